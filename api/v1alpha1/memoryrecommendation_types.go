@@ -167,6 +167,12 @@ type ContainerRecommendation struct {
 	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
+	// otherPrograms are what new pods of other programs get, that run beside this one or ran before it: during a rollout
+	// and after a rollback. One is listed where it gets more than its owner asks for.
+	// +listType=map
+	// +listMapKey=program
+	// +kubebuilder:validation:MaxItems=2
+	OtherPrograms []ProgramSize `json:"otherPrograms,omitempty"`
 	// owner is the memory that the container's owner asks for in its pod template.
 	Owner *Size `json:"owner,omitempty"`
 	// program is a fingerprint of what the container runs (image, command, args, env, tuning), for whose pods the
@@ -204,6 +210,17 @@ type ContainerRecommendation struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
 	Suggestions []string `json:"suggestions,omitempty"`
+}
+
+// ProgramSize is the size of new pods of one program.
+type ProgramSize struct {
+	// newPods is what they get.
+	NewPods Size `json:"newPods"`
+	// owner is the memory that its owner asked for, absent where that is nothing. Pods with other numbers get theirs.
+	Owner *Size `json:"owner,omitempty"`
+	// program is the fingerprint of what the container runs.
+	// +kubebuilder:validation:MaxLength=64
+	Program string `json:"program"`
 }
 
 // UnexplainedRestarts are restarts of a container in pods that exist, of which memfit does not know the cause: the

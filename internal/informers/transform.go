@@ -298,7 +298,7 @@ func SlimRecommendation(in any) (any, error) {
 	for i, c := range rec.Status.Containers {
 		rec.Status.Containers[i] = v1alpha1.ContainerRecommendation{
 			Container: c.Container, Decision: c.Decision, Recommended: c.Recommended, Summary: c.Summary,
-			Program: c.Program, Owner: c.Owner, NewPods: c.NewPods,
+			Program: c.Program, Owner: c.Owner, NewPods: c.NewPods, OtherPrograms: c.OtherPrograms,
 			Evidence:     v1alpha1.Evidence{HeapCap: c.Evidence.HeapCap, LiveSet: c.Evidence.LiveSet},
 			FoundRuntime: c.FoundRuntime,
 		}

@@ -59,14 +59,17 @@ func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 	whole := &v1alpha1.MemoryRecommendation{}
 	whole.Status.Containers = []v1alpha1.ContainerRecommendation{{
 		Container: "app", Decision: "Keep", Summary: "keep it", Reasons: []string{"many"}, Settings: []string{"some"},
-		Recommended: &v1alpha1.Size{Limit: q("768Mi")},
+		Recommended: &v1alpha1.Size{Limit: q("768Mi")}, NewPods: &v1alpha1.Size{Limit: q("768Mi")},
+		OtherPrograms: []v1alpha1.ProgramSize{{
+			Program: "v1", Owner: &v1alpha1.Size{Limit: q("256Mi")}, NewPods: v1alpha1.Size{Limit: q("512Mi")},
+		}},
 		Evidence: v1alpha1.Evidence{
 			PeakRSS: q("500Mi"), LiveSetMedian: q("400Mi"), LiveSet: q("420Mi"),
 			LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"),
 			Source: "kubelet",
 		},
 	}}
-	want := inject.ObservedIn(whole.DeepCopy().Status.Containers)
+	want, offers := inject.ObservedIn(whole.DeepCopy().Status.Containers), inject.OffersIn(whole.Status.Containers)
 	made, err := SlimRecommendation(whole.DeepCopy())
 	slim, ok := made.(*v1alpha1.MemoryRecommendation)
 	if err != nil || !ok {
@@ -74,6 +77,9 @@ func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, inject.ObservedIn(slim.Status.Containers)); diff != "" || len(want) != 1 {
 		t.Errorf("live heaps differ (-whole +slim):\n%s", diff)
+	}
+	if diff := cmp.Diff(offers, inject.OffersIn(slim.Status.Containers)); diff != "" || len(offers["app"].Others) != 1 {
+		t.Errorf("offers differ (-whole +slim):\n%s", diff)
 	}
 	kept := v1alpha1.Evidence{LiveSet: q("420Mi"), HeapCap: q("381Mi")}
 	if diff := cmp.Diff(kept, slim.Status.Containers[0].Evidence); diff != "" {

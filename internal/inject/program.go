@@ -81,27 +81,34 @@ type Offer struct {
 	Size memory.Size
 	// Recommended is what the evidence alone recommends, whatever the owner asks for; zero: nothing.
 	Recommended memory.Size
+	// Others are offers for other programs, of which each is for pods of that program with that owner's numbers.
+	Others []Offer
 }
 
 // sizeFor returns the size for a new pod; zero: what its owner asks for. An owner's edit holds immediately, unless
 // evidence of the same program shows that it needs more. Evidence of another program may raise a size whose owner did
 // not change it, and lowers none.
 func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
+	for _, other := range o.Others {
+		if other.Program == program && other.Owner == owner {
+			return Increase(owner, other.Size)
+		}
+	}
 	switch {
 	case o.Program == "":
 		return o.Size
 	case o.Program == program && o.Owner == owner:
 		return o.Size
 	case o.Program == program:
-		return increase(owner, o.Recommended)
+		return Increase(owner, o.Recommended)
 	case o.Owner == owner:
-		return increase(owner, o.Size)
+		return Increase(owner, o.Size)
 	}
 	return memory.Size{}
 }
 
-// increase returns the larger of both; zero: nothing is larger than what the owner asks for.
-func increase(owner, to memory.Size) memory.Size {
+// Increase returns the larger of both; zero: nothing is larger than what the owner asks for.
+func Increase(owner, to memory.Size) memory.Size {
 	more := memory.Size{Request: max(owner.Request, to.Request)}
 	if owner.Limit > 0 { // no limit is more than any
 		more.Limit = max(owner.Limit, to.Limit)
@@ -213,7 +220,7 @@ func (h *hashed) addJSON(value any) {
 func OffersIn(containers []v1alpha1.ContainerRecommendation) map[string]Offer {
 	out := make(map[string]Offer, len(containers))
 	for i := range containers {
-		if c := &containers[i]; c.NewPods != nil {
+		if c := &containers[i]; c.NewPods != nil || len(c.OtherPrograms) > 0 {
 			out[c.Container] = offerOf(c, c.NewPods)
 		}
 	}
@@ -231,13 +238,25 @@ func CanariesIn(containers []v1alpha1.ContainerRecommendation) map[string]Offer 
 	return out
 }
 
+// offerOf returns the offer of a size; nil: for other programs only.
 func offerOf(c *v1alpha1.ContainerRecommendation, size *v1alpha1.Size) Offer {
-	o := Offer{Program: c.Program, Size: profile.SizeOf(*size)}
-	if c.Owner != nil {
-		o.Owner = profile.SizeOf(*c.Owner)
+	o := Offer{Program: c.Program, Owner: sizeOf(c.Owner), Size: sizeOf(size)}
+	if size != nil {
+		o.Recommended = sizeOf(c.Recommended)
 	}
-	if c.Recommended != nil {
-		o.Recommended = profile.SizeOf(*c.Recommended)
+	for i := range c.OtherPrograms {
+		other := &c.OtherPrograms[i]
+		o.Others = append(o.Others, Offer{
+			Program: other.Program, Owner: sizeOf(other.Owner), Size: profile.SizeOf(other.NewPods),
+		})
 	}
 	return o
+}
+
+// sizeOf is a size that may be absent.
+func sizeOf(size *v1alpha1.Size) memory.Size {
+	if size == nil {
+		return memory.Size{}
+	}
+	return profile.SizeOf(*size)
 }

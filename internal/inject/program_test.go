@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -55,6 +56,36 @@ func TestOfferForAnotherProgram(t *testing.T) {
 				t.Errorf("size is %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestEachProgramHasItsOffer: what is recommended for the newest may be unknown yet.
+func TestEachProgramHasItsOffer(t *testing.T) {
+	size := func(limit string) *v1alpha1.Size {
+		q := resource.MustParse(limit)
+		return &v1alpha1.Size{Limit: &q}
+	}
+	rec := v1alpha1.ContainerRecommendation{
+		Container: "app", Program: "v2", Owner: size("600Mi"), Recommended: size("300Mi"),
+		OtherPrograms: []v1alpha1.ProgramSize{{Program: "v1", Owner: size("256Mi"), NewPods: *size("512Mi")}},
+	}
+	for _, newPods := range []*v1alpha1.Size{nil, size("700Mi")} {
+		rec.NewPods = newPods
+		offer := OffersIn([]v1alpha1.ContainerRecommendation{rec})["app"]
+		for _, tc := range []struct {
+			program     string
+			owner, want memory.Bytes
+		}{
+			{"v1", 256, 512}, {"v1", 128, 0}, {"v1", 1024, 0}, {"v3", 256, 0}, {"v2", 600, sizeOf(newPods).Limit / memory.MiB},
+		} {
+			got := offer.sizeFor(tc.program, memory.Size{Limit: mib(tc.owner)})
+			if got != (memory.Size{Limit: mib(tc.want)}) {
+				t.Errorf("a pod of %s with %dMi gets %s, want %dMi", tc.program, tc.owner, got, tc.want)
+			}
+		}
+	}
+	if len(OffersIn([]v1alpha1.ContainerRecommendation{{Container: "app", Program: "v2"}})) > 0 {
+		t.Error("nothing is offered, and there is an offer")
 	}
 }
 

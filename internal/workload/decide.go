@@ -43,6 +43,8 @@ type result struct {
 	found map[string]*v1alpha1.FoundRuntime
 	// recommended are the current sizes, by container.
 	recommended map[string]memory.Size
+	// sizes are the same for each program that runs.
+	sizes map[rollout.Key]memory.Size
 	// used is the highest demand of one running replica, by container.
 	used map[string]used
 	// changed are the containers whose recommendation is new.
@@ -85,7 +87,8 @@ type decider struct {
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now, kills: st.ledger.KillsAndStalls(now)}
 	d.v = result{
-		liveHeaps: st.liveHeaps(now), recommended: map[string]memory.Size{}, shapes: map[string]shape.Shape{},
+		liveHeaps: st.liveHeaps(now), recommended: map[string]memory.Size{}, sizes: map[rollout.Key]memory.Size{},
+		shapes:      map[string]shape.Shape{},
 		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
 		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{}, learned: recommend.Priors{},
 	}
@@ -142,6 +145,7 @@ func (d *decider) containers() {
 	}
 	d.sayWhole(managed)
 	d.older()
+	d.offerOthers()
 }
 
 // outdated decides about pods with earlier numbers of their owner, as a StatefulSet's partition keeps them. They are
@@ -230,16 +234,19 @@ func (d *decider) newestHas(name string) bool {
 // soon it is replaced. One that the newest pod does not have is among those that are shown.
 func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evidence) {
 	key := rollout.Key{Container: c.Name, Program: e.Program}
-	shown := e == d.st.newest(c.Name) && len(d.v.status.Containers) < MaxContainers
-	if !shown && !resizes(d.s.Profile.Spec.Sizing.Mode) {
+	shown, mode := e == d.st.newest(c.Name) && len(d.v.status.Containers) < MaxContainers, d.s.Profile.Spec.Sizing.Mode
+	if !shown && !mode.SizesNewPods() {
 		return
 	}
 	c.policy.Sizing.Decrease = v1alpha1.DecreaseNever
 	in := d.input(c, plan, e)
-	if r := in.result(); shown {
+	r := in.result()
+	d.v.sizes[key] = r.recommendation.Size
+	switch {
+	case shown:
 		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
 		d.take(&in, r)
-	} else {
+	case resizes(mode):
 		d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
 	}
 	if desired, decided := d.rollout.Desired[key]; decided {
@@ -335,6 +342,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	st.sayInVain(&r.status, d.now)
 	if size := r.status.Recommended; size != nil {
 		v.recommended[name] = profile.SizeOf(*size)
+		v.sizes[rollout.Key{Container: name, Program: in.program}] = v.recommended[name]
 		if d.s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 			d.rollout.Desired[rollout.Key{Container: name, Program: in.program}] = in.desired(d.s, r.recommendation)
 		}

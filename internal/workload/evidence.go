@@ -54,6 +54,8 @@ type evidence struct {
 	// that is created later with less has a lower limit.
 	Most   memory.Bytes `json:"m,omitempty"`
 	MostAt time.Time    `json:"a,omitzero"`
+	// Size is what was recommended for it last; zero: nothing.
+	Size memory.Size `json:"d,omitzero"`
 	// Runs are the last runs, oldest first, of a workload whose pods run to completion.
 	Runs    []run `json:"r,omitempty"`
 	history *history.Container
@@ -217,7 +219,7 @@ func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 			switch {
 			case e == nil: // of more programs than are remembered
 			case !heard[e] && e.Owner != p.Owner:
-				e.Owner, e.Since, e.Held, e.Most = p.Owner, since, memory.Size{}, 0
+				e.Owner, e.Since, e.Held, e.Most, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
 				st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
 			case e.Owner == p.Owner && since.Before(e.Since):
 				e.Since = since
@@ -272,6 +274,7 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 		copied := *before.history
 		e = &evidence{
 			Program: p.ID, Owner: p.Owner, Since: before.Since, Held: before.Held, Most: before.Most, MostAt: before.MostAt,
+			Size: before.Size,
 			Runs: slices.Clone(before.Runs), history: &copied,
 			Kin: append([]string{p.ID}, before.Kin[:min(len(before.Kin), kinKept-1)]...),
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
@@ -120,6 +121,40 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 		next := profile.APISize(size)
 		status.NewPods = &next
 	}
+}
+
+// offerOthers fills in what new pods get of other programs that run or are remembered, where that is more than their
+// owner asks for: the leader may be seconds late for the first pods of an earlier release.
+func (d *decider) offerOthers() {
+	if !d.s.Profile.Spec.Sizing.Mode.SizesNewPods() || d.s.Facts.Conflict != "" {
+		return
+	}
+	for i := range d.v.status.Containers {
+		status := &d.v.status.Containers[i]
+		for _, e := range d.st.containers[status.Container] {
+			size := e.Held
+			if d.s.paused == "" {
+				size = size.Max(e.sized(d.v.sizes[rollout.Key{Container: status.Container, Program: e.Program}]))
+			}
+			if size = inject.Increase(e.Owner, size); e.Program == status.Program || size == (memory.Size{}) {
+				continue
+			}
+			other := v1alpha1.ProgramSize{Program: e.Program, NewPods: profile.APISize(size)}
+			if e.Owner != (memory.Size{}) {
+				other.Owner = new(profile.APISize(e.Owner))
+			}
+			status.OtherPrograms = append(status.OtherPrograms, other)
+		}
+	}
+}
+
+// sized returns the size last recommended for a program, which is that of now unless they are near: evidence moves a
+// number a little every hour. Zero is none.
+func (e *evidence) sized(now memory.Size) memory.Size {
+	if now == (memory.Size{}) || near(now, e.Size) {
+		return e.Size
+	}
+	return now
 }
 
 // A permission for a canary is renewed so often, because the pod that it was given to may not have been created. In

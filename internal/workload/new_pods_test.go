@@ -13,6 +13,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/build"
 )
@@ -276,5 +277,59 @@ func TestTheNodesThatTookPodsAreRemembered(t *testing.T) {
 	}
 	if _, got = step(st, began.Add(37*24*time.Hour), 7*memory.GiB); got != "7Gi" {
 		t.Errorf("the largest node is %s, on which no pod ran for weeks", got)
+	}
+}
+
+// TestPodsOfAnEarlierReleaseGetWhatItNeeds: the leader has not seen the pod that is created, and the newest pod is of a
+// release with other memory.
+func TestPodsOfAnEarlierReleaseGetWhatItNeeds(t *testing.T) {
+	first, second := sizeMi(128, 256), sizeMi(300, 600)
+	for name, before := range map[string]func(*day){
+		"a rollback": func(d *day) {
+			d.need["web:1"] = 300 * memory.MiB
+			d.run(10*time.Minute, 30*time.Second)
+			d.image, d.owner = "web:2", second
+			d.deploy("release")
+			d.run(5*time.Minute, 30*time.Second)
+			d.restart()
+			d.step()
+		},
+		"scaling during a canary, killed since": func(d *day) {
+			d.image, d.owner, d.replicas = "web:2", second, 4
+			d.scale()
+			d.need["web:1"] = 300 * memory.MiB
+			d.run(10*time.Minute, 30*time.Second)
+		},
+		"a rollback during a pause, to what its pods had": func(d *day) {
+			d.need["web:1"] = 300 * memory.MiB
+			d.run(10*time.Minute, 30*time.Second)
+			d.deploy("restart")
+			d.run(5*time.Minute, 30*time.Second)
+			d.image, d.owner = "web:2", second
+			d.deploy("release")
+			d.pause = "Deployment shop/web"
+			d.run(5*time.Minute, 30*time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDay(t, v1alpha1.SizingOnCreate, first, 100*memory.MiB, 3)
+			d.need["web:2"] = 200 * memory.MiB
+			d.run(10*time.Minute, 30*time.Second)
+			before(d)
+			d.image, d.owner = "web:1", first
+			d.create()
+			if got := d.pods[len(d.pods)-1].size.Limit; got < 300*memory.MiB {
+				d.fail("the pod is created with %s", got)
+			}
+			all := d.shown.Containers[0].OtherPrograms
+			if len(all) != 1 || profile.SizeOf(*all[0].Owner) != first {
+				d.fail("other programs are %+v", all)
+			}
+			d.owner = sizeMi(100, 200)
+			d.create()
+			if got := d.pods[len(d.pods)-1].size; got != d.owner {
+				d.fail("with other numbers of its owner the pod is created with %s", got)
+			}
+		})
 	}
 }

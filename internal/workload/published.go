@@ -109,6 +109,11 @@ func (st *State) publish(v *result) {
 			st.Used[c.Container] = last
 		}
 	}
+	for key, size := range v.sizes {
+		if e := st.evidenceOf(key.Container, key.Program); e != nil {
+			e.Size = e.sized(size)
+		}
+	}
 	st.LiveSets, st.Found = keptLiveSets(v.liveHeaps), v.found
 }
 
