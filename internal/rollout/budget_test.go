@@ -267,5 +267,5 @@ func TestARequestThatWaitsKeepsNoOtherPodFromALowerLimit(t *testing.T) {
 		c.reconcile()
 		c.passes(c.in.Policy.Watch + time.Minute)
 	}
-	c.expectLimits("256Mi 100Mi 100Mi")
+	c.expectLimits("100Mi 100Mi 100Mi")
 }

@@ -62,18 +62,13 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
 	desired := d.Desired[c.Key()]
 	ch := &change{
-		pod: pod, c: c, from: have(c), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize,
+		pod: pod, c: c, from: pod.effective(c), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize,
 	}
-	ch.bound = outOfBounds(ch.from, ch.Policy) && !outOfBounds(to, ch.Policy)
+	ch.bound = outOfBounds(have(c), ch.Policy) && !outOfBounds(to, ch.Policy)
 	if evict {
 		ch.nodeSize = d.reach(pod)
-	} else {
-		if pod.limitWaits() { // what the spec has is not effective
-			ch.from.Limit = min(ch.from.Limit, c.Actual.Limit)
-		}
-		if limit, needed := d.sharedNeed(pod, c); needed {
-			ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
-		}
+	} else if limit, needed := d.sharedNeed(pod, c); needed {
+		ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
 	}
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
 	ch.urgent = ch.kind&givesBack != 0 ||

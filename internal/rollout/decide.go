@@ -37,6 +37,7 @@ func Decide(in Input) Transition {
 	}
 	d.takeOver()
 	d.supersede()
+	d.giving = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.onTheWay)
 	d.again()
 	d.restart()
 	d.next()
@@ -50,6 +51,8 @@ type decider struct {
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
+	// giving: a pod is on its way to a lower limit of the change under way.
+	giving bool
 	// waiting is how many of them are to take more of a quota. taken is what was begun and quotas do not count yet.
 	waiting int
 	taken   memory.Size
@@ -119,13 +122,24 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	return to, overdue || needed || recommend.Differs(now, to, desired.Policy)
 }
 
-// underWayTo is the size that a change under way gives this container.
+// underWayTo is the size that a change under way gives this container: what is recommended now, or nearly, or what a
+// pod is on its way to.
 func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
-	e := &d.State.Rollout
 	desired := d.Desired[c.Key()]
-	target, under := e.Targets[c.Key()]
+	target, under := d.State.Rollout.Targets[c.Key()]
 	return target, under && !outOfBounds(target, desired.Policy) &&
-		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
+		(d.giving || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
+}
+
+// onTheWay reports whether a pod is about to get a lower limit, or has had it for less than the time it is watched.
+func (d *decider) onTheWay(st Step) bool {
+	switch {
+	case !lowersAny(st.From, st.To), st.Phase == Undoing:
+		return false
+	case st.Phase == Watching:
+		return d.Now.Before(st.Watch.Since.Add(d.Policy.Watch))
+	}
+	return !d.pods[st.UID].deferred(&st)
 }
 
 // supersede ends a decrease when more is wanted instead: more than before it, or more than its target where that is
@@ -189,23 +203,17 @@ func (d *decider) again() {
 	}
 }
 
-// deferred reports whether a resize is in the pod's spec and waits for memory of the node.
-func (p *Pod) deferred(st *Step) bool { return p.Resize.Deferred && p.has(st.To, spec) }
+// deferred reports whether a resize is in the pod's spec and waits for memory of the node, maybe for days. It is the
+// pod's own: no change of all pods waits for it, and it is decided anew when the pod is to have another size.
+func (p *Pod) deferred(st *Step) bool {
+	return p != nil && st.Phase == Resizing && p.Resize.Deferred && p.has(st.To, spec)
+}
 
 // limitWaits reports whether a higher limit waits for memory of the node, although only requests take any. A request
 // that must equal its limit waits with it.
 func (p *Pod) limitWaits() bool {
 	return p.Resize.Deferred && p.Whole == nil && p.QoS != "Guaranteed" &&
 		slices.ContainsFunc(p.Containers, func(c Container) bool { return lowers(c.Spec.Limit, c.Actual.Limit) })
-}
-
-// outgrown reports whether a resize that waits for memory of its node holds up a higher limit: its own, or a later one.
-func (d *decider) outgrown(pod *Pod, st *Step) bool {
-	return st.Phase == Resizing && pod.deferred(st) && d.Now.Sub(st.Request.At) >= settle &&
-		slices.ContainsFunc(pod.Containers, func(c Container) bool {
-			to, _ := d.target(pod, c)
-			return lowers(to.Limit, c.Actual.Limit)
-		})
 }
 
 // send asks for what a step was written down for.
@@ -241,10 +249,9 @@ func (d *decider) next() {
 		if d.State.Restart != nil && d.State.Restart.UID == pod.UID {
 			continue
 		}
-		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching && !d.outgrown(pod, &st) {
-			continue
-		}
-		if d.lacks(pod) {
+		st, begun := d.State.step(pod.UID)
+		anew := st.Phase == Watching || pod.deferred(&st) && d.Now.Sub(st.Request.At) >= settle
+		if (!begun || anew) && d.lacks(pod) {
 			d.wanting = append(d.wanting, pod)
 		}
 	}
@@ -374,17 +381,22 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	if d.taken = d.taken.Plus(pod.more(to)); d.takesMore(pod) && d.allLimits(pod, to) {
 		d.waiting--
 	}
-	from, last, lowering := map[string]memory.Size{}, map[string]memory.Size{}, false
+	from, last := map[string]memory.Size{}, map[string]memory.Size{}
+	lowering, ofAll := false, evict || !d.State.underWay()
 	for name, size := range to {
 		c, _ := pod.container(name)
 		from[name], last[name] = have(c), c.Spec
 		lowering = lowering || lowers(d.own(pod, c).Limit, size.Limit)
+		ofAll = ofAll || size.Limit != have(c).Limit
 	}
+	d.giving = d.giving || lowering
 	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
 		last = nil
 	}
-	d.State.begin(lowering, d.Now)
+	if ofAll { // a request alone is the pod's own
+		d.State.begin(lowering, d.Now)
+	}
 	for name, size := range to {
 		if c, _ := pod.container(name); name != WholePod && !c.Shared {
 			d.note(pod, c, size)
@@ -422,9 +434,8 @@ func (d *decider) note(pod *Pod, c Container, to memory.Size) {
 	if lowered {
 		d.State.lower(Lowering{Container: c.Name, Program: c.Program, From: from, To: to, At: d.Now})
 	}
-	// a raise may be raised further on the way, and then for all pods
-	if _, known := e.Targets[of]; lowered == e.Decrease && (!known || !lowered && !pod.limitWaits()) {
-		e.Targets[of], _ = d.target(pod, c)
+	if _, under := d.underWayTo(&c); lowered == e.Decrease && !under {
+		e.Targets[of] = d.Desired[of].Recommendation.Size
 	}
 	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // which all pods are not to have
 		limit = min(limit, d.Desired[of].Recommendation.Size.Limit)
@@ -465,8 +476,9 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 
 // conclude puts what was decided into words.
 func (d *decider) conclude() Transition {
-	if len(d.State.Steps) == 0 && len(d.wanting) == 0 {
-		d.State.end() // every pod has it, and has had it long enough
+	ofAll := func(st Step) bool { return !d.pods[st.UID].deferred(&st) }
+	if len(d.wanting) == 0 && !slices.ContainsFunc(d.State.Steps, ofAll) {
+		d.State.Rollout = Rollout{} // every pod has it, and has had it long enough
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.words() // also sets when to decide again

@@ -47,6 +47,14 @@ func have(c Container) memory.Size {
 	return size
 }
 
+// effective is have without what waits for memory of the node.
+func (p *Pod) effective(c Container) memory.Size {
+	if p.Resize.Deferred {
+		c.Spec = c.Actual
+	}
+	return have(c)
+}
+
 // inForce reports whether the kubelet has made sizes effective that the spec has, and nothing shows that it has not.
 func (p *Pod) inForce(sizes map[string]memory.Size) bool {
 	r := p.Resize

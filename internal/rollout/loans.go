@@ -275,7 +275,7 @@ func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why str
 // own is the effective size of a container without its loans. It is what decrease: Never protects, and what a lowering
 // is measured by: a loan is a raise of memfit's own, whose end lowers nothing that the owner or a recommendation gave.
 func (d *decider) own(pod *Pod, c Container) memory.Size {
-	size := have(c)
+	size := pod.effective(c)
 	if from, _, on := d.State.Lent(pod.UID, c.Name); on {
 		size = memory.Size{Request: min(size.Request, from.Request), Limit: min(size.Limit, from.Limit)}
 	}

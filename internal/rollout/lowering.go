@@ -211,7 +211,8 @@ func (s *State) unexplained(pod *Pod, c Container) bool {
 // adopt takes up pods whose lower limit no pod has proven and that no step follows: they were created with it, or a
 // change of other pods took the place of theirs. Those that do not run with it yet are resized still.
 func (o *observation) adopt() {
-	if !o.state.Rollout.Decrease && len(o.state.Steps) > 0 {
+	ofAll := func(st Step) bool { return !o.pods[st.UID].deferred(&st) }
+	if !o.state.Rollout.Decrease && slices.ContainsFunc(o.state.Steps, ofAll) {
 		return // raises end soon
 	}
 	for i := range o.Pods {

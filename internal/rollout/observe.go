@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,7 +66,7 @@ type observation struct {
 func (o *observation) found(kind FindingKind, st *Step, pod, why, format string, args ...any) {
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
 	c := resized(Change{Kind: kind, At: o.Now, Pod: pod, Why: why}, st.From, st.To)
-	o.state.record(c, o.state.Rollout.Began)
+	o.state.record(c, cmp.Or(o.state.Rollout.Began, st.At))
 }
 
 // follow observes each pod that is being changed or watched.
@@ -73,7 +74,7 @@ func (o *observation) follow() {
 	kept := o.state.Steps[:0:0]
 	for _, st := range o.state.Steps {
 		done, passed := o.followStep(&st)
-		if passed {
+		if passed && o.state.underWay() {
 			o.state.Rollout.Completed++
 		}
 		if !done {
@@ -129,7 +130,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
 			return false, false
 		}
-		return true, true
+		return true, !o.state.Rollout.Decrease
 	case r.Infeasible:
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:

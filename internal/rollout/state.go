@@ -342,9 +342,9 @@ func (s *State) end() { s.Rollout, s.Steps = Rollout{}, nil }
 
 // abandon ends a rollout that has changed no pod and changes none now.
 func (s *State) abandon() {
-	if s.underWay() && len(s.Steps) == 0 && s.Rollout.Completed == 0 {
-		s.LastChange = s.Rollout.Previous
-		s.end()
+	changes := func(st Step) bool { return !s.Rollout.Decrease || lowersAny(st.From, st.To) }
+	if s.underWay() && s.Rollout.Completed == 0 && !slices.ContainsFunc(s.Steps, changes) {
+		s.LastChange, s.Rollout = s.Rollout.Previous, Rollout{}
 	}
 }
 
@@ -443,7 +443,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	s.Lowerings, s.PastRestarts = newest(s.Lowerings, maxLowerings), newest(s.PastRestarts, maxRestarts)
 	s.Spent, s.Steps = bounded(s.Spent), newest(s.Steps, maxWatched)
 	if !s.underWay() {
-		s.end()
+		s.Rollout = Rollout{}
 	}
 	return nil
 }

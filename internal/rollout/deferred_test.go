@@ -1,0 +1,168 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// fillsFor fills the node of one pod.
+func (c *cluster) fillsFor(name string) {
+	c.fills()
+	full := c.node
+	c.node = func(p *Pod) {
+		if p.Name == name {
+			full(p)
+			return
+		}
+		p.Resize = Resize{}
+		for i := range p.Containers {
+			p.Containers[i].Actual = p.Containers[i].Spec
+		}
+	}
+}
+
+// TestARequestThatWaitsKeepsNoOtherPodAtALowerLimit: nine of ten pods are lowered, which is over, and need more a day
+// later.
+func TestARequestThatWaitsKeepsNoOtherPodAtALowerLimit(t *testing.T) {
+	c := newCluster(t, 10, big)
+	c.fillsFor("web-7")
+	c.in.Policy.MaxUnavailable = 3
+	c.wants(size(240*mib, big.Limit), false)
+	c.reconcile()
+	c.in.Desired[Key{Container: "app", Outdated: true}] = c.in.Desired[Key{Container: "app"}]
+	c.app(6).Outdated = true // its target stays
+	c.passes(2 * time.Hour)
+	c.wants(small, false)
+	for range 10 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch)
+	}
+	lowered := strings.TrimSpace(strings.Repeat("100Mi ", 6) + "256Mi" + strings.Repeat(" 100Mi", 3))
+	c.expectLimits(lowered)
+	if c.written.underWay() || len(c.written.Steps) != 1 {
+		t.Errorf("a change is under way: %+v", c.written)
+	}
+	c.passes(24 * time.Hour)
+	c.wants(size(70*mib, 140*mib), false)
+	for range 3 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	c.expectLimits(strings.ReplaceAll(lowered, "100Mi", "140Mi"))
+}
+
+// TestAPodThatKeepsAHigherLimitKeepsNoOtherAtALowerOne: it cannot be lowered, and others need more by now.
+func TestAPodThatKeepsAHigherLimitKeepsNoOtherAtALowerOne(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.app(2).FrozenHeap = 240 * mib
+	c.wants(small, false)
+	for range 6 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch)
+	}
+	c.expectLimits("100Mi 100Mi 256Mi")
+	c.wants(size(70*mib, 140*mib), false)
+	c.passes(2 * time.Hour)
+	for range 3 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	c.expectLimits("140Mi 140Mi 256Mi")
+}
+
+// TestAWatchThatDoesNotPassKeepsNoPodAtALowerLimit: the pod is not ready because of another container.
+func TestAWatchThatDoesNotPassKeepsNoPodAtALowerLimit(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.apart = true
+	for i := range c.in.Pods {
+		c.app(i).Ready = true
+	}
+	c.lowersTheCanary()
+	c.in.Pods[0].Ready = false
+	for range 10 {
+		c.reconcile()
+		c.passes(5 * time.Minute)
+	}
+	c.expectLimits("100Mi 256Mi")
+	c.wants(size(70*mib, 140*mib), false)
+	c.passes(time.Hour)
+	c.reconcile()
+	c.expectLimits("140Mi 256Mi")
+}
+
+// TestAResizeThatWaitsIsDecidedAnew: what is wanted by the time that its node has memory is what it gets.
+func TestAResizeThatWaitsIsDecidedAnew(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wants memory.Size
+		max   memory.Bytes
+	}{
+		"less is recommended": {wants: size(400*mib, 400*mib)},
+		"more is recommended": {wants: size(2048*mib, 2048*mib)},
+		"the owner's bound":   {wants: size(600*mib, 600*mib), max: 600 * mib},
+		"what it has":         {wants: size(300*mib, 300*mib)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, size(300*mib, 300*mib))
+			c.in.Pods[0].QoS = "Guaranteed"
+			c.fills()
+			c.wants(size(1024*mib, 1024*mib), true)
+			c.reconcile()
+			c.passes(48 * time.Hour)
+			c.reconcile()
+			if got := c.app(0).Spec.Limit; got != 1024*mib {
+				t.Fatalf("the pod asks for %s", got)
+			}
+			c.wants(tc.wants, false)
+			c.desired(func(d *Desired) { d.Policy.LimitMax = tc.max })
+			c.reconcile()
+			if got := c.app(0).Spec; got != tc.wants {
+				t.Errorf("it asks for %s, want %s: %s", got, tc.wants, c.last.Message)
+			}
+			if len(c.written.Lowerings) > 0 {
+				t.Errorf("taken for a lower limit: %+v", c.written.Lowerings)
+			}
+		})
+	}
+}
+
+// TestARequestThatWaitsKeepsNoCreatedPodFromItsWatch: the owner has chosen OnCreate meanwhile.
+func TestARequestThatWaitsKeepsNoCreatedPodFromItsWatch(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.fills()
+	c.wants(size(240*mib, big.Limit), false)
+	c.reconcile()
+	c.passes(time.Minute)
+	c.in.Policy.OnlyWatch = true
+	c.in.Pods = append(c.in.Pods, c.pod(small))
+	c.app(2).Owner = big
+	c.wants(small, false)
+	for range 3 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch)
+	}
+	if got := c.written.Proven("app", "").Limit; got != small.Limit {
+		t.Errorf("proven is %s: %+v", got, c.written.Steps)
+	}
+}
+
+// TestARequestEndsNoWatch: it is the pod's own, also while its node has no memory for it.
+func TestARequestEndsNoWatch(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.lowersTheCanary()
+	c.fills()
+	c.app(1).Demand = 210 * mib
+	c.desired(func(d *Desired) { d.Recommendation.Size.Request = 240 * mib })
+	c.passes(c.in.Policy.Watch - time.Minute)
+	c.reconcile()
+	c.passes(time.Minute)
+	c.reconcile()
+	if got := c.written.Proven("app", "").Limit; got != small.Limit {
+		t.Errorf("proven is %s: %+v", got, c.written)
+	}
+}
