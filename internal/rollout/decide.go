@@ -267,17 +267,17 @@ func (d *decider) next() {
 		}
 	}
 	for _, pod := range d.wanting {
-		if d.State.roomFor(pod.UID) {
+		if d.State.roomFor(pod.UID, d.need(pod) > full) {
 			d.change(pod)
 		}
 	}
 }
 
 // roomFor reports whether the change of a pod may be begun: the number of pods that are changed or watched at a time is
-// bounded.
-func (s *State) roomFor(pod types.UID) bool {
+// bounded, and what cannot be changed takes a place as well, for which a pod that is full does not wait.
+func (s *State) roomFor(pod types.UID, isFull bool) bool {
 	_, begun := s.step(pod)
-	return begun || len(s.Steps) < maxWatched
+	return begun || len(s.Steps) < maxWatched && (isFull || len(s.Steps)+len(s.Refusals) < maxRefusals)
 }
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.
@@ -292,6 +292,9 @@ func (d *decider) need(pod *Pod) (most int64) {
 	}
 	return most
 }
+
+// full is the need of a pod that uses its limit.
+const full = 100
 
 // needOf is how full a container is that is to be raised, in percent of its limit; 0 when it is not. One that ended,
 // and of which nothing was read since, counts as full.

@@ -177,6 +177,7 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 	again := about && !recommend.Differs(size, ch.to, ch.Policy)
 	back, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	switch restored := active && about && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
+	case r.All:
 	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about:
 		return Verdict{}
 	case about && !again && ch.kind&givesBack != 0 && ch.to.Limit < size.Limit:
@@ -187,14 +188,14 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 	return Verdict{r.Reason, r.Why}
 }
 
-// refusedLately refuses what was refused moments ago: an eviction, or anything for want of a disruption budget, which
-// covers all pods of a workload: what it does not allow for one it does not allow for the next.
+// refusedLately refuses what was refused moments ago: an eviction, or anything for want of a disruption budget. What a
+// PodDisruptionBudget does not allow for one pod it does not allow for the next.
 func (d *decider) refusedLately(ch *change) Verdict {
 	evict := ch.kind&(evictions|fresh) != 0
 	for _, r := range d.State.Refusals {
 		budget := r.Reason == v1alpha1.ReasonDisruptionBudget
 		own := r.UID == ch.pod.UID && (evict || budget && d.stillAsked(ch.pod, r))
-		if r.Evict == evict && (own || evict && budget && !r.Only) {
+		if r.Evict == evict && (own || r.All) {
 			return Verdict{r.Reason, r.Why}
 		}
 	}

@@ -144,17 +144,16 @@ type Revert struct {
 	Why       string      `json:"why"`
 }
 
-// Refusal is a pod that could not be changed.
+// Refusal is a pod that could not be changed, or one of all pods of a workload that cannot.
 type Refusal struct {
 	Pod   string    `json:"pod"`
 	UID   types.UID `json:"uid"`
 	Until time.Time `json:"until"`
 	// Sizes are those that could not be had, by container: the refusal holds for them, and not for others.
 	Sizes map[string]memory.Size `json:"sizes,omitempty"`
-	// Evict: it was the eviction that was refused. Only: it does not concern the workload's other pods, although it was
-	// for lack of a budget.
+	// Evict: it was the eviction that was refused. All: the cause is not the pod, so that it is for the workload's others.
 	Evict  bool   `json:"evict,omitempty"`
-	Only   bool   `json:"only,omitempty"`
+	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason"`
 	Why    string `json:"why"`
 }
@@ -176,8 +175,9 @@ const (
 	budgetHold  = time.Minute
 	// foreignHold is how long memfit stops after another writer resized the same pods.
 	foreignHold = period.Day
-	// maxRefusals and maxWatched bound the state: 200 bytes each, and maxWords more for a reason.
-	maxRefusals = 32
+	// maxRefusals and maxWatched bound the state: 200 bytes each, and maxWords more for a reason. A pod that was refused
+	// is asked again after an hour, so that of larger workloads as many are asked within one.
+	maxRefusals = 128
 	maxWatched  = 32
 )
 
@@ -215,8 +215,9 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 // Outcome is what became of an action.
 type Outcome struct {
 	Kind OutcomeKind
-	// Why it was refused.
+	// Why it was refused. All: for a cause that is not the pod.
 	Why string
+	All bool
 }
 
 // OutcomeKind is a kind of outcome.
@@ -241,7 +242,9 @@ const (
 // the next decision, because the action is still pending in the state; except for a restart (drift.action: Restart),
 // where it is unknown whether the pod was evicted, and which counts as done. An action without a note was not sent.
 func (s *State) Note(a Action, o Outcome, now time.Time) {
-	r := Refusal{Pod: a.Pod, UID: a.UID, Evict: a.Evict, Sizes: a.Sizes, Reason: v1alpha1.ReasonRefused, Why: o.Why}
+	r := Refusal{
+		Pod: a.Pod, UID: a.UID, Evict: a.Evict, All: o.All, Sizes: a.Sizes, Reason: v1alpha1.ReasonRefused, Why: o.Why,
+	}
 	hold := refusalHold
 	switch o.Kind {
 	case OutcomeUnknown:
@@ -253,9 +256,9 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 		s.drop(a)
 		return
 	case OutcomeBudget, OutcomeTooFew:
-		r.Reason, r.Only, hold = v1alpha1.ReasonDisruptionBudget, o.Kind == OutcomeTooFew, budgetHold
+		r.Reason, r.All, hold = v1alpha1.ReasonDisruptionBudget, o.Kind == OutcomeBudget, budgetHold
 	case OutcomeNoRight:
-		hold = rightHold
+		r.All, hold = true, rightHold
 	case OutcomeRefused:
 	}
 	if st, begun := s.step(a.UID); begun && st.Request.Tries == 0 && !a.Undo {
@@ -268,9 +271,9 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 
 func (s *State) refuse(r Refusal) {
 	r.Until = stamp(r.Until)
-	s.Refusals = slices.DeleteFunc(
-		slices.Clone(s.Refusals), func(old Refusal) bool { return old.UID == r.UID && old.Evict == r.Evict },
-	)
+	s.Refusals = slices.DeleteFunc(slices.Clone(s.Refusals), func(old Refusal) bool {
+		return old.Evict == r.Evict && (old.UID == r.UID || old.All && r.All)
+	})
 	s.Refusals = newest(append(s.Refusals, r), maxRefusals)
 }
 
@@ -348,14 +351,14 @@ func (s *State) abandon() {
 	}
 }
 
-// refusal is that of a pod, as long as it is valid; false: there is none.
-func (s *State) refusal(uid types.UID, evict bool) (Refusal, bool) {
+// refusal is that of all pods or of one, as long as it is valid; false: there is none.
+func (s *State) refusal(uid types.UID, evict bool) (refused Refusal, found bool) {
 	for _, r := range s.Refusals {
-		if r.UID == uid && r.Evict == evict {
-			return r, true
+		if r.Evict == evict && (r.All || r.UID == uid && !found) {
+			refused, found = r, true
 		}
 	}
-	return Refusal{}, false
+	return refused, found
 }
 
 func (s *State) step(uid types.UID) (Step, bool) {
@@ -391,7 +394,7 @@ func (s *State) clone() State {
 func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool {
-		return !now.Before(r.Until) || pods[r.UID] == nil || pods[r.UID].done(r.Sizes)
+		return !now.Before(r.Until) || !r.All && (pods[r.UID] == nil || pods[r.UID].done(r.Sizes))
 	})
 	s.PastRestarts = restartsOf(RevertHold, s.PastRestarts, now)
 	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {

@@ -25,7 +25,7 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 		return rollout.Outcome{}, nil
 	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// Not the pod is missing, but the path.
-		return rollout.Outcome{Kind: rollout.OutcomeRefused,
+		return rollout.Outcome{Kind: rollout.OutcomeRefused, All: true,
 			Why: "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
 				"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):

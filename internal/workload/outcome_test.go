@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/memfit/memfit/internal/rollout"
@@ -55,6 +56,13 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 			action: rollout.Action{Evict: true, Restart: true}, err: forbidden("not at night"),
 			want: rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "at night"}, not: "grants it",
 		},
+		"an API server that cannot resize pods": {
+			err: &apierrors.StatusError{ErrStatus: metav1.Status{
+				Reason:  metav1.StatusReasonNotFound,
+				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse}}},
+			}},
+			want: rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "does not know pods/resize", All: true},
+		},
 		"a quota": {
 			err: forbidden(
 				"exceeded quota: q, requested: limits.memory=512Mi, used: limits.memory=1Gi, limited: limits.memory=1Gi",
@@ -63,7 +71,8 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 		},
 	} {
 		got, err := OutcomeOf(test.action, test.err, test.lacks)
-		if err != nil || got.Kind != test.want.Kind || !strings.Contains(got.Why, test.want.Why) ||
+		if err != nil || got.Kind != test.want.Kind || got.All != test.want.All ||
+			!strings.Contains(got.Why, test.want.Why) ||
 			test.not != "" && strings.Contains(got.Why, test.not) {
 			t.Errorf("%s: %+v (%v), want %+v", name, got, err, test.want)
 		}

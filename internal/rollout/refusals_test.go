@@ -1,0 +1,86 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// mostAsked is how often the pod was resized that was resized most often.
+func (c *cluster) mostAsked() (most int) {
+	asked := map[string]int{}
+	for _, line := range c.log {
+		if words := strings.Fields(line); words[0] == "resize" {
+			asked[words[1]]++
+			most = max(most, asked[words[1]])
+		}
+	}
+	return most
+}
+
+// TestNoPodIsAskedTwiceWithinAnHour: the API server refuses all of more pods than are changed at a time, and of more
+// than are remembered.
+func TestNoPodIsAskedTwiceWithinAnHour(t *testing.T) {
+	for _, n := range []int{100, maxRefusals + 50} {
+		c := newCluster(t, n, small)
+		c.refuse = func(Action) bool { return true }
+		c.wants(big, true)
+		for c.in.Now.Sub(start) < 59*time.Minute {
+			c.reconcile()
+			c.passes(30 * time.Second)
+		}
+		if most := c.mostAsked(); most != 1 || c.writes() != min(n, maxRefusals) {
+			t.Errorf("of %d pods one was asked %d times, and all together %d times", n, most, c.writes())
+		}
+		last := &c.in.Pods[n-1]
+		c.app(n - 1).Demand = small.Limit
+		if c.reconcile(); !c.told("resize " + last.Name + " ") {
+			t.Errorf("of %d pods %s waits for its turn, and is full", n, last.Name)
+		}
+	}
+}
+
+// TestWhatCannotBeResizedKeepsNoOtherPodFromItsTurn: their nodes refuse the fullest pods of a workload.
+func TestWhatCannotBeResizedKeepsNoOtherPodFromItsTurn(t *testing.T) {
+	c := newCluster(t, 100, small)
+	for i := range 64 {
+		c.app(i).Demand = 90 * mib
+	}
+	c.node = func(p *Pod) {
+		if p.Resize = (Resize{Infeasible: true}); p.Containers[0].Demand < 90*mib {
+			p.Resize, p.Containers[0].Actual = Resize{}, p.Containers[0].Spec
+		}
+	}
+	c.wants(big, true)
+	for c.in.Now.Sub(start) < 59*time.Minute {
+		c.reconcile()
+		c.passes(30 * time.Second)
+	}
+	c.expectLimits(strings.Repeat("100Mi ", 64) + strings.TrimSpace(strings.Repeat("256Mi ", 36)))
+	if most := c.mostAsked(); most > 2 { // and taken back
+		t.Errorf("a pod was resized %d times", most)
+	}
+}
+
+// TestARightThatIsMissingIsOneRefusalForAllPods: there are more of them than are changed at a time.
+func TestARightThatIsMissingIsOneRefusalForAllPods(t *testing.T) {
+	c := newCluster(t, 100, small)
+	c.refuse, c.right = func(Action) bool { return true }, true
+	c.wants(big, true)
+	for c.in.Now.Sub(start) < rightHold {
+		c.reconcile()
+		c.passes(30 * time.Second)
+	}
+	if c.writes() != maxWatched || len(c.written.Refusals) != 1 {
+		t.Errorf("asked %d times, and remembered %d times", c.writes(), len(c.written.Refusals))
+	}
+	c.refuse = nil
+	for range 8 {
+		c.reconcile()
+		c.passes(30 * time.Second)
+	}
+	c.expectLimits(strings.TrimSpace(strings.Repeat("256Mi ", 100)))
+}
