@@ -152,7 +152,7 @@ func (d *decider) supersede() {
 	for of, target := range e.Targets {
 		desired, known := d.Desired[of]
 		size, atOnce := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
-		l, lowered := d.State.lowest(of.Container, of.Program, false)
+		l, lowered := d.State.lowest(of.Container, of.Program)
 		if !known || !lowered || size.Limit > target.Limit && atOnce || size.Limit > l.From.Limit {
 			d.State.end()
 			return
@@ -240,7 +240,7 @@ func (d *decider) next() {
 	if d.Policy.OnlyWatch {
 		for of, want := range d.Desired {
 			if !of.Outdated { // new pods get it
-				d.State.raise(of, want.Recommendation.Size.Limit)
+				d.State.raise(of, want.Recommendation.Size.Limit, d.Now)
 			}
 		}
 		return
@@ -444,7 +444,7 @@ func (d *decider) note(pod *Pod, c Container, to memory.Size) {
 		limit = min(limit, d.Desired[of].Recommendation.Size.Limit)
 	}
 	if own.Limit > 0 && limit > own.Limit {
-		d.State.raise(of, limit)
+		d.State.raise(of, limit, d.Now)
 	}
 }
 

@@ -27,8 +27,21 @@ type Lowering struct {
 	To   memory.Size `json:"to"`
 	// At is when the first pod got it.
 	At time.Time `json:"at"`
-	// Proven: a pod ran with To for as long as it was watched.
+	// Proven: a pod ran with To, or Least, for as long as it was watched.
 	Proven bool `json:"proven,omitempty"`
+	// Least is the limit that pods have been given instead since LeastAt, because more is needed; 0: it is To. It bounds
+	// what is proven, and not what earlier pods have.
+	Least   memory.Bytes `json:"least,omitempty"`
+	LeastAt time.Time    `json:"leastAt,omitzero"`
+}
+
+// least is the lowest limit that pods get by it now.
+func (l *Lowering) least() memory.Bytes { return max(l.To.Limit, l.Least) }
+
+// gave reports whether a pod's container may have its limit by this lowering.
+func (l *Lowering) gave(pod *Pod, c *Container) bool {
+	limit := c.Actual.Limit
+	return l.of(c.Name, c.Program) && (l.least() <= limit || l.To.Limit <= limit && pod.Created.Before(l.LeastAt))
 }
 
 // maxLowerings bounds the state: 200 bytes each. Beyond it the oldest is forgotten.
@@ -42,15 +55,19 @@ func (l *Lowering) of(container, program string) bool {
 func sameProgram(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Proven returns the lowest limit that a pod of that container and program was watched with; 0: none.
-func (s *State) Proven(container, program string) memory.Size {
-	l, _ := s.lowest(container, program, true)
-	return l.To
+func (s *State) Proven(container, program string) (least memory.Size) {
+	for _, l := range s.Lowerings {
+		if l.Proven && l.of(container, program) && (least == memory.Size{} || l.least() < least.Limit) {
+			least = memory.Size{Request: l.To.Request, Limit: l.least()}
+		}
+	}
+	return least
 }
 
-// lowest returns the lowering of that container and program to the lowest limit, or to the lowest that is proven.
-func (s *State) lowest(container, program string, proven bool) (least Lowering, found bool) {
+// lowest returns the lowering of that container and program to the lowest limit; false: none.
+func (s *State) lowest(container, program string) (least Lowering, found bool) {
 	for _, l := range s.Lowerings {
-		if (l.Proven || !proven) && l.of(container, program) && (!found || l.To.Limit < least.To.Limit) {
+		if l.of(container, program) && (!found || l.least() < least.least()) {
 			least, found = l, true
 		}
 	}
@@ -61,9 +78,10 @@ func (s *State) lowest(container, program string, proven bool) (least Lowering, 
 func (s *State) lower(l Lowering) {
 	s.Lowerings = slices.Clone(s.Lowerings)
 	for i := range s.Lowerings {
-		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.To.Limit == l.To.Limit) {
-			if old.From = old.From.Max(l.From); old.To.Limit != l.To.Limit { // the pod with the earlier one is gone
+		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.least() == l.To.Limit) {
+			if old.From = old.From.Max(l.From); old.least() != l.To.Limit { // the pod with the earlier one is gone
 				old.To.Limit, old.At = l.To.Limit, later(old.At, stamp(l.At))
+				old.Least, old.LeastAt = 0, time.Time{}
 			}
 			return
 		}
@@ -76,8 +94,8 @@ func (s *State) lower(l Lowering) {
 // none.
 func (s *State) unproven(c Container) (Lowering, bool) {
 	for _, l := range s.Lowerings {
-		never := c.Spec.Limit <= c.Owner.Limit && l.To.Limit > c.Owner.Limit // it has not been raised yet
-		if !l.Proven && l.of(c.Name, c.Program) && c.Spec.Limit > 0 && c.Spec.Limit <= l.To.Limit && !never {
+		never := c.Spec.Limit <= c.Owner.Limit && l.least() > c.Owner.Limit // it has not been raised yet
+		if !l.Proven && l.of(c.Name, c.Program) && c.Spec.Limit > 0 && c.Spec.Limit <= l.least() && !never {
 			return l, true
 		}
 	}
@@ -94,7 +112,7 @@ func (d *decider) takesBack(ch *change) bool {
 // TakesBack reports whether a limit takes back a guess: once, and not below what the owner asks for.
 func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.Bytes) bool {
 	return guess != nil && limit >= max(guess.From, owner) && !slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
-		return l.of(of.Container, of.Program) && l.At.After(guess.At) && l.To.Limit > limit
+		return l.of(of.Container, of.Program) && l.At.After(guess.At) && l.least() > limit
 	})
 }
 
@@ -139,7 +157,7 @@ func (s *State) prove(st *Step) {
 			continue
 		}
 		for i := range s.Lowerings {
-			if l := &s.Lowerings[i]; l.of(name, st.Programs[name]) && size.Limit <= l.To.Limit {
+			if l := &s.Lowerings[i]; l.of(name, st.Programs[name]) && size.Limit <= l.least() {
 				l.Proven = true
 			}
 		}
@@ -148,13 +166,13 @@ func (s *State) prove(st *Step) {
 
 // raise notes that pods get a higher limit again: what was proven below it is not proven for what the container needs
 // now.
-func (s *State) raise(of Key, to memory.Bytes) {
+func (s *State) raise(of Key, to memory.Bytes, at time.Time) {
 	s.Lowerings = slices.DeleteFunc(slices.Clone(s.Lowerings), func(l Lowering) bool {
 		return l.of(of.Container, of.Program) && to >= l.From.Limit
 	})
 	for i := range s.Lowerings {
-		if l := &s.Lowerings[i]; l.of(of.Container, of.Program) && to > l.To.Limit {
-			l.To.Limit = to
+		if l := &s.Lowerings[i]; l.of(of.Container, of.Program) && to > l.least() {
+			l.Least, l.LeastAt = to, stamp(at)
 		}
 	}
 }
@@ -203,9 +221,7 @@ func (d *decider) forAnother(pod *Pod, c Container) bool {
 func (s *State) unexplained(pod *Pod, c Container) bool {
 	given := c.given().Limit
 	return given > 0 && lowers(given, c.Actual.Limit) && pod.Writer == "" && !c.Outdated &&
-		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
-			return l.of(c.Name, c.Program) && l.To.Limit <= c.Actual.Limit
-		})
+		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool { return l.gave(pod, &c) })
 }
 
 // adopt takes up pods whose lower limit no pod has proven and that no step follows: they were created with it, or a
@@ -275,14 +291,19 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 // clock decides nothing: one that is behind by a minute puts a kill before the change that caused it.
 func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
-		given, _ := o.state.lowest(k.Container.Container, k.Program, false)
+		given := func(l Lowering) bool {
+			return l.of(k.Container.Container, k.Program) && l.To.Limit <= k.Limit.Plus(memory.CgroupRounding)
+		}
+		if k.Limit == 0 || !slices.ContainsFunc(o.state.Lowerings, given) {
+			continue
+		}
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
-				k.Limit.Plus(memory.CgroupRounding) < given.To.Limit ||
-				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
+				k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
+			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
 			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, suffered(k.Kind),
 				killedAt(k, old.At), format.Time(old.At))
 		}
@@ -411,10 +432,12 @@ func (o *observation) revert() {
 		return
 	}
 	for _, l := range slices.Clone(o.state.Lowerings) {
-		if l.Proven && l.To.Limit != b.st.To[l.Container].Limit || !sameProgram(l.Program, b.st.Programs[l.Container]) ||
+		tried := b.st.To[l.Container].Limit
+		if l.Proven && l.least() != tried || !sameProgram(l.Program, b.st.Programs[l.Container]) ||
 			!slices.Contains(b.containers, l.Container) {
 			continue
 		}
+		l.To.Limit = tried
 		o.restore(l, *b.pod, b.why, false)
 	}
 	o.state.end()

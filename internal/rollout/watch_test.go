@@ -280,3 +280,67 @@ func TestARaiseGivesPodsOfAChangedImageWhatIsRecommended(t *testing.T) {
 	}
 	c.expectLimits("160Mi 160Mi 160Mi")
 }
+
+// createdWithLess is a workload whose pods were created with a lower limit weeks ago, which was proven by one of them.
+// More is recommended now, and running pods keep their size.
+func createdWithLess(t *testing.T) *cluster {
+	t.Helper()
+	c := newCluster(t, 3, small)
+	for i := range c.in.Pods {
+		c.app(i).Owner = big
+	}
+	c.in.Policy.OnlyWatch = true
+	c.written.Lowerings = []Lowering{{Container: "app", From: big, To: small, At: start, Proven: true}}
+	c.passes(3 * 7 * 24 * time.Hour)
+	c.wants(size(70*mib, 140*mib), false)
+	c.reconcile()
+	return c
+}
+
+// TestPodsThatWereWatchedAreNotWatchedAgainForAnotherRecommendation: nor does their checkpoint change.
+func TestPodsThatWereWatchedAreNotWatchedAgainForAnotherRecommendation(t *testing.T) {
+	c := createdWithLess(t)
+	before := string(c.stored())
+	for range 10 {
+		c.passes(30 * time.Second)
+		c.reconcile()
+		if after := string(c.stored()); after != before {
+			t.Fatalf("the state was %s and is %s", before, after)
+		}
+	}
+	if len(c.written.Lowerings) != 1 || len(c.written.Steps) > 0 || c.written.HasCanary(c.in.Pods) {
+		t.Errorf("watched again: %s", before)
+	}
+	if got := c.written.Proven("app", "").Limit; got != 140*mib {
+		t.Errorf("new pods get %s, and 140Mi is needed", got)
+	}
+}
+
+// TestAKillOfAnEarlierPodTakesItsLowerLimitBack: other pods have got more since.
+func TestAKillOfAnEarlierPodTakesItsLowerLimitBack(t *testing.T) {
+	c := createdWithLess(t)
+	c.passes(time.Hour)
+	c.killed(1)
+	if c.reconcile(); !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from new pods, to 256Mi") {
+		t.Error(c.log)
+	}
+}
+
+// TestALowerLimitThanIsProvenByNowIsTriedInANewPod: it was proven once, and more was needed for a while.
+func TestALowerLimitThanIsProvenByNowIsTriedInANewPod(t *testing.T) {
+	c := createdWithLess(t)
+	c.passes(time.Hour)
+	c.wants(small, false)
+	c.in.Pods = append(c.in.Pods, c.pod(small))
+	c.app(3).Owner = big
+	c.reconcile()
+	if got := c.written.Proven("app", "").Limit; got != 140*mib || !c.written.HasCanary(c.in.Pods) {
+		t.Errorf("proven is %s: %+v", got, c.written.Lowerings)
+	}
+	c.passes(c.in.Policy.Watch)
+	c.reconcile()
+	c.reconcile()
+	if got := c.written.Proven("app", "").Limit; got != small.Limit {
+		t.Errorf("proven is %s: %+v", got, c.written.Steps)
+	}
+}
