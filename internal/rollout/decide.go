@@ -154,7 +154,7 @@ func (d *decider) supersede() {
 		size, atOnce := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
 		l, lowered := d.State.lowest(of.Container, of.Program)
 		if !known || !lowered || size.Limit > target.Limit && atOnce || size.Limit > l.From.Limit {
-			d.State.end()
+			d.State.end(d.pods)
 			return
 		}
 	}
@@ -219,7 +219,7 @@ func (p *Pod) limitWaits() bool {
 // send asks for what a step was written down for.
 func (d *decider) send(st *Step) {
 	d.actions = append(
-		d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: st.evicts(), Sizes: st.To, Why: changes(st.From, st.To)},
+		d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: st.evicts(), Sizes: st.To, Why: st.inWords()},
 	)
 }
 
@@ -249,9 +249,7 @@ func (d *decider) next() {
 		if d.State.Restart != nil && d.State.Restart.UID == pod.UID {
 			continue
 		}
-		st, begun := d.State.step(pod.UID)
-		anew := st.Phase == Watching || pod.deferred(&st) && d.Now.Sub(st.Request.At) >= settle
-		if (!begun || anew) && d.lacks(pod) {
+		if !d.followed(pod) && d.lacks(pod) {
 			d.wanting = append(d.wanting, pod)
 		}
 	}
@@ -271,6 +269,23 @@ func (d *decider) next() {
 			d.change(pod)
 		}
 	}
+}
+
+// followed reports whether what was asked of a pod is followed to its end before more is: not where it waits for memory
+// of the node, or lowers what is to be higher by now.
+func (d *decider) followed(pod *Pod) bool {
+	return slices.ContainsFunc(d.State.Steps, func(st Step) bool {
+		if st.UID != pod.UID || st.Phase == Watching {
+			return false
+		}
+		higher := func(c Container) bool {
+			size, asked := st.To[c.Name]
+			to, differs := d.target(pod, c)
+			return asked && differs && to.Limit > size.Limit && lowers(st.From[c.Name].Limit, size.Limit)
+		}
+		waits := pod.deferred(&st) && d.Now.Sub(st.Request.At) >= settle
+		return !waits && (st.Phase != Resizing || !pod.sent(&st) || !slices.ContainsFunc(pod.Containers, higher))
+	})
 }
 
 // roomFor reports whether the change of a pod may be begun: the number of pods that are changed or watched at a time is
@@ -390,7 +405,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		c, _ := pod.container(name)
 		from[name], last[name] = have(c), c.Spec
 		lowering = lowering || lowers(d.own(pod, c).Limit, size.Limit)
-		ofAll = ofAll || size.Limit != have(c).Limit
+		ofAll = ofAll || size.Limit != pod.effective(c).Limit
 	}
 	d.giving = d.giving || lowering
 	maps.Copy(from, d.State.replace(pod.UID, to))

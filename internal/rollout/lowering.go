@@ -440,14 +440,14 @@ func (o *observation) revert() {
 		l.To.Limit = tried
 		o.restore(l, *b.pod, b.why, false)
 	}
-	o.state.end()
+	o.state.end(o.pods)
 }
 
 // end stops the change under way that lowers what was rolled back.
 func (o *observation) end(l Lowering) {
 	for key := range o.state.Rollout.Targets {
 		if o.state.Rollout.Decrease && l.of(key.Container, key.Program) {
-			o.state.end()
+			o.state.end(o.pods)
 			return
 		}
 	}

@@ -51,6 +51,9 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o.settle() // after it is known which resizes are effective
 	o.adopt()
 	o.followRestart()
+	if in.Policy.OnlyRecommend {
+		o.state.end(o.pods)
+	}
 	return o.state, o.findings
 }
 
@@ -123,9 +126,10 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		if o.doubted(st, pod) {
 			return false, false
 		}
+		what := st.inWords()
 		st.Phase, st.Request = Watching, request{}
 		st.Watch = watch{Since: stamp(o.Now), Restarts: pod.restarts(st.To)}
-		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after it was asked for", changes(st.From, st.To),
+		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after it was asked for", what,
 			format.InWords(max(waited, 0)))
 		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
 			return false, false
@@ -135,7 +139,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+since+": "+r.Message)
-	case r.Deferred && waited >= patience && o.mayEvict(pod) && !pod.has(limits(st.To), actual):
+	case r.Deferred && waited >= patience && (o.Policy.OnlyWatch || o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+since+": "+r.Message)
 	case !r.Deferred && o.notMet(st, pod):
 	case !r.Deferred && !r.InProgress && o.ignored(st, pod):
@@ -417,6 +421,11 @@ func called(name string) string {
 		return "the whole pod"
 	}
 	return "container " + name
+}
+
+// inWords is the change of a pod, or that of its spec where it is to have again what is effective.
+func (st *Step) inWords() string {
+	return cmp.Or(changes(st.From, st.To), changes(st.Request.Spec, st.To))
 }
 
 // changes describes what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".

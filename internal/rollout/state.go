@@ -283,7 +283,14 @@ func (s *State) drop(a Action) {
 		s.dropRestart(a.UID)
 		return
 	}
-	s.dropSteps(a.UID)
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool {
+		asked := st.To
+		if st.Phase == Undoing {
+			asked = st.From
+		}
+		return st.UID == a.UID && maps.Equal(asked, a.Sizes)
+	})
+	s.abandon()
 }
 
 func (s *State) dropSteps(uid types.UID) {
@@ -323,13 +330,12 @@ func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]mem
 	kept := make([]Step, 0, len(s.Steps))
 	for _, st := range s.Steps {
 		if st.UID == uid {
-			st.To = maps.Clone(st.To)
 			for name := range to {
 				if _, asked := st.To[name]; asked && st.Phase == Resizing {
 					from[name] = st.From[name]
 				}
-				delete(st.To, name)
 			}
+			st.From, st.To, st.Request.Spec = without(st.From, to), without(st.To, to), without(st.Request.Spec, to)
 			if len(st.To) == 0 {
 				continue
 			}
@@ -340,8 +346,24 @@ func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]mem
 	return from
 }
 
-// end forgets the rollout and its steps.
-func (s *State) end() { s.Rollout, s.Steps = Rollout{}, nil }
+// without are the sizes of the other containers.
+func without(sizes, changed map[string]memory.Size) map[string]memory.Size {
+	rest := maps.Clone(sizes)
+	maps.DeleteFunc(rest, func(name string, _ memory.Size) bool { _, is := changed[name]; return is })
+	return rest
+}
+
+// end forgets the rollout, and its steps but for what is in the spec of pods: that is followed to its end, whatever
+// becomes of the change that asked for it.
+func (s *State) end(pods map[types.UID]*Pod) {
+	s.Rollout = Rollout{}
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { return !pods[st.UID].sent(&st) })
+}
+
+// sent reports whether a resize is in the pod's spec, or is taken out of it.
+func (p *Pod) sent(st *Step) bool {
+	return p != nil && (st.Phase == Undoing || st.Phase == Resizing && p.has(st.To, spec))
+}
 
 // abandon ends a rollout that has changed no pod and changes none now.
 func (s *State) abandon() {

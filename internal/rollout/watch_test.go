@@ -190,7 +190,7 @@ func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
 			}
 		},
 		"running pods are to keep their size":                func(c *cluster) { c.in.Policy.OnlyWatch = true },
-		"for a while memfit only recommends":                 func(c *cluster) { c.written.end() },
+		"for a while memfit only recommends":                 func(c *cluster) { c.written.end(nil) },
 		"the pod is lent more, which the API server refuses": func(c *cluster) { c.written.dropSteps("uid-1") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestALowerLimitIsWatchedFromWhenItIsInForce(t *testing.T) {
 	c.hesitant()
 	c.wants(small, false)
 	c.reconcile()
-	c.written.end()
+	c.written.end(nil)
 	c.passes(4 * time.Minute)
 	app := c.app(0)
 	app.Actual, c.in.Pods[0].Resize, c.node = app.Spec, Resize{}, nil
@@ -342,5 +342,89 @@ func TestALowerLimitThanIsProvenByNowIsTriedInANewPod(t *testing.T) {
 	c.reconcile()
 	if got := c.written.Proven("app", "").Limit; got != small.Limit {
 		t.Errorf("proven is %s: %+v", got, c.written.Steps)
+	}
+}
+
+// TestWhatTheKubeletWasAskedForIsFollowedWhateverEndsTheChange: both containers of two pods are lowered, of which the
+// kubelet refuses one in one pod, and the other is killed.
+func TestWhatTheKubeletWasAskedForIsFollowedWhateverEndsTheChange(t *testing.T) {
+	c := withSidecar(t)
+	c.in.Policy.MaxUnavailable = 2
+	c.wants(small, false)
+	c.in.Desired[Key{Container: "proxy"}] = c.in.Desired[Key{Container: "app"}]
+	for _, name := range []string{"app", "proxy"} {
+		proven := Lowering{Container: name, From: big, To: small, At: start, Proven: true}
+		c.written.Lowerings = append(c.written.Lowerings, proven)
+	}
+	for i := range c.in.Pods {
+		proxy := &c.in.Pods[i].Containers[1]
+		proxy.Spec, proxy.Actual = big, big
+	}
+	c.node = func(p *Pod) {
+		p.Containers[0].Actual = p.Containers[0].Spec
+		proxy := &p.Containers[1]
+		if p.Resize = (Resize{}); p.Name == "web-2" && proxy.Spec.Limit < proxy.Actual.Limit {
+			p.Resize = Resize{InProgress: true, Failed: true, Message: "below usage"}
+			return
+		}
+		proxy.Actual = proxy.Spec
+	}
+	c.reconcile()
+	c.passes(time.Minute)
+	c.reconcile()
+	c.expectLimits("100Mi 100Mi")
+	c.killed(0)
+	for range 8 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	for i, want := range []memory.Size{small, big} {
+		if got := c.in.Pods[i].Containers[1].Spec; got != want {
+			t.Errorf("the spec of the other container of pod %d has %s, want %s: %v", i, got, want, c.log)
+		}
+		if got := c.app(i).Spec; got != big {
+			t.Errorf("the spec of pod %d has %s, want %s: %v", i, got, big, c.log)
+		}
+	}
+}
+
+// TestALowerLimitThatIsNotEffectiveYetIsGivenBackAtOnce: another pod is killed with it.
+func TestALowerLimitThatIsNotEffectiveYetIsGivenBackAtOnce(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.lowersTheCanary()
+	c.passes(c.in.Policy.Watch)
+	c.node = func(p *Pod) { p.Resize = Resize{InProgress: true} }
+	c.reconcile()
+	if got := c.app(1).Spec; got != small {
+		t.Fatalf("the second pod is to have %s: %s", got, c.last.Message)
+	}
+	c.killed(0)
+	c.reconcile()
+	if got := c.app(1).Spec; got != big || !c.told("resize web-2 limit of container app 100Mi to 256Mi") {
+		t.Errorf("the second pod is to have %s: %v", got, c.log)
+	}
+}
+
+// TestWhatIsNotEffectiveIsTakenBackWhenRunningPodsAreToKeepTheirSize: the scheduler reserves memory for it.
+func TestWhatIsNotEffectiveIsTakenBackWhenRunningPodsAreToKeepTheirSize(t *testing.T) {
+	for _, onlyRecommend := range []bool{false, true} {
+		c := newCluster(t, 2, size(300*mib, 300*mib))
+		c.in.Pods[0].QoS, c.in.Pods[1].QoS = "Guaranteed", "Guaranteed"
+		c.fills()
+		c.wants(size(1024*mib, 1024*mib), true)
+		c.reconcile()
+		c.in.Policy.OnlyWatch, c.in.Policy.OnlyRecommend, c.in.Desired = true, onlyRecommend, map[Key]Desired{}
+		for range 7 {
+			c.passes(time.Minute)
+			c.reconcile()
+		}
+		for i := range c.in.Pods {
+			if got := c.app(i).Spec; got != size(300*mib, 300*mib) {
+				t.Errorf("the spec of pod %d has %s: %v", i, got, c.log)
+			}
+		}
+		if len(c.written.Steps) > 0 || c.written.underWay() {
+			t.Errorf("under way: %+v", c.written)
+		}
 	}
 }

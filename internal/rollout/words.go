@@ -43,7 +43,7 @@ func (d *decider) underWay() (reason, message string) {
 			how = "is evicted and replaced"
 		}
 		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf(
-			"Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), format.Time(st.At),
+			"Pod %s %s: %s, begun at %s", st.Pod, how, st.inWords(), format.Time(st.At),
 		)
 		switch {
 		case st.Phase == Undoing:

@@ -4,12 +4,14 @@
 package workload
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -115,5 +117,35 @@ func TestWithRecommendARollbackIsOneOfTheRecommendation(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back in the recommendation only, to 512Mi") {
 		d.fail("nobody is told what became of the lower limit")
+	}
+}
+
+// TestWithRecommendWhatIsNotEffectiveIsTakenBack: the mode was InPlace when it was asked for, and the node is full.
+func TestWithRecommendWhatIsNotEffectiveIsTakenBack(t *testing.T) {
+	pod := build.Pod("shop", "web-1").On("node-1").Container(
+		"app", build.Limit("512Mi"), build.Request("512Mi"), build.Started(began),
+	).Obj()
+	pod.UID, pod.CreationTimestamp = "web-1", metav1.NewTime(began)
+	asked := &pod.Spec.Containers[0].Resources
+	asked.Requests[corev1.ResourceMemory] = resource.MustParse("1Gi")
+	asked.Limits[corev1.ResourceMemory] = resource.MustParse("1Gi")
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred,
+	}}
+	s := &Snapshot{
+		Owner: memory.Workload{
+			Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web",
+		},
+		Profile: governing(build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingRecommend))),
+		Pods:    []*corev1.Pod{pod}, Template: pod, Governed: []*corev1.Pod{pod},
+	}
+	st, from := NewState(), map[string]memory.Size{"app": sizeMi(512, 512)}
+	st.rollout.Steps = []rollout.Step{{
+		Pod: "web-1", UID: pod.UID, Phase: rollout.Resizing, From: from,
+		To: map[string]memory.Size{"app": sizeMi(1024, 1024)},
+	}}
+	_, e := Step(st, s, began.Add(time.Hour))
+	if len(e.Actions) != 1 || !e.Actions[0].Undo || !maps.Equal(e.Actions[0].Sizes, from) {
+		t.Errorf("actions are %+v", e.Actions)
 	}
 }

@@ -64,9 +64,8 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 		Succeeded: s.succeeded(), Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
-		// memfit changes no size, but a pod keeps its loan until it is gone
-		in.State.Rollout, in.State.Steps = rollout.Rollout{}, nil
-		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart && len(st.rollout.Loans) == 0 {
+		// memfit changes no size, but a pod keeps its loan until it is gone, and what it was asked for is followed
+		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart && len(st.rollout.Loans)+len(st.rollout.Steps) == 0 {
 			return in
 		}
 	}
