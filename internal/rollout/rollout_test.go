@@ -1482,8 +1482,8 @@ func TestPodsWithEarlierNumbersDoNotGetWhatOthersAreLoweredTo(t *testing.T) {
 	c.expectLimits("100Mi 256Mi 80Mi")
 }
 
-// TestARaiseBesideALowerLimitDoesNotEndItsWatch: one container of a pod gets less and the other more, and the pod is not
-// ready any more.
+// TestARaiseBesideALowerLimitDoesNotEndItsWatch: one container of a pod gets less and the other more, and the pod is
+// not ready any more.
 func TestARaiseBesideALowerLimitDoesNotEndItsWatch(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.wants(small, false)
