@@ -151,16 +151,21 @@ func TestARequestThatWaitsKeepsNoCreatedPodFromItsWatch(t *testing.T) {
 	}
 }
 
-// TestARequestEndsNoWatch: it is the pod's own, also while its node has no memory for it.
-func TestARequestEndsNoWatch(t *testing.T) {
-	c := newCluster(t, 2, big)
+// TestARequestThatWaitsKeepsNoLowerLimitFromItsProof: it is that of another container of the watched pod.
+func TestARequestThatWaitsKeepsNoLowerLimitFromItsProof(t *testing.T) {
+	c := withSidecar(t)
 	c.lowersTheCanary()
+	c.expectLimits("100Mi 256Mi")
 	c.fills()
-	c.app(1).Demand = 210 * mib
-	c.desired(func(d *Desired) { d.Recommendation.Size.Request = 240 * mib })
-	c.passes(c.in.Policy.Watch - time.Minute)
-	c.reconcile()
+	more := c.in.Desired[Key{Container: "app"}]
+	more.Recommendation.Size, more.Recommendation.UseAboveRequest = size(90*mib, small.Limit), true
+	c.in.Desired[Key{Container: "proxy"}] = more
 	c.passes(time.Minute)
+	c.reconcile()
+	if !c.in.Pods[0].Resize.Deferred {
+		t.Fatalf("the watched pod asks for no request: %s", c.last.Message)
+	}
+	c.passes(c.in.Policy.Watch)
 	c.reconcile()
 	if got := c.written.Proven("app", "").Limit; got != small.Limit {
 		t.Errorf("proven is %s: %+v", got, c.written)

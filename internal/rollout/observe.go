@@ -170,8 +170,9 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		return true, false
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
-	over := !o.Now.Before(end) && pod.inForce(st.To) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Served) &&
-		o.QueryResult.clearSince(st.Watch.Since, o.Now)
+	changing := pod.Resize.InProgress || pod.Resize.Infeasible // what is deferred is another size
+	over := !o.Now.Before(end) && pod.has(st.To, actual) && !changing && st.Watch.Unready.IsZero() &&
+		(pod.Ready || !st.Served) && o.QueryResult.clearSince(st.Watch.Since, o.Now)
 	if over {
 		o.state.prove(st)
 	}
