@@ -869,6 +869,65 @@ func TestRequestsThatWaitHoldUpTheLimitOfNoPod(t *testing.T) {
 	c.expectLimits(strings.TrimSpace(strings.Repeat("256Mi ", len(c.in.Pods))))
 }
 
+// TestAFullNodeHoldsUpNoLimitWhateverCameBefore: the writes end, and the request follows when the node has memory.
+func TestAFullNodeHoldsUpNoLimitWhateverCameBefore(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		c, full := newCluster(t, 1+r.IntN(4), big), false
+		c.node = func(p *Pod) {
+			app := &p.Containers[0]
+			if p.Resize = (Resize{}); full && app.Spec.Request > app.Actual.Request {
+				p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
+				return
+			}
+			app.Actual = app.Spec
+		}
+		reconcile := func(after time.Duration, actions int) {
+			c.passes(after)
+			for i := range c.in.Pods {
+				c.node(&c.in.Pods[i])
+			}
+			c.reconcileAndDie(actions)
+		}
+		for range 60 {
+			if full = full != (r.IntN(4) == 0); r.IntN(3) == 0 {
+				limit := []memory.Bytes{100, 160, 256, 400}[r.IntN(4)] * mib
+				c.wants(size(limit.Percent(70), limit), r.IntN(2) == 0)
+			}
+			if r.IntN(12) == 0 {
+				c.killed(r.IntN(len(c.in.Pods)))
+			}
+			reconcile(time.Duration(1+r.IntN(900))*time.Second, r.IntN(6)-2)
+		}
+		full = true
+		c.wants(size(300*mib, 410*mib), true)
+		for range 400 {
+			reconcile(time.Hour, -1)
+		}
+		writes := c.writes()
+		for range 50 {
+			reconcile(time.Hour, -1)
+		}
+		if c.writes() != writes {
+			t.Errorf("seed %d: writes do not end: %v", seed, c.log[len(c.log)-4:])
+		}
+		for _, p := range c.in.Pods {
+			if got := p.Containers[0].Actual.Limit; got < 370*mib {
+				t.Errorf("seed %d: a full node holds up %s with %s: %s", seed, p.Name, got, c.last.Message)
+			}
+		}
+		full = false
+		for range 60 {
+			reconcile(time.Hour, -1)
+		}
+		for _, p := range c.in.Pods {
+			if got := p.Containers[0].Actual.Request; got < 270*mib {
+				t.Errorf("seed %d: the node has memory, and %s requests %s: %s", seed, p.Name, got, c.last.Message)
+			}
+		}
+	}
+}
+
 // TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot: only what is requested takes memory of the node.
 func TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot(t *testing.T) {
 	c := newCluster(t, 1, small)
