@@ -74,12 +74,13 @@ func (s *State) lowest(container, program string) (least Lowering, found bool) {
 	return least, found
 }
 
-// lower notes that a pod gets a lower limit. The same limit for further pods is one lowering.
+// lower notes that a pod gets a lower limit. For further pods it is one lowering, as is a limit that a proof holds for.
 func (s *State) lower(l Lowering) {
 	s.Lowerings = slices.Clone(s.Lowerings)
 	for i := range s.Lowerings {
-		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.least() == l.To.Limit) {
-			if old.From = old.From.Max(l.From); old.least() != l.To.Limit { // the pod with the earlier one is gone
+		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.least() <= l.To.Limit) {
+			old.From = old.From.Max(l.From)
+			if !old.Proven && old.least() != l.To.Limit { // the pod with the earlier one is gone
 				old.To.Limit, old.At = l.To.Limit, later(old.At, stamp(l.At))
 				old.Least, old.LeastAt = 0, time.Time{}
 			}

@@ -1407,7 +1407,7 @@ func TestAGuaranteedPodStaysGuaranteed(t *testing.T) {
 // Whatever happens, and wherever memfit is killed, no more pods are changed at a time than allowed, a canary is alone,
 // a paused workload rests, and in the end every pod has one size.
 func TestItConvergesWhereverMemfitDies(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		c := newCluster(t, 2+rng.IntN(6), big)
 		c.in.Policy.MaxUnavailable = int32(1 + rng.IntN(3))

@@ -316,6 +316,16 @@ func TestPodsThatWereWatchedAreNotWatchedAgainForAnotherRecommendation(t *testin
 	}
 }
 
+// TestALimitThatAProofHoldsForIsNoNewLowering: pods with the limit that was proven are no canaries by it.
+func TestALimitThatAProofHoldsForIsNoNewLowering(t *testing.T) {
+	c := newCluster(t, 2, small)
+	s := State{Lowerings: []Lowering{{Container: "app", From: big, To: small, At: start, Proven: true}}}
+	s.lower(Lowering{Container: "app", From: big, To: size(70*mib, 140*mib), At: start.Add(time.Hour)})
+	if len(s.Lowerings) != 1 || s.HasCanary(c.in.Pods) {
+		t.Errorf("lowerings are %+v", s.Lowerings)
+	}
+}
+
 // TestAKillOfAnEarlierPodTakesItsLowerLimitBack: other pods have got more since.
 func TestAKillOfAnEarlierPodTakesItsLowerLimitBack(t *testing.T) {
 	c := createdWithLess(t)
