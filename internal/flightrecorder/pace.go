@@ -21,7 +21,7 @@ const (
 	// quiet is the rest. A ramp of 100 MiB/s that begins with 60 % of 512Mi free is noticed before it is over.
 	quiet = 2 * time.Second
 	// fullEvery is how often more than the usage is read of a container far below its limit, and fullWary of one that may
-	// come near: each reading but those of [Governor.Alert].
+	// come near: each reading but those of [Alert].
 	fullEvery = 10 * time.Second
 	fullWary  = wary - fastest
 )
@@ -93,31 +93,26 @@ func (g *Governor) Interval(u Urgency) time.Duration {
 	return time.Duration(float64(interval) * stretch)
 }
 
-// How often a container is read that may be lent memory, and how many such readings a node takes in a second: a few
-// containers do not give way to other readings, because what is not seen in time is killed.
+// How often a container is read that may be lent memory, and how many such readings a node takes in a second. They do
+// not give way to others, because what is not seen in time is killed: a reading takes 10 to 20 us, so that 110 take
+// 0.2 % of a core.
 const (
 	// hurried is while its limit may be reached within two seconds.
 	hurried       = 50 * time.Millisecond
 	hurriedSecond = 220
-	// alert is the rest: a burst of 400 MiB/s fills 512Mi in 1.3 s. A reading takes 10 to 20 us, so that these take 0.2 %
-	// of a core at most. From 56 containers on, each is read less often.
+	// alert is the rest: a burst of 400 MiB/s fills 512Mi in 1.3 s. From 56 containers on, each is read less often.
 	alert       = 500 * time.Millisecond
 	alertSecond = 110
 )
 
 // Hurried is how long after a reading the next one is due of so many containers that are about to reach their limits.
-func (g *Governor) Hurried(containers int) time.Duration {
-	return max(hurried, g.share(containers, hurriedSecond))
-}
+func Hurried(containers int) time.Duration { return every(hurried, containers, hurriedSecond) }
 
 // Alert is how long after a reading the next one is due at most of each of so many containers that may be lent memory.
-func (g *Governor) Alert(containers int) time.Duration {
-	return max(alert, g.share(containers, alertSecond))
-}
+func Alert(containers int) time.Duration { return every(alert, containers, alertSecond) }
 
-// share is the time between two readings of each of so many containers that share the readings of a second.
-func (g *Governor) share(containers int, readings float64) time.Duration {
-	return time.Duration(g.Stretch() * float64(containers) / readings * float64(time.Second))
+func every(least time.Duration, containers, perSecond int) time.Duration {
+	return max(least, time.Duration(containers)*time.Second/time.Duration(perSecond))
 }
 
 // WantsFull reports whether the reading that is due should be a full one. Usage near the limit may be page cache, which

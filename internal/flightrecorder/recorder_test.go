@@ -352,8 +352,8 @@ func TestABurstIsNoStall(t *testing.T) {
 		r, faults := New(true), uint64(0)
 		for second := range 900 {
 			s := stalled(time.Duration(second)*time.Second, faults)
-			if second < 400 {
-				s.Reading.Usage = 300 * memory.MiB
+			if second < 400 { // a reader of files is at its limit then, too
+				s.Reading.Anon = 300 * memory.MiB
 			}
 			r.Add(s)
 			faults += rate(second)
@@ -566,27 +566,17 @@ func TestReadOftenForAMinute(t *testing.T) {
 	}
 }
 
-// TestReadingsForRescuesAreBounded: by their number, and few give way to nothing.
+// TestReadingsForRescuesAreBounded: by their number.
 func TestReadingsForRescuesAreBounded(t *testing.T) {
-	var fast, slow Governor
-	for range 50 {
-		slow.Spent(time.Second, time.Second)
-	}
 	for _, containers := range []int{1, 11, 55, 110, 500} {
-		if perSecond := float64(containers) / fast.Alert(containers).Seconds(); perSecond > alertSecond+0.01 {
+		if perSecond := float64(containers) / Alert(containers).Seconds(); perSecond > alertSecond+0.01 {
 			t.Errorf("%d containers that may be lent memory: %.0f readings a second", containers, perSecond)
 		}
-		if perSecond := float64(containers) / fast.Hurried(containers).Seconds(); perSecond > hurriedSecond+0.01 {
+		if perSecond := float64(containers) / Hurried(containers).Seconds(); perSecond > hurriedSecond+0.01 {
 			t.Errorf("%d containers that hurry: %.0f readings a second", containers, perSecond)
 		}
 	}
-	if fast.Hurried(11) != hurried || fast.Alert(55) != alert {
+	if Hurried(11) != hurried || Alert(55) != alert {
 		t.Error("11 containers that hurry, and 55 in all, are already too many")
-	}
-	if slow.Hurried(1) != hurried || slow.Alert(6) != alert {
-		t.Error("where readings are expensive, few containers are read less often")
-	}
-	if slow.Alert(110) != stretchMost*fast.Alert(110) {
-		t.Error("where readings are expensive, many containers are read as often")
 	}
 }

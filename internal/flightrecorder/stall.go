@@ -59,8 +59,8 @@ type stallWatch struct {
 	going  bool
 }
 
-// away is a time away from the limit, and after the start, of which known does not tell yet. One window is none: where
-// others on the node need memory, the kernel drops page cache of what stalls.
+// away is a time in which anonymous memory does not fill the limit, after the start, of which known does not tell yet.
+// One window is none: where others on the node need memory, the kernel drops page cache of what stalls.
 type away struct {
 	lasted time.Duration
 	faults uint64
@@ -114,14 +114,15 @@ func (w *stallWatch) window(s Sample) (faults uint64, waited time.Duration) {
 // shows: the time between both readings looks like a stall.
 func (w *stallWatch) shows(s Sample, took time.Duration, faults uint64, waited time.Duration) bool {
 	rate, limit := float64(faults)/took.Seconds(), s.bound()
-	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) {
+	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) ||
+		s.Reading.Anon < limit.Percent(stallAnonPercent) {
 		if w.fromAt.Sub(w.first) >= stallStart {
 			w.learn(took, faults)
 		}
 		return false
 	}
 	w.away = away{}
-	return s.Reading.Anon >= limit.Percent(stallAnonPercent) && s.Reading.Faults >= w.from.Faults &&
+	return s.Reading.Faults >= w.from.Faults &&
 		(rate >= max(stallFaults, stallTimesKnown*w.known) || 100*waited >= stallPressure*took)
 }
 

@@ -28,8 +28,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		stretch: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "memfit_agent_interval_stretch",
-			Help: "Factor on reading intervals, above 1 when reading would take more than 0.5 % of a core; a few containers " +
-				"that may be lent memory are read as often.",
+			Help: "Factor on reading intervals other than those for rescues, above 1 when reading would take more than " +
+				"0.5 % of a core.",
 		}),
 		readings: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_agent_readings_total", Help: "Readings of containers: usage alone, full, or failed.",

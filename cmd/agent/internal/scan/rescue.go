@@ -10,6 +10,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
+	"github.com/memfit/memfit/internal/flightrecorder"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rescue"
 )
@@ -60,7 +61,7 @@ func (l *Loop) Every() time.Duration {
 // hurriedEvery is how often containers are read that are about to reach their limit: no less often than others near
 // theirs.
 func (l *Loop) hurriedEvery() time.Duration {
-	return min(l.governor.Hurried(len(l.alarms.hurried)), TickEvery)
+	return min(flightrecorder.Hurried(len(l.alarms.hurried)), TickEvery)
 }
 
 // mayBorrow reports whether a container may be lent memory.
@@ -130,7 +131,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	}
 	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
 		delete(l.alarms.hurried, c.ContainerID)
-		c.due = now.Add(min(c.due.Sub(now), l.governor.Alert(l.alarms.lendable)))
+		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(l.alarms.lendable)))
 		return
 	}
 	l.alarms.hurried[c.ContainerID], c.due = c, now
