@@ -407,7 +407,6 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		lowering = lowering || lowers(d.own(pod, c).Limit, size.Limit)
 		ofAll = ofAll || size.Limit != pod.effective(c).Limit
 	}
-	d.giving = d.giving || lowering
 	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
 		last = nil
@@ -420,6 +419,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 			d.note(pod, c, size)
 		}
 	}
+	d.giving = d.giving || lowering // to what note has made the target
 	step := Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Phase: Resizing, From: from, To: maps.Clone(to),
 		Served: pod.serves(), Programs: pod.programs(to),

@@ -76,6 +76,31 @@ func TestAPodThatKeepsAHigherLimitKeepsNoOtherAtALowerOne(t *testing.T) {
 	c.expectLimits("140Mi 140Mi 256Mi")
 }
 
+// TestALowerTargetThanThatOfTheChangeUnderWayBeginsWithOnePod: no pod is on its way to the earlier one any more.
+func TestALowerTargetThanThatOfTheChangeUnderWayBeginsWithOnePod(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.in.Policy.MaxUnavailable = 3
+	for i := range 2 {
+		c.app(i + 1).FrozenHeap = 240 * mib
+	}
+	c.wants(size(90*mib, 130*mib), false)
+	for range 3 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch)
+	}
+	c.expectLimits("130Mi 256Mi 256Mi")
+	for i := range 2 {
+		c.app(i + 1).FrozenHeap = 0
+	}
+	c.wants(small, false)
+	c.passes(2 * time.Hour)
+	for range 3 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	c.expectLimits("100Mi 256Mi 256Mi")
+}
+
 // TestAWatchThatDoesNotPassKeepsNoPodAtALowerLimit: the pod is not ready because of another container.
 func TestAWatchThatDoesNotPassKeepsNoPodAtALowerLimit(t *testing.T) {
 	c := newCluster(t, 2, big)
