@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
@@ -36,8 +34,6 @@ type change struct {
 	// sizes are those of all containers, where the change is about the pod; else those that others of the pod get with it.
 	sizes map[string]memory.Size
 	evict bool
-	// begun is the pod where its change was written down already, and counts as one.
-	begun types.UID
 }
 
 // kindOf is the kind of change that gives a container another size.

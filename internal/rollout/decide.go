@@ -113,13 +113,14 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		to.Request = max(to.Request, min(c.Owner.Request, now.Request))
 	}
 	less := memory.Size{Limit: to.Limit, Request: min(to.Request, c.Actual.Request)}
-	if pod.limitWaits() && less.Request > 0 && desired.Range.Within(less) == less {
+	waits := pod.limitWaits() && less.Request > 0 && desired.Range.Within(less) == less
+	if waits {
 		to = less // the request is asked for again when the limit is effective
 	}
 	// it uses memory that the scheduler has promised to others
 	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
-	return to, overdue || needed || recommend.Differs(now, to, desired.Policy)
+	return to, overdue || needed || waits && to.Request < now.Request || recommend.Differs(now, to, desired.Policy)
 }
 
 // underWayTo is the size that a change under way gives this container: what is recommended now, or nearly, or what a
@@ -209,11 +210,13 @@ func (p *Pod) deferred(st *Step) bool {
 	return p != nil && st.Phase == Resizing && p.Resize.Deferred && p.has(st.To, spec)
 }
 
-// limitWaits reports whether a higher limit waits for memory of the node, although only requests take any. A request
+// limitWaits reports whether another limit waits for memory of the node, although only requests take any. A request
 // that must equal its limit waits with it.
 func (p *Pod) limitWaits() bool {
 	return p.Resize.Deferred && p.Whole == nil && p.QoS != "Guaranteed" &&
-		slices.ContainsFunc(p.Containers, func(c Container) bool { return lowers(c.Spec.Limit, c.Actual.Limit) })
+		slices.ContainsFunc(p.Containers, func(c Container) bool {
+			return c.Actual.Limit > 0 && c.Spec.Limit != c.Actual.Limit
+		})
 }
 
 // send asks for what a step was written down for.
@@ -227,9 +230,7 @@ func (d *decider) send(st *Step) {
 func (d *decider) gated(pod *Pod, st *Step) (worst again) {
 	for _, c := range pod.Containers {
 		if to, asked := st.To[c.Name]; asked {
-			ch := d.changeOf(pod, c, to, st.evicts())
-			ch.begun = st.UID
-			worst = max(worst, d.refusedAgain(ch))
+			worst = max(worst, d.refusedAgain(d.changeOf(pod, c, to, st.evicts())))
 		}
 	}
 	return worst
@@ -494,7 +495,10 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 
 // conclude puts what was decided into words.
 func (d *decider) conclude() Transition {
-	ofAll := func(st Step) bool { return !d.pods[st.UID].deferred(&st) }
+	ofAll := func(st Step) bool { // where only a request waits, the step is the pod's own
+		pod := d.pods[st.UID]
+		return !pod.deferred(&st) || !pod.has(limits(st.To), actual)
+	}
 	if len(d.wanting) == 0 && !slices.ContainsFunc(d.State.Steps, ofAll) {
 		d.State.Rollout = Rollout{} // every pod has it, and has had it long enough
 	}

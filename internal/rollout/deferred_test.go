@@ -196,3 +196,141 @@ func TestARequestThatWaitsKeepsNoLowerLimitFromItsProof(t *testing.T) {
 		t.Errorf("proven is %s: %+v", got, c.written)
 	}
 }
+
+// waiting is a cluster on full nodes that asks for a size, and is decided for again when the kubelet has deferred that.
+func waiting(t *testing.T, n int, have, want memory.Size) *cluster {
+	t.Helper()
+	c := newCluster(t, n, have)
+	c.fills()
+	c.wants(want, false)
+	c.reconcile()
+	c.passes(2 * time.Second)
+	c.reconcile()
+	if got := c.app(0).Spec; got != want || !c.in.Pods[0].Resize.Deferred {
+		t.Fatalf("the first pod asks for %+v: %s", got, c.last.Message)
+	}
+	return c
+}
+
+// small90 is small with more of a request.
+var small90 = size(90*mib, 100*mib)
+
+// TestALimitNeverWaitsForARequest: however little more is requested, also where no kill asks for it, the limit goes
+// down, the pod may be evicted, or its container restarts for it.
+func TestALimitNeverWaitsForARequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		have, want memory.Size
+		edit       func(c *cluster)
+	}{
+		"more":           {have: small, want: big},
+		"little request": {have: small, want: size(73*mib, 256*mib)},
+		"less":           {have: size(70*mib, 256*mib), want: small90},
+		"evicted":        {have: small, want: big, edit: func(c *cluster) { c.in.Policy.Evict = true }},
+		"less, evicted":  {have: size(70*mib, 256*mib), want: small90, edit: func(c *cluster) { c.in.Policy.Evict = true }},
+		"restarted": {have: small, want: big, edit: func(c *cluster) {
+			c.app(0).RestartsOnResize, c.in.Policy.SingleReplicaMayRestart = true, true
+		}},
+		"used above the request": {have: small, want: big, edit: func(c *cluster) {
+			c.desired(func(d *Desired) { d.Recommendation.UseAboveRequest = true })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, tc.have)
+			c.fills()
+			if c.wants(tc.want, false); tc.edit != nil {
+				tc.edit(c)
+			}
+			c.reconcile()
+			c.passes(2 * time.Second)
+			c.reconcile()
+			c.passes(settle)
+			c.reconcile()
+			c.expectLimits(tc.want.Limit.String())
+			for range 200 {
+				c.passes(time.Minute)
+				c.reconcile()
+			}
+			if c.evictions() > 0 || c.told(string(NotResized)) || c.told(string(ConflictingWriter)) {
+				t.Error(c.log)
+			}
+			c.expectLimits(tc.want.Limit.String())
+		})
+	}
+}
+
+// TestALimitNeverWaitsForTheRequestOfAnotherContainer: that was asked for earlier, and waits still.
+func TestALimitNeverWaitsForTheRequestOfAnotherContainer(t *testing.T) {
+	c := withSidecar(t)
+	c.fills()
+	c.wants(big, false)
+	proxy := c.in.Desired[Key{Container: "app"}]
+	proxy.Recommendation.Size = size(90*mib, small.Limit)
+	c.in.Desired[Key{Container: "proxy"}] = proxy
+	c.reconcile()
+	c.passes(time.Hour)
+	c.reconcile()
+	if !c.in.Pods[0].Resize.Deferred {
+		t.Fatal(c.last.Message)
+	}
+	c.killed(0)
+	c.wants(size(big.Request, 400*mib), true)
+	for range 3 {
+		c.passes(settle)
+		c.reconcile()
+	}
+	c.expectLimits("400Mi 400Mi")
+}
+
+// TestALowerLimitIsWatchedAlsoWhereItsRequestWaits: its container has restarted meanwhile.
+func TestALowerLimitIsWatchedAlsoWhereItsRequestWaits(t *testing.T) {
+	c := waiting(t, 2, size(70*mib, 256*mib), size(90*mib, 100*mib))
+	c.desired(func(d *Desired) { d.Recommendation.UseAboveRequest = true })
+	c.passes(settle)
+	c.reconcile()
+	c.expectLimits("100Mi 256Mi")
+	for range 2 {
+		c.passes(time.Second)
+		c.reconcile()
+	}
+	if got := c.app(0).Spec.Request; got != 90*mib {
+		t.Fatalf("it asks for a request of %s: %s", got, c.last.Message)
+	}
+	c.app(0).Restarts, c.app(0).Started = 1, c.in.Now
+	c.passes(c.in.Policy.Watch - time.Minute)
+	c.reconcile()
+	if got := c.written.Proven("app", "").Limit; got != 0 {
+		t.Errorf("proven is %s too early", got)
+	}
+	c.passes(time.Minute)
+	c.reconcile()
+	if got := c.written.Proven("app", "").Limit; got != small.Limit {
+		t.Errorf("proven is %s: %+v", got, c.written)
+	}
+	for range 4 {
+		c.passes(c.in.Policy.Watch)
+		c.reconcile()
+	}
+	c.expectLimits("100Mi 100Mi")
+}
+
+// TestAPodWhoseRequestWaitsIsLoweredAsOthersAre: and gets back what they get back.
+func TestAPodWhoseRequestWaitsIsLoweredAsOthersAre(t *testing.T) {
+	c := newCluster(t, 10, size(70*mib, 256*mib))
+	c.fillsFor("web-7")
+	c.wants(size(90*mib, 256*mib), false)
+	c.reconcile()
+	c.passes(2 * time.Hour)
+	c.wants(size(90*mib, 100*mib), false)
+	for range 60 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch / 2)
+	}
+	c.expectLimits(strings.TrimSpace(strings.Repeat("100Mi ", 10)))
+	c.passes(24 * time.Hour)
+	c.wants(size(90*mib, 140*mib), false)
+	for range 3 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	c.expectLimits(strings.TrimSpace(strings.Repeat("140Mi ", 10)))
+}

@@ -303,6 +303,7 @@ func (d *decider) coolingDown(ch *change) Verdict {
 	switch {
 	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
 	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
+	case ch.pod.limitWaits() && ch.to.Limit == ch.c.Spec.Limit: // it goes without a request
 	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.takesBack(ch)):
 	default:
 		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
@@ -701,10 +702,10 @@ func (d *decider) othersChange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// tooFewServe refuses to disturb one pod more than maxUnavailable. A pod that does not serve anyway is not a loss,
+// tooFewServe refuses to disturb one pod more than maxUnavailable. One that is disturbed already is no more; a pod that does not serve anyway is not a loss,
 // unless its limit is lowered where it runs: then only what memfit changes counts.
 func (d *decider) tooFewServe(ch *change) Verdict {
-	a := d.State.Availability(d.Pods, 0, ch.begun)
+	a := d.State.Availability(d.Pods, 0, ch.pod.UID)
 	if !ch.pod.serves() && ch.kind&(lowerQuietly|lowerByRestart) == 0 {
 		a.Wanted = a.Serving + a.Changing
 	}

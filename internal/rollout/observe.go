@@ -165,13 +165,13 @@ func (o *observation) refuse(st *Step, reason, why string) {
 
 // watch reports whether a pod has run with its lower limit for as long as it is watched.
 func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
-	if !pod.has(st.To, spec) {
+	if !pod.has(limits(st.To), spec) {
 		o.foreign(st, pod)
 		return true, false
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
 	changing := pod.Resize.InProgress || pod.Resize.Infeasible // what is deferred is another size
-	over := !o.Now.Before(end) && pod.has(st.To, actual) && !changing && st.Watch.Unready.IsZero() &&
+	over := !o.Now.Before(end) && pod.has(limits(st.To), actual) && !changing && st.Watch.Unready.IsZero() &&
 		(pod.Ready || !st.Served) && o.QueryResult.clearSince(st.Watch.Since, o.Now)
 	if over {
 		o.state.prove(st)

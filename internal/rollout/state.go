@@ -324,18 +324,23 @@ func (s *State) begin(decrease bool, at time.Time) {
 }
 
 // replace forgets what earlier steps asked for of the containers of a pod that are changed again, and returns the sizes
-// before what the kubelet has not made effective.
+// before what the kubelet has not made effective. A limit that stays is watched still.
 func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]memory.Size {
 	from := map[string]memory.Size{}
 	kept := make([]Step, 0, len(s.Steps))
 	for _, st := range s.Steps {
 		if st.UID == uid {
-			for name := range to {
-				if _, asked := st.To[name]; asked && st.Phase == Resizing {
+			again := maps.Clone(to)
+			for name, size := range to {
+				old, asked := st.To[name]
+				if asked && st.Phase == Resizing {
 					from[name] = st.From[name]
 				}
+				if asked && st.Phase == Watching && old.Limit == size.Limit {
+					delete(again, name)
+				}
 			}
-			st.From, st.To, st.Request.Spec = without(st.From, to), without(st.To, to), without(st.Request.Spec, to)
+			st.From, st.To, st.Request.Spec = without(st.From, again), without(st.To, again), without(st.Request.Spec, again)
 			if len(st.To) == 0 {
 				continue
 			}
