@@ -266,7 +266,7 @@ func (d *decider) next() {
 		}
 	}
 	for _, pod := range d.wanting {
-		if d.State.roomFor(pod.UID, d.need(pod) > full) {
+		if d.State.roomFor(d.pods, pod.UID, d.need(pod) > full) {
 			d.change(pod)
 		}
 	}
@@ -290,10 +290,20 @@ func (d *decider) followed(pod *Pod) bool {
 }
 
 // roomFor reports whether the change of a pod may be begun: the number of pods that are changed or watched at a time is
-// bounded, and what cannot be changed takes a place as well, for which a pod that is full does not wait.
-func (s *State) roomFor(pod types.UID, isFull bool) bool {
+// bounded. What cannot be changed now, because it was refused or waits for its node, takes a place of its own, once, for
+// which a pod that is full does not wait.
+func (s *State) roomFor(pods map[types.UID]*Pod, pod types.UID, isFull bool) bool {
+	changing, own := 0, false
+	for i := range s.Steps {
+		if st := &s.Steps[i]; !pods[st.UID].deferred(st) {
+			changing++
+			own = own || st.UID == pod
+		}
+	}
 	_, begun := s.step(pod)
-	return begun || len(s.Steps) < maxWatched && (isFull || len(s.Steps)+len(s.Refusals) < maxRefusals)
+	_, refused := s.refusal(pod, false)
+	free := isFull || refused || len(s.Steps)+len(s.Refusals) < maxRefusals
+	return own || changing < maxWatched && (begun || len(s.Steps) < maxRefusals && free)
 }
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.

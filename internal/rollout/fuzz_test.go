@@ -109,7 +109,7 @@ func storedStates(t testing.TB) (stored [][]byte) {
 func checkTransition(t testing.TB, d *Transition, before *State) {
 	t.Helper()
 	if len(d.State.Changes) > maxChanges || len(d.State.Refusals) > maxRefusals ||
-		len(d.State.Steps) > max(maxWatched, len(before.Steps)) {
+		len(d.State.Steps) > max(maxSteps, len(before.Steps)) {
 		t.Errorf("the state grows: %+v", d.State)
 	}
 	if _, err := json.Marshal(&d.State); err != nil {

@@ -274,7 +274,7 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 	}
 	o.state.begin(true, st.At)
 	e := &o.state.Rollout
-	if !o.state.roomFor(pod.UID, true) {
+	if !o.state.roomFor(o.pods, pod.UID, true) {
 		return
 	}
 	for name := range st.To {

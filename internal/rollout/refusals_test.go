@@ -84,3 +84,48 @@ func TestARightThatIsMissingIsOneRefusalForAllPods(t *testing.T) {
 	}
 	c.expectLimits(strings.TrimSpace(strings.Repeat("256Mi ", 100)))
 }
+
+// TestPodsThatAreRefusedAreEvictedHoweverManyTheyAre: evictions have to wait for a maintenance window.
+func TestPodsThatAreRefusedAreEvictedHoweverManyTheyAre(t *testing.T) {
+	c := newCluster(t, maxRefusals+22, small)
+	c.refuse = func(Action) bool { return true }
+	c.in.Policy.Evict, c.in.Policy.Windows = true, nightly(t)
+	c.passes(17*time.Hour + 30*time.Minute) // 01:30
+	c.wants(big, false)
+	for range 55 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	if n := c.evictions(); n < 10 {
+		t.Errorf("%d pods were evicted in a window: %s", n, c.last.Message)
+	}
+}
+
+// TestPodsThatWaitForTheirNodesTakeNoPlaceOfOthers: as many as are changed at a time wait, and are remembered.
+func TestPodsThatWaitForTheirNodesTakeNoPlaceOfOthers(t *testing.T) {
+	c := newCluster(t, maxWatched+8, size(100*mib, 100*mib))
+	c.fills()
+	full := c.node
+	c.node = func(p *Pod) {
+		if full(p); c.find(p.UID).Name > "web-38" { // 39, 40, 4 to 9: eight
+			p.Resize, p.Containers[0].Actual = Resize{}, p.Containers[0].Spec
+		}
+	}
+	for i := range c.in.Pods {
+		c.in.Pods[i].QoS = "Guaranteed"
+	}
+	c.wants(size(200*mib, 200*mib), true)
+	for range 20 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	for i, p := range c.in.Pods {
+		if got := c.app(i).Actual.Limit; (got == 200*mib) != (p.Name > "web-38") {
+			t.Errorf("pod %s has %s: %s", p.Name, got, c.last.Message)
+		}
+	}
+	c.written = c.state()
+	if got := len(c.written.Steps); got < maxWatched {
+		t.Errorf("%d steps are remembered", got)
+	}
+}

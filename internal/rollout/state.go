@@ -24,7 +24,7 @@ import (
 // nothing.
 type State struct {
 	// Rollout is the change under way; zero: none. Steps are the pods that it changes or watches, in the order in which
-	// they were begun. At most maxWatched.
+	// they were begun. At most maxSteps.
 	Rollout Rollout `json:"rollout,omitzero"`
 	Steps   []Step  `json:"steps,omitempty"`
 	// LastChange is when a pod was changed last.
@@ -176,9 +176,11 @@ const (
 	// foreignHold is how long memfit stops after another writer resized the same pods.
 	foreignHold = period.Day
 	// maxRefusals and maxWatched bound the state: 200 bytes each, and maxWords more for a reason. A pod that was refused
-	// is asked again after an hour, so that of larger workloads as many are asked within one.
+	// is asked again after an hour, so that of larger workloads as many are asked within one. A pod that waits for its
+	// node has a place as a refused one has, and each may be changed besides.
 	maxRefusals = 128
 	maxWatched  = 32
+	maxSteps    = maxRefusals + maxWatched
 )
 
 // ActiveRevert returns the rollback for a container and program whose restored size is still kept; false: none.
@@ -471,7 +473,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	*s = State(read)
 	s.Refusals, s.Changes = newest(s.Refusals, maxRefusals), newest(s.Changes, maxChanges)
 	s.Lowerings, s.PastRestarts = newest(s.Lowerings, maxLowerings), newest(s.PastRestarts, maxRestarts)
-	s.Spent, s.Steps = bounded(s.Spent), newest(s.Steps, maxWatched)
+	s.Spent, s.Steps = bounded(s.Spent), newest(s.Steps, maxSteps)
 	if !s.underWay() {
 		s.Rollout = Rollout{}
 	}
