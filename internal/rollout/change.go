@@ -20,7 +20,7 @@ type change struct {
 	pod  *Pod
 	// c is the container; zero: it is about the pod.
 	c Container
-	// from is the effective size, to the new one.
+	// from is the effective size, or what is asked for where to is more than that. to is the new one.
 	from, to memory.Size
 	// Desired is what the change comes from, and what bounds it.
 	Desired
@@ -59,6 +59,9 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	desired := d.Desired[c.Key()]
 	ch := &change{
 		pod: pod, c: c, from: pod.effective(c), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize,
+	}
+	if asked := have(c).Limit; to.Limit > asked {
+		ch.from.Limit = min(ch.from.Limit, asked) // what is to be more is not lowered, whatever the kubelet has come to
 	}
 	ch.bound = outOfBounds(have(c), ch.Policy) && !outOfBounds(to, ch.Policy)
 	if evict {

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"github.com/memfit/memfit/api/v1alpha1"
 	"strings"
 	"testing"
 	"time"
@@ -333,4 +334,19 @@ func TestAPodWhoseRequestWaitsIsLoweredAsOthersAre(t *testing.T) {
 		c.passes(time.Minute)
 	}
 	c.expectLimits(strings.TrimSpace(strings.Repeat("140Mi ", 10)))
+}
+
+// TestMoreThanALowerLimitThatWaitsIsARaise: it waits for nothing that lowering does, as for a measurement. The pod is
+// Guaranteed, and another of its containers requests more, so that the lower limit waits with that.
+func TestMoreThanALowerLimitThatWaitsIsARaise(t *testing.T) {
+	g := gatedAt(size(300*mib, 300*mib), size(345*mib, 345*mib), 400*mib, 0)
+	g.pod.QoS, g.pod.Resize = "Guaranteed", Resize{Deferred: true}
+	g.c.Actual = size(512*mib, 512*mib)
+	if got := g.verdict(false); got != (Verdict{}) {
+		t.Errorf("more than what it asks for: %+v", got)
+	}
+	g.to = size(280*mib, 280*mib)
+	if got := g.verdict(false); got.Reason != v1alpha1.ReasonUsageTooHigh {
+		t.Errorf("less than what it asks for: %+v", got)
+	}
 }
