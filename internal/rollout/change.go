@@ -6,7 +6,6 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
@@ -149,7 +148,7 @@ func (d *decider) restores(ch *change) *change {
 func (d *decider) change(pod *Pod) {
 	reason, message := d.reason, d.message
 	sizes, bars := d.planResize(pod)
-	evict := len(sizes) == 0 && bars && d.Policy.Evict && d.worthEviction(pod)
+	evict := len(sizes) == 0 && bars && d.Policy.Evict
 	if evict {
 		inPlace, why := d.reason, d.message
 		d.reason, d.message = reason, message // what refuses the eviction explains more
@@ -169,21 +168,25 @@ func (d *decider) change(pod *Pod) {
 }
 
 // planResize returns the new sizes that a pod may get now where it is. bars: a gate refuses to change the pod where it
-// is, and not the sizes. What is refused for one container of several does not hold up the others.
+// is, and not the sizes, for which it is worth an eviction. What is refused for one container of several does not hold
+// up the others.
 func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool) {
 	sizes = map[string]memory.Size{}
+	worthAny := false
 	for _, c := range d.byNeed(pod) {
 		to, differs := d.target(pod, c)
 		if !differs {
 			continue
 		}
+		worth := d.worthEviction(pod, c, to)
+		worthAny = worthAny || worth
 		to, some, barred := d.inWhole(pod, c, to)
 		if some {
 			var first bool
 			to, some, first = d.withoutFirstLimit(pod, c, to)
 			barred = barred || first
 		}
-		if bars = bars || barred; !some {
+		if bars = bars || barred && worth; !some {
 			continue
 		}
 		ch := d.changeOf(pod, c, to, false)
@@ -197,7 +200,7 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool)
 		}
 		if refused != (Verdict{}) {
 			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
-			bars = bars || barred
+			bars = bars || barred && worth
 			continue
 		}
 		to = d.granted(ch, to, less)
@@ -208,19 +211,16 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool)
 	}
 	if refused, barred := d.whole(pod, sizes); refused != (Verdict{}) {
 		d.refused(refused.Reason, refused.Message)
-		return nil, bars || barred
+		return nil, bars || barred && worthAny
 	}
 	return sizes, bars
 }
 
-// worthEviction reports whether a pod is to have another limit. A request saves it from no kill, and where its node has
-// no memory for that, its successor may find none either.
-func (d *decider) worthEviction(pod *Pod) bool {
-	return slices.ContainsFunc(pod.Containers, func(c Container) bool {
-		to, differs := d.target(pod, c)
-		ch := d.changeOf(pod, c, to, true)
-		return differs && ch.to.Limit != ch.from.Limit && (ch.bound || !d.returnsLoan(ch))
-	})
+// worthEviction reports whether a container is to have another limit. A request saves it from no kill, and where its
+// node has no memory for that, its successor may find none either.
+func (d *decider) worthEviction(pod *Pod, c Container, to memory.Size) bool {
+	ch := d.changeOf(pod, c, to, true)
+	return ch.to.Limit != ch.from.Limit && (ch.bound || !d.returnsLoan(ch))
 }
 
 // planEviction returns the new sizes that the successor of a pod is to get; nil: the pod is not evicted now, or not for

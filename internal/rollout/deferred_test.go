@@ -350,3 +350,31 @@ func TestMoreThanALowerLimitThatWaitsIsARaise(t *testing.T) {
 		t.Errorf("less than what it asks for: %+v", got)
 	}
 }
+
+// TestNoPodIsEvictedForARequestBesideALimit: the node cannot hold the request of one container, and page cache holds up
+// the lower limit of the other. Neither is worth an eviction.
+func TestNoPodIsEvictedForARequestBesideALimit(t *testing.T) {
+	c := withSidecar(t)
+	c.in.Policy.Evict = true
+	c.wants(small, false)
+	c.app(0).Usage, c.app(1).Usage = 200*mib, 200*mib
+	proxy := c.in.Desired[Key{Container: "app"}]
+	proxy.Recommendation.Size = size(90*mib, small.Limit)
+	c.in.Desired[Key{Container: "proxy"}] = proxy
+	c.node = func(p *Pod) { p.Resize = Resize{Infeasible: true, Message: "Node didn't have enough capacity"} }
+	for range 10 {
+		c.reconcile()
+		c.passes(time.Minute)
+		for i := range c.in.Pods {
+			if p := &c.in.Pods[i]; p.Containers[len(p.Containers)-1].Spec == small {
+				p.Resize = Resize{} // it was taken back
+			}
+		}
+	}
+	if !c.told(string(NotResized)) {
+		t.Fatal(c.log)
+	}
+	if c.evictions() > 0 {
+		t.Error(c.log)
+	}
+}

@@ -112,6 +112,7 @@ var gates = []gate{
 	// Can the other pods bear it?
 	{of: lowerings, refuses: (*decider).otherCanary},
 	{of: lowerings, refuses: (*decider).besideALoan},
+	{of: inPlace, refuses: (*decider).besideARefusal},
 	{of: evictions | fresh, refuses: (*decider).othersChange},
 	{of: sized&^(raiseQuietly|giveBackQuietly) | fresh, refuses: (*decider).tooFewServe, again: waits},
 	// Does it fit the budget of the cluster?
@@ -168,9 +169,8 @@ func (in *Input) mayEvict(pod *Pod) bool {
 	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Run
 }
 
-// refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes, or the
-// rollback that is a part of them. A kill of another of its containers does not wait for that, and neither does a
-// rollback after more was refused.
+// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the same size, or
+// the rollback that is a part of it. A rollback does not wait for that after more was refused.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
 	size, about := r.Sizes[ch.c.Name]
@@ -178,7 +178,7 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 	back, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	switch restored := active && about && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
 	case r.All:
-	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about:
+	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || !about:
 		return Verdict{}
 	case about && !again && ch.kind&givesBack != 0 && ch.to.Limit < size.Limit:
 		return Verdict{}
@@ -683,6 +683,17 @@ func (d *decider) besideALoan(ch *change) Verdict {
 		}
 	}
 	return Verdict{}
+}
+
+// besideARefusal refuses to resize a container for a while after the same sizes were refused for others of its pod: of
+// what is refused one by one, only the last would be remembered. A kill does not wait for that.
+func (d *decider) besideARefusal(ch *change) Verdict {
+	r, found := d.State.refusal(ch.pod.UID, false)
+	if _, about := r.Sizes[ch.c.Name]; !found || about || ch.urgent || r.Reason == v1alpha1.ReasonDisruptionBudget ||
+		!d.stillAsked(ch.pod, r) {
+		return Verdict{}
+	}
+	return Verdict{r.Reason, r.Why}
 }
 
 // othersChange refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
