@@ -290,7 +290,7 @@ func (d *decider) followed(pod *Pod) bool {
 }
 
 // roomFor reports whether the change of a pod may be begun: the number of pods that are changed or watched at a time is
-// bounded. What cannot be changed now, because it was refused or waits for its node, takes a place of its own, once, for
+// bounded. What cannot be changed now, because it was refused or waits for its node, takes a place of its own once, for
 // which a pod that is full does not wait.
 func (s *State) roomFor(pods map[types.UID]*Pod, pod types.UID, isFull bool) bool {
 	changing, own := 0, false

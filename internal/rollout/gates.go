@@ -169,8 +169,8 @@ func (in *Input) mayEvict(pod *Pod) bool {
 	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Run
 }
 
-// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the same size, or
-// the rollback that is a part of it. A rollback does not wait for that after more was refused.
+// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the same size,
+// or the rollback that is a part of it. A rollback does not wait for that after more was refused.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
 	size, about := r.Sizes[ch.c.Name]
@@ -713,8 +713,9 @@ func (d *decider) othersChange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// tooFewServe refuses to disturb one pod more than maxUnavailable. One that is disturbed already is no more; a pod that does not serve anyway is not a loss,
-// unless its limit is lowered where it runs: then only what memfit changes counts.
+// tooFewServe refuses to disturb one pod more than maxUnavailable. One that is disturbed already is not one more. A pod
+// that does not serve anyway is not a loss, unless its limit is lowered where it runs: then only what memfit changes
+// counts.
 func (d *decider) tooFewServe(ch *change) Verdict {
 	a := d.State.Availability(d.Pods, 0, ch.pod.UID)
 	if !ch.pod.serves() && ch.kind&(lowerQuietly|lowerByRestart) == 0 {

@@ -892,12 +892,14 @@ func TestAFullNodeHoldsUpNoLimitWhateverCameBefore(t *testing.T) {
 		for range 60 {
 			if full = full != (r.IntN(4) == 0); r.IntN(3) == 0 {
 				limit := []memory.Bytes{100, 160, 256, 400}[r.IntN(4)] * mib
-				c.wants(size(limit.Percent(70), limit), r.IntN(2) == 0)
+				c.wants(size(limit.Percent([]int32{40, 70, 95}[r.IntN(3)]), limit), r.IntN(2) == 0)
+				above := r.IntN(2) == 0
+				c.desired(func(d *Desired) { d.Recommendation.UseAboveRequest = above })
 			}
 			if r.IntN(12) == 0 {
 				c.killed(r.IntN(len(c.in.Pods)))
 			}
-			reconcile(time.Duration(1+r.IntN(900))*time.Second, r.IntN(6)-2)
+			reconcile(time.Duration(1+r.IntN([]int{5, 900}[r.IntN(2)]))*time.Second, r.IntN(6)-2)
 		}
 		full = true
 		c.wants(size(300*mib, 410*mib), true)
@@ -923,6 +925,16 @@ func TestAFullNodeHoldsUpNoLimitWhateverCameBefore(t *testing.T) {
 		for _, p := range c.in.Pods {
 			if got := p.Containers[0].Actual.Request; got < 270*mib {
 				t.Errorf("seed %d: the node has memory, and %s requests %s: %s", seed, p.Name, got, c.last.Message)
+			}
+		}
+		full = true
+		c.wants(size(345*mib, 350*mib), false)
+		for range 60 {
+			reconcile(time.Hour, -1)
+		}
+		for _, p := range c.in.Pods {
+			if got := p.Containers[0].Actual.Limit; got > 380*mib {
+				t.Errorf("seed %d: a full node keeps %s at %s: %s", seed, p.Name, got, c.last.Message)
 			}
 		}
 	}
