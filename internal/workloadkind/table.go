@@ -178,6 +178,7 @@ func Like(apiVersion, kind string) Kind {
 	if i := slices.IndexFunc(table, func(k Kind) bool { return k.Name == kind }); i >= 0 {
 		behavior.Recreates, behavior.Completes = table[i].Recreates, table[i].Completes
 		behavior.PodNames, behavior.HasHash = table[i].PodNames, table[i].HasHash
+		behavior.PerNode = table[i].PerNode
 	}
 	return behavior
 }

@@ -106,6 +106,9 @@ func TestLike(t *testing.T) {
 			}
 		})
 	}
+	if !Like("apps.kruise.io/v1alpha1", "DaemonSet").PerNode || Like("apps.kruise.io/v1beta1", "StatefulSet").PerNode {
+		t.Error("the nodes of a DaemonSet's pods are determined before they are created, also of OpenKruise's")
+	}
 	if k := Like("batch.volcano.sh/v1alpha1", "Job"); len(k.Template) > 0 || k.Watched {
 		t.Errorf("Volcano's Job is taken for the one of Kubernetes: %+v", k)
 	}
