@@ -85,6 +85,17 @@ type Offer struct {
 	Others []Offer
 }
 
+// Raised returns an offer that gives pods of a program with its owner's numbers at least size, and others what o does.
+func (o Offer) Raised(of Program, size memory.Size) Offer {
+	if o.Program == of.ID {
+		o.Size, o.Recommended = o.Size.Max(size), o.Recommended.Max(size)
+		return o
+	}
+	size = size.Max(o.sizeFor(of.ID, of.Owner))
+	o.Others = append([]Offer{{Program: of.ID, Owner: of.Owner, Size: size}}, o.Others...) // the first one counts
+	return o
+}
+
 // sizeFor returns the size for a new pod; zero: what its owner asks for. An owner's edit holds immediately, unless
 // evidence of the same program shows that it needs more. Evidence of another program may raise a size whose owner did
 // not change it, and lowers none.

@@ -89,6 +89,42 @@ func TestEachProgramHasItsOffer(t *testing.T) {
 	}
 }
 
+// TestAnOfferIsRaisedForOneProgram: its pods get at least so much, and others what they got.
+func TestAnOfferIsRaisedForOneProgram(t *testing.T) {
+	limit := func(n memory.Bytes) memory.Size { return memory.Size{Limit: mib(n)} }
+	v2 := Offer{
+		Program: "v2", Owner: limit(200), Size: limit(300), Recommended: limit(300),
+		Others: []Offer{{Program: "v1", Owner: limit(100), Size: limit(150)}},
+	}
+	onlyOthers := Offer{Program: "v2", Owner: limit(200), Others: v2.Others}
+	for name, tc := range map[string]struct {
+		offer           Offer
+		of              string
+		owner, to, want memory.Bytes
+	}{
+		"one that is remembered":                {v2, "v1", 100, 220, 220},
+		"where the newest has none":             {onlyOthers, "v1", 100, 220, 220},
+		"to less than it gets":                  {v2, "v1", 100, 120, 150},
+		"the newest":                            {v2, "v2", 200, 500, 500},
+		"an unknown one":                        {v2, "v3", 100, 220, 220},
+		"to less than another program gives it": {v2, "v3", 200, 220, 300},
+	} {
+		got := tc.offer.Raised(Program{ID: tc.of, Owner: limit(tc.owner)}, limit(tc.to))
+		if size := got.sizeFor(tc.of, limit(tc.owner)); size != limit(tc.want) {
+			t.Errorf("%s: its pods get %s, want %s", name, size, limit(tc.want))
+		}
+		for _, other := range []struct {
+			program string
+			owner   memory.Size
+		}{{"v1", limit(100)}, {"v2", limit(200)}, {"v4", limit(200)}} {
+			before := tc.offer.sizeFor(other.program, other.owner)
+			if after := got.sizeFor(other.program, other.owner); tc.of != other.program && tc.of != "v2" && after != before {
+				t.Errorf("%s: pods of %s get %s, want %s", name, other.program, after, before)
+			}
+		}
+	}
+}
+
 // TestProgramOf: what the owner wrote tells programs apart; labels, annotations and sizes do not, nor what memfit set.
 func TestProgramOf(t *testing.T) {
 	pod := func(edit func(*corev1.Pod)) *corev1.Pod {

@@ -219,14 +219,10 @@ func raised(
 			continue
 		}
 		offer, found := all[name]
-		switch {
-		case !found:
+		if !found {
 			offer = inject.Offer{Program: program.ID, Owner: program.Owner}
-		case offer.Program != program.ID:
-			continue
 		}
-		offer.Size, offer.Recommended = offer.Size.Max(size), offer.Recommended.Max(size)
-		all[name] = offer
+		all[name] = offer.Raised(program, size)
 	}
 	return all
 }

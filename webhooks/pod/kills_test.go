@@ -245,4 +245,12 @@ func TestRaisedKeepsTheOffer(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
+	of := inject.ProgramOf(pod, "step-main", true)
+	earlier := inject.Offer{Program: of.ID, Owner: of.Owner, Size: of.Owner}
+	got := raised(resolved, map[string]inject.Offer{
+		"step-main": {Program: "the newest", Others: []inject.Offer{earlier}},
+	}, pending, clock.Now())["step-main"]
+	if len(got.Others) == 0 || got.Others[0].Program != of.ID || got.Others[0].Size.Limit <= of.Owner.Limit {
+		t.Errorf("the retry of a killed pod of an earlier program is offered %+v", got)
+	}
 }
