@@ -119,7 +119,7 @@ var boundings = []bounding{
 			}
 		},
 		recommended: [2]string{"2000Mi", "1500Mi"}, want: [2]string{"2000Mi", "128Mi"}, admitted: true,
-		why:  "request 128Mi instead of 1.5Gi: the pod would request 1.5Gi, and its largest node has 900Mi for pods",
+		why:  "request 128Mi instead of 1.5Gi: the pod would request 1.5Gi, but the largest node has only 900Mi allocatable",
 		heap: "--max-old-space-size=1404",
 	},
 	{

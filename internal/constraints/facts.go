@@ -30,9 +30,10 @@ type Facts struct {
 	// Quota is what ResourceQuotas leave for pods like this one.
 	Quota Quota
 	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the most of them, or of those
-	// that are known to take the pod; 0 when none is known.
+	// that are known to take the pod; 0 when none is known. NodeIs is which node that is, in words.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
+	NodeIs      string
 
 	limits []limits
 }

@@ -68,13 +68,13 @@ func (t *trial) lowerRequest(i int, by memory.Bytes) memory.Size {
 
 // fitNode leaves requests that no node could take.
 func (t *trial) fitNode() {
-	const why = "the pod would request %s, and its largest node has %s for pods"
-	node := t.facts.LargestNode
+	const why = "the pod would request %s, but %s has only %s allocatable"
+	node, is := t.facts.LargestNode, cmp.Or(t.facts.NodeIs, "the largest node")
 	if need := t.need().Request; node > 0 && need > node {
-		t.keepRequests(why, need, node)
+		t.keepRequests(why, need, is, node)
 	}
 	if need := t.need().Request; node > 0 && need > node && t.grown() {
-		t.keepTemplate(why, need, node)
+		t.keepTemplate(why, need, is, node)
 	}
 }
 

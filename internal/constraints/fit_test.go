@@ -120,11 +120,11 @@ func TestFit(t *testing.T) {
 		"nodes large enough": {objects: Objects{LargestNode: 600 * memory.MiB}, want: mib(512, 1000)},
 		"nodes too small": {
 			objects: Objects{LargestNode: 500 * memory.MiB}, want: mib(128, 1000),
-			why: "request 128Mi instead of 512Mi: the pod would request 512Mi, and its largest node has 500Mi for pods",
+			why: "request 128Mi instead of 512Mi: the pod would request 512Mi, but the largest node has only 500Mi allocatable",
 		},
 		"too small, and must be equal": {
 			objects: Objects{LargestNode: 500 * memory.MiB}, equal: true, base: mib(256, 256), ask: mib(1000, 1000),
-			want: mib(256, 256), why: "its largest node has 500Mi",
+			want: mib(256, 256), why: "the largest node has only 500Mi",
 		},
 		"too small for pod and runtime": {
 			objects: Objects{LargestNode: 600 * memory.MiB}, want: mib(128, 1000), why: "the pod would request 612Mi",

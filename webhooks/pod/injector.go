@@ -231,21 +231,40 @@ func (h *Injector) facts(
 		return nil, err
 	}
 	facts := constraints.About(resolved.Ref, nil, pod, objects)
-	facts.LargestNode = largestNode(pod, rec, &facts)
+	facts.LargestNode, facts.NodeIs = largestNode(pod, rec, &facts)
 	return &facts, nil
 }
 
-// largestNode is the allocatable memory of the largest node that is known to take a pod: the one that its controller
-// has chosen, or one that a pod of its workload ran on, whether that exists now or not. Before one ran, any node may
-// take it; 0: none is known.
-func largestNode(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation, facts *constraints.Facts) memory.Bytes {
-	if chosen := facts.NodeSize[identity.NodeOf(pod)]; chosen > 0 {
-		return chosen
+// largestNode is the allocatable memory of the largest node that is known to take a pod, and which node that is: the
+// one that its controller has chosen, or one that takes pods of its workload, whether that exists now or not. Before
+// one ran, any node may take it; 0: none is known. A chosen node may be so new that this replica has not seen it yet:
+// it is taken to be as small as any.
+func largestNode(
+	pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation, facts *constraints.Facts,
+) (memory.Bytes, string) {
+	chosen := identity.NodeOf(pod)
+	if size := facts.NodeSize[chosen]; size > 0 {
+		return size, "its node"
 	}
-	if ranOn := rec.Status.LargestNode; ranOn != nil {
-		return memory.FromQuantity(*ranOn)
+	if chosen != "" {
+		if smallest := smallestNode(facts.NodeSize); smallest > 0 {
+			return smallest, "its node is new to memfit, and the smallest node"
+		}
 	}
-	return facts.LargestNode
+	if largest := rec.Status.LargestNode; largest != nil {
+		return memory.FromQuantity(*largest), "the largest node known to run pods of this workload"
+	}
+	return facts.LargestNode, "the largest node"
+}
+
+// smallestNode is the least allocatable memory of a node; 0: none is known.
+func smallestNode(nodes map[string]memory.Bytes) (smallest memory.Bytes) {
+	for _, size := range nodes {
+		if size > 0 && (smallest == 0 || size < smallest) {
+			smallest = size
+		}
+	}
+	return smallest
 }
 
 // recommendation is what is known of the workload of a new pod; an empty one when nothing is.
