@@ -195,7 +195,8 @@ func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 	}
 	var kept []corev1.PodCondition
 	for _, c := range conditions {
-		if slices.Contains(wanted, c.Type) {
+		waits := c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+		if waits || slices.Contains(wanted, c.Type) {
 			kept = append(kept, c)
 		}
 	}

@@ -121,6 +121,9 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 		}}},
 		{Name: "debug-3", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "Pulling"}}},
 	}
+	whole.Status.Conditions = append(whole.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	})
 	if n := len(oom.Observe(whole)[0].Ephemeral); n != 2 {
 		t.Fatalf("%d debug sessions are observed in the whole pod", n)
 	}
@@ -131,6 +134,9 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 	slim, ok := made.(*corev1.Pod)
 	if !ok {
 		t.Fatalf("slimPod made a %T", made)
+	}
+	if !slices.Contains(slim.Status.Conditions, whole.Status.Conditions[len(whole.Status.Conditions)-1]) {
+		t.Error("that no node takes the pod is lost")
 	}
 	for _, runtime := range []v1alpha1.RuntimeType{
 		v1alpha1.RuntimeAuto, v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeRuby,

@@ -417,7 +417,7 @@ func (d *decider) summarize() {
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.Identity = d.st.Identity.DeepCopy()
 	if d.s.Profile.Spec.Sizing.Mode.SizesNewPods() {
-		v.status.LargestNode = format.Quantity(d.st.RanOn.Size)
+		v.status.LargestNode = format.Exact(d.st.RanOn.Size)
 	}
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)

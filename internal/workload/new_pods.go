@@ -123,6 +123,9 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 	}
 }
 
+// maxOtherPrograms is as many as the API server accepts.
+const maxOtherPrograms = 2
+
 // offerOthers fills in what new pods get of other programs that run or are remembered, where that is more than their
 // owner asks for: the leader may be seconds late for the first pods of an earlier release.
 func (d *decider) offerOthers() {
@@ -131,11 +134,14 @@ func (d *decider) offerOthers() {
 	}
 	for i := range d.v.status.Containers {
 		status := &d.v.status.Containers[i]
+		container := d.s.Profile.Container(status.Container, d.s.Template.Annotations)
 		for _, e := range d.st.containers[status.Container] {
 			size := e.Held
 			if d.s.paused == "" {
 				size = size.Max(e.sized(d.v.sizes[rollout.Key{Container: status.Container, Program: e.Program}]))
 			}
+			// what is remembered was found with the bounds of that time
+			size, _ = container.SizePolicy().Bound(size, e.Owner)
 			if size = inject.Increase(e.Owner, size); e.Program == status.Program || size == (memory.Size{}) {
 				continue
 			}
@@ -145,6 +151,8 @@ func (d *decider) offerOthers() {
 			}
 			status.OtherPrograms = append(status.OtherPrograms, other)
 		}
+		// three programs are kept, but a checkpoint that another client wrote may have more
+		status.OtherPrograms = head(status.OtherPrograms, maxOtherPrograms)
 	}
 }
 

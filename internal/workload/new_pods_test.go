@@ -5,11 +5,13 @@ package workload
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -268,6 +270,10 @@ func TestTheNodesThatTookPodsAreRemembered(t *testing.T) {
 		st, e := Step(st, s, now)
 		return st, e.Status.LargestNode.String()
 	}
+	exact := memory.Bytes(14*memory.GiB + 1)
+	if _, got := step(NewState(), began, exact); got != strconv.FormatInt(int64(exact), 10) {
+		t.Errorf("the largest node is %s: a request of so much fits no node", got)
+	}
 	st, got := step(NewState(), began, 14*memory.GiB, 7*memory.GiB)
 	if got != "14Gi" {
 		t.Errorf("the largest node is %s, want that which a pod runs on", got)
@@ -277,6 +283,84 @@ func TestTheNodesThatTookPodsAreRemembered(t *testing.T) {
 	}
 	if _, got = step(st, began.Add(37*24*time.Hour), 7*memory.GiB); got != "7Gi" {
 		t.Errorf("the largest node is %s, on which no pod ran for weeks", got)
+	}
+}
+
+// TestAnotherNodeOfThatSizeMayNotCome: the pool was replaced by one of smaller nodes, beside which is one that takes no
+// such pods.
+func TestAnotherNodeOfThatSizeMayNotCome(t *testing.T) {
+	small := build.Pod("shop", "web-1").On("a").Container("app", build.Request("12Gi")).Obj()
+	waiting := func(request, reason string, since time.Duration) *corev1.Pod {
+		pod := build.Pod("shop", "web-2").Container("app", build.Request(request)).Obj()
+		pod.CreationTimestamp = metav1.NewTime(began.Add(-since))
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason,
+		}}
+		return pod
+	}
+	const unschedulable, gib = corev1.PodReasonUnschedulable, memory.GiB
+	for name, tc := range map[string]struct {
+		pods []*corev1.Pod
+		// another is the size of a node without pods of the workload, and days ago was the last pod on the large node.
+		another memory.Bytes
+		days    int
+		want    memory.Bytes
+	}{
+		"a pod waits for it": {pods: []*corev1.Pod{waiting("20Gi", unschedulable, 11*time.Minute)}, want: 14 * gib},
+		"beside pods on the small nodes": {
+			pods: []*corev1.Pod{waiting("20Gi", unschedulable, time.Hour), small}, want: 14 * gib,
+		},
+		"not for long, as when one is brought": {
+			pods: []*corev1.Pod{waiting("20Gi", unschedulable, 5*time.Minute)}, want: 61 * gib,
+		},
+		"for its turn in a queue": {
+			pods: []*corev1.Pod{waiting("20Gi", corev1.PodReasonSchedulingGated, time.Hour)}, want: 61 * gib,
+		},
+		"for something else than memory": {pods: []*corev1.Pod{waiting("12Gi", unschedulable, time.Hour)}, want: 61 * gib},
+		"until the large nodes are less full": {
+			pods: []*corev1.Pod{waiting("20Gi", unschedulable, time.Hour)}, another: 61 * gib, want: 61 * gib,
+		},
+		"pods run on smaller nodes for days": {pods: []*corev1.Pod{small}, days: 3, want: 14 * gib},
+		"for a night":                        {pods: []*corev1.Pod{small}, days: 1, want: 61 * gib},
+		"beside a large one":                 {pods: []*corev1.Pod{small}, another: 61 * gib, days: 3, want: 61 * gib},
+		"no pods run for a month":            {days: 34, want: 61 * gib},
+		"beside one that keeps more for itself now": {
+			pods: []*corev1.Pod{small}, another: 60 * gib, days: 3, want: 14 * gib,
+		},
+	} {
+		st, s := NewState(), &Snapshot{Governed: tc.pods}
+		st.RanOn = ranOn{Size: 61 * gib, Day: began.Truncate(24*time.Hour).AddDate(0, 0, -tc.days)}
+		s.Facts.NodeSize = map[string]memory.Bytes{"a": 14 * gib, "gpu": 512 * gib, "b": tc.another}
+		if st.noteNodes(s, began); st.RanOn.Size != tc.want {
+			t.Errorf("%s: the largest node is %s, want %s", name, st.RanOn.Size, tc.want)
+		}
+	}
+}
+
+// TestOtherProgramsGetWhatTheProfileAllows: a size was found before limit.max was lowered, and a checkpoint that
+// another client wrote has more programs than the API server accepts.
+func TestOtherProgramsGetWhatTheProfileAllows(t *testing.T) {
+	pod := build.Pod("shop", "web-1").On("a").Container("app", build.Limit("256Mi")).Obj()
+	s, st := snapshotOf(pod), NewState()
+	st, _ = Step(st, s, began)
+	s.Profile = governing(build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingOnCreate),
+		func(spec *v1alpha1.MemoryProfileSpec) {
+			spec.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity((512 * memory.MiB).Quantity())}
+		}))
+	for _, program := range []string{"v1", "v2", "v3", "v4"} {
+		st.containers["app"] = append(st.containers["app"], &evidence{
+			Program: program, Owner: sizeMi(0, 128), Held: sizeMi(0, 1024), Seen: began, Since: began,
+		})
+	}
+	d := decider{s: s, st: st, now: began}
+	d.v.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Program: st.newest("app").Program}}
+	d.offerOthers()
+	others := d.v.status.Containers[0].OtherPrograms
+	if len(others) != 2 {
+		t.Fatalf("%d other programs have a size, want two", len(others))
+	}
+	if got := profile.SizeOf(others[0].NewPods).Limit; got != 512*memory.MiB {
+		t.Errorf("new pods are said to get %s with a limit.max of 512Mi", got)
 	}
 }
 

@@ -4,11 +4,14 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -61,7 +64,7 @@ type measurements struct {
 	LiveSets map[string]history.LiveSet `json:"liveSets,omitempty"`
 	// Found is what replicas were found to run, by container, as found last.
 	Found map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
-	// RanOn is the largest node that took a pod.
+	// RanOn is the largest node that takes a pod.
 	RanOn ranOn `json:"ranOn,omitzero"`
 }
 
@@ -71,20 +74,55 @@ type ranOn struct {
 	Day  time.Time    `json:"day"`
 }
 
-// ranOnKept is for how long a node counts after a pod of the workload ran on it: a monthly run finds it again.
-const ranOnKept = 35 * 24 * time.Hour
+const (
+	// ranOnKept is for how long a node counts after a pod of the workload ran on it: a monthly run finds it again.
+	ranOnKept = 35 * 24 * time.Hour
+	// movedAfter is for how long it counts while pods run on smaller nodes only and none of its size exists: more than
+	// the night for which replicas and nodes are scaled down. It is counted from the beginning of a day.
+	movedAfter = 2 * 24 * time.Hour
+	// waitedFor is how long a pod waits for a node that an autoscaler may bring, which takes 1 to 5 minutes. With less, a
+	// slow one makes the next pods small; with more, more pods are created that wait.
+	waitedFor = 10 * time.Minute
+)
 
-// noteNodes notes the nodes that take pods of the workload. They may be gone when the next pod is created, as after a
-// night without pods, and an autoscaler then brings others like them.
+// noteNodes notes the largest node that takes pods of the workload. It may be gone when the next pod is created, as
+// after a night without pods, and an autoscaler then brings another like it. None comes any more where a pod waits for
+// one, or where pods have run on smaller nodes since.
 func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	if now.Sub(st.RanOn.Day) > ranOnKept {
 		st.RanOn = ranOn{}
 	}
-	for _, pod := range s.Governed {
-		if size := s.Facts.NodeSize[pod.Spec.NodeName]; size > 0 && size >= st.RanOn.Size {
-			st.RanOn = ranOn{Size: size, Day: now.UTC().Truncate(24 * time.Hour)}
+	var runs, left memory.Bytes // the largest node with a pod, and the largest that is left of those that may take one
+	for _, size := range s.Facts.NodeSize {
+		if size <= st.RanOn.Size {
+			left = max(left, size)
 		}
 	}
+	waits := false
+	for _, pod := range s.Governed {
+		runs = max(runs, s.Facts.NodeSize[pod.Spec.NodeName])
+		request := constraints.Total(pod, nil).Request
+		waits = waits || unschedulable(pod) && now.Sub(pod.CreationTimestamp.Time) >= waitedFor &&
+			request > left && request <= st.RanOn.Size
+	}
+	today := now.UTC().Truncate(24 * time.Hour)
+	switch {
+	case runs > 0 && runs >= st.RanOn.Size:
+		st.RanOn = ranOn{Size: runs, Day: today}
+	case left == st.RanOn.Size, len(s.Facts.NodeSize) == 0: // it exists, or nodes are unknown
+	case waits:
+		st.RanOn = ranOn{Size: left, Day: today}
+	case runs > 0 && now.Sub(st.RanOn.Day) >= movedAfter:
+		st.RanOn = ranOn{Size: runs, Day: today}
+	}
+}
+
+// unschedulable reports whether the scheduler found no node for a pod.
+func unschedulable(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
+			c.Reason == corev1.PodReasonUnschedulable
+	})
 }
 
 // publish makes the result of a step what was published last. A size that is near the one published before counts as
