@@ -246,6 +246,11 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 	case shown:
 		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
 		d.take(&in, r)
+		// A canary would be one pod of the old release with less, and that of the new release would have to wait for it.
+		c := &d.v.status.Containers[len(d.v.status.Containers)-1]
+		if c.Recommended != nil && c.NewPods != nil && d.s.paused == "" {
+			c.Recommended = c.NewPods.DeepCopy()
+		}
 	case resizes(mode):
 		d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
 	}

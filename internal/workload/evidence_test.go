@@ -186,6 +186,17 @@ func TestAContainerThatTheNewestPodDoesNotHaveIsDecidedFor(t *testing.T) {
 	if offered.Size.Limit != 512*memory.MiB || offered.Program != st.rollout.Lowerings[0].Program {
 		t.Errorf("new pods of release 1 are offered %+v", offered)
 	}
+	s = snapshotOf(pods()...)
+	for at := now.Add(-time.Hour); at.Before(now); at = at.Add(time.Minute) {
+		s.Events.Samples = append(s.Events.Samples, sampleOf(pods()[0], "cache", 100*memory.MiB, at))
+	}
+	watched, _ := Step(NewState(), s, now)
+	watched.newest("cache").Most = memory.GiB // it was resized to that
+	_, e = Step(watched, snapshotOf(pods()...), now.Add(time.Minute))
+	all, canaries := inject.OffersIn(e.Status.Containers)["cache"], inject.CanariesIn(e.Status.Containers)["cache"]
+	if all.Size.Limit != memory.GiB || canaries.Size.Limit < all.Size.Limit {
+		t.Errorf("the canary of release 2 lets release 1 have %s, and otherwise it gets %s", canaries.Size, all.Size)
+	}
 	gone := snapshotOf(pods()[1])
 	if _, e = Step(st, gone, now.Add(time.Minute)); len(e.Status.Containers) != 1 {
 		t.Errorf("%d containers are shown without pods of release 1, want one", len(e.Status.Containers))
