@@ -167,8 +167,9 @@ type ContainerRecommendation struct {
 	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
-	// otherPrograms are what new pods of other programs get, that run beside this one or ran before it: during a rollout
-	// and after a rollback. One is listed where it gets more than its owner asks for.
+	// otherPrograms are sizes for new pods of other releases of this container: of those that still run during a rollout,
+	// and of earlier ones, in case of a rollback. A release is listed only if memfit gives it more memory than its pod
+	// template.
 	// +listType=map
 	// +listMapKey=program
 	// +kubebuilder:validation:MaxItems=2
@@ -212,11 +213,12 @@ type ContainerRecommendation struct {
 	Suggestions []string `json:"suggestions,omitempty"`
 }
 
-// ProgramSize is the size of new pods of one program.
+// ProgramSize is the size of new pods of one release of a container.
 type ProgramSize struct {
-	// newPods is what they get.
+	// newPods is the memory request and limit of new pods of that release.
 	NewPods Size `json:"newPods"`
-	// owner is the memory that its owner asked for, absent where that is nothing. Pods with other numbers get theirs.
+	// owner is the memory in that release's pod template; absent if the template sets none. A new pod whose template has
+	// other values keeps them.
 	Owner *Size `json:"owner,omitempty"`
 	// program is the fingerprint of what the container runs.
 	// +kubebuilder:validation:MaxLength=64
@@ -455,8 +457,11 @@ type MemoryRecommendationStatus struct {
 	// recommendedLimit is the recommended limits of the containers in one string, for the print column.
 	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
-	// largestNode is the allocatable memory of the largest node that a pod of this workload ran on within 35 days, where
-	// sizing.mode sizes new pods. These request no more for memfit's sake, and as much also while no such node exists.
+	// largestNode is the allocatable memory of the largest node that is known to run pods of this workload: one ran on it
+	// in the last 35 days. memfit never raises the memory request of a new pod above it, even if the cluster has larger
+	// nodes, and raises it that far even if no such node exists at the moment, because an autoscaler may add one. It falls
+	// when a pod has waited 10 minutes for such a node, or pods have run on smaller nodes for two days and none of that
+	// size is left. Set where sizing.mode sizes new pods.
 	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
 
 	// oomKills is the number of OOM kills counted so far.

@@ -153,7 +153,8 @@ func (d *decider) mayNot(ch *change) Verdict {
 	case ch.kind == fresh:
 		why = "a Job's pod would lose its work"
 	default:
-		why = "a pod that runs to completion, as a Job's does, is neither lowered nor evicted"
+		why = "this pod runs to completion (its restartPolicy is Never or OnFailure, or it belongs to a Job): memfit does " +
+			"not lower its limit and does not evict it, so that its work is not lost"
 		if !d.Policy.NoWebhook && d.Policy.NoEvict == "" {
 			why += "; the next run gets the recommended size"
 		}
@@ -577,8 +578,9 @@ func (d *decider) beyondNode(ch *change) Verdict {
 	case ch.nodeSize == 0 || ch.to.Request <= ch.nodeSize:
 		return Verdict{}
 	case ch.evict:
-		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the %s of the largest node that is known to "+
-			"take it", ch.to.Request, ch.nodeSize)
+		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s does not fit any node on which this workload's pods run; "+
+			"the largest has %s allocatable. Set a lower limit.max, or let the pods run on larger nodes",
+			ch.to.Request, ch.nodeSize)
 	}
 	return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", ch.to.Request, ch.nodeSize)
 }
