@@ -577,7 +577,7 @@ func (d *decider) beyondNode(ch *change) Verdict {
 	switch {
 	case ch.nodeSize == 0 || ch.to.Request <= ch.nodeSize:
 		return Verdict{}
-	case ch.evict:
+	case ch.evict && !d.Policy.OnEachNode:
 		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s does not fit any node on which this workload's pods run; "+
 			"the largest has %s allocatable. Set a lower limit.max, or let the pods run on larger nodes",
 			ch.to.Request, ch.nodeSize)

@@ -1188,7 +1188,11 @@ func TestNoPodIsEvictedForMoreThanANodeOfItsPodsHas(t *testing.T) {
 				t.Errorf("web-1 was evicted: %t, want %t: %v", got, tc.evicted, c.log)
 			}
 			if !tc.evicted {
-				c.expectReason(v1alpha1.ReasonNodeTooSmall, "request 300Mi is more than the 220Mi of the largest node")
+				want := "request 300Mi does not fit any node on which this workload's pods run; the largest has 220Mi"
+				if tc.onEachNode {
+					want = "request 300Mi is more than the node's 220Mi"
+				}
+				c.expectReason(v1alpha1.ReasonNodeTooSmall, want)
 			}
 		})
 	}
@@ -1250,7 +1254,7 @@ func TestAJobsRunIsOnlyRaised(t *testing.T) {
 	c.wants(small, false)
 	c.reconcile()
 	c.expectLimits("256Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "neither lowered nor evicted; the next run gets")
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "does not evict it, so that its work is not lost; the next run gets")
 	c.in.Policy.NoWebhook = true
 	c.reconcile()
 	if strings.Contains(c.last.Message, "next run") {
