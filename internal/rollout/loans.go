@@ -21,13 +21,16 @@ import (
 // does not make effective as failed: it takes a tenth of a second, and what a kill asks for waits for that.
 const unsent = time.Minute
 
-// Lend writes down a loan, which is sent next. A change of the same pod that is under way ends: what it asked for is
-// decided anew from what the pod has then. The cost counts against the change budget where there is one.
+// Lend writes down a loan, which is sent next. A change of the same container that is under way, or an eviction of its
+// pod, ends: what it asked for is decided anew from what the pod has then. The cost counts against the change budget
+// where there is one.
 func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	l.At = l.At.UTC()
 	l.Above, l.Read = l.At, l.At
 	s.dropRestart(l.UID)
-	s.dropSteps(l.UID)
+	s.replace(l.UID, map[string]memory.Size{l.Container: {}, WholePod: {}})
+	s.Steps = slices.DeleteFunc(s.Steps, func(st Step) bool { return st.UID == l.UID && st.evicts() })
+	s.abandon()
 	s.Loans = append(slices.Clone(s.Loans), l)
 	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
 	s.record(resized(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)

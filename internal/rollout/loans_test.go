@@ -682,3 +682,37 @@ func TestNoLoanIsSpokenOfWhereThereIsNone(t *testing.T) {
 		}
 	}
 }
+
+// TestALoanForgetsNothingOfOtherContainers: the kubelet does not lower the limit of the sidecar, which is taken out of
+// the spec then.
+func TestALoanForgetsNothingOfOtherContainers(t *testing.T) {
+	c := withSidecar(t)
+	c.wants(big, false)
+	for i := range c.in.Pods {
+		proxy := &c.in.Pods[i].Containers[1]
+		proxy.Spec, proxy.Actual, proxy.Demand = big, big, 50*mib
+	}
+	proxy := c.in.Desired[Key{Container: "app"}]
+	proxy.Recommendation.Size = small
+	c.in.Desired[Key{Container: "proxy"}] = proxy
+	c.node = func(p *Pod) {
+		p.Resize = Resize{InProgress: true, Failed: true, Message: "below usage"}
+		p.Containers[0].Actual = p.Containers[0].Spec
+	}
+	c.reconcile()
+	if got := c.in.Pods[0].Containers[1].Spec; got != small {
+		t.Fatalf("the sidecar asks for %v: %s", got, c.last.Message)
+	}
+	c.written.Lowerings[0].Proven = true
+	c.passes(time.Minute)
+	c.lends(512*mib, true)
+	for range 6 {
+		c.passes(time.Minute)
+		c.uses(0, 300*mib)
+		c.reconcile()
+	}
+	c.expectLimits("512Mi 256Mi")
+	if got := c.in.Pods[0].Containers[1].Spec; got != big {
+		t.Errorf("the sidecar still asks for %v: %v", got, c.log)
+	}
+}

@@ -295,11 +295,6 @@ func (s *State) drop(a Action) {
 	s.abandon()
 }
 
-func (s *State) dropSteps(uid types.UID) {
-	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { return st.UID == uid })
-	s.abandon()
-}
-
 // dropRestart forgets a restart that was not sent, and gives back what it took of the budget. One that was sent ends
 // with its pod.
 func (s *State) dropRestart(uid types.UID) {

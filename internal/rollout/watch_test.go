@@ -189,9 +189,11 @@ func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
 				others(p)
 			}
 		},
-		"running pods are to keep their size":                func(c *cluster) { c.in.Policy.OnlyWatch = true },
-		"for a while memfit only recommends":                 func(c *cluster) { c.written.end(nil) },
-		"the pod is lent more, which the API server refuses": func(c *cluster) { c.written.dropSteps("uid-1") },
+		"running pods are to keep their size": func(c *cluster) { c.in.Policy.OnlyWatch = true },
+		"for a while memfit only recommends":  func(c *cluster) { c.written.end(nil) },
+		"the pod is lent more, which the API server refuses": func(c *cluster) {
+			c.written.replace("uid-1", map[string]memory.Size{"app": {}})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := withSidecar(t)
