@@ -302,8 +302,15 @@ func (s *State) roomFor(pods map[types.UID]*Pod, pod types.UID, isFull bool) boo
 	}
 	_, begun := s.step(pod)
 	_, refused := s.refusal(pod, false)
-	free := isFull || refused || len(s.Steps)+len(s.Refusals) < maxRefusals
-	return own || changing < maxWatched && (begun || len(s.Steps) < maxRefusals && free)
+	switch {
+	case own, begun && len(s.Steps) < maxSteps: // it has a place
+		return true
+	case changing >= maxWatched:
+		return false
+	case isFull:
+		return len(s.Steps) < maxSteps
+	}
+	return len(s.Steps) < maxRefusals && (refused || len(s.Steps)+len(s.Refusals) < maxRefusals)
 }
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.

@@ -251,7 +251,8 @@ func TestALimitNeverWaitsForARequest(t *testing.T) {
 				c.passes(time.Minute)
 				c.reconcile()
 			}
-			if c.evictions() > 0 || c.told(string(NotResized)) || c.told(string(ConflictingWriter)) {
+			givenUp := c.app(0).RestartsOnResize // nobody knows when it would restart
+			if c.evictions() > 0 || c.told(string(NotResized)) != givenUp || c.told(string(ConflictingWriter)) {
 				t.Error(c.log)
 			}
 			c.expectLimits(tc.want.Limit.String())
@@ -377,4 +378,59 @@ func TestNoPodIsEvictedForARequestBesideALimit(t *testing.T) {
 	if c.evictions() > 0 {
 		t.Error(c.log)
 	}
+}
+
+// TestALimitThatGoesAloneNeedsNoOtherPlace: the pods that were begun after it wait for their kubelets.
+func TestALimitThatGoesAloneNeedsNoOtherPlace(t *testing.T) {
+	c := newCluster(t, maxWatched+8, big)
+	c.node = func(p *Pod) {
+		app := &p.Containers[0]
+		switch p.Resize = (Resize{}); {
+		case p.Name != "web-1":
+			p.Resize.InProgress = app.Spec != app.Actual
+		case app.Spec.Request > app.Actual.Request:
+			p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
+		default:
+			app.Actual = app.Spec
+		}
+	}
+	c.app(0).Demand = 250 * mib // it comes first
+	c.wants(size(300*mib, 400*mib), true)
+	for _, after := range []time.Duration{0, 2 * time.Second, settle, 2 * time.Second} {
+		c.passes(after)
+		c.reconcile()
+	}
+	if got := c.app(0).Actual.Limit; got != 400*mib {
+		t.Errorf("the limit is %s: %s", got, c.last.Message)
+	}
+}
+
+// TestARequestThatWouldRestartItsContainerWaitsForNoNode: while it waits, it counts as a pod that does not serve.
+func TestARequestThatWouldRestartItsContainerWaitsForNoNode(t *testing.T) {
+	c := newCluster(t, 2, big)
+	for i := range 2 {
+		c.app(i).RestartsOnResize = true
+	}
+	c.node = func(p *Pod) {
+		app := &p.Containers[0]
+		if p.Resize = (Resize{}); p.Name == "web-1" && app.Spec.Request > app.Actual.Request {
+			p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
+			return
+		}
+		app.Actual = app.Spec
+	}
+	c.app(1).Spec, c.app(1).Actual = size(300*mib, 400*mib), size(300*mib, 400*mib)
+	c.wants(size(300*mib, 400*mib), true)
+	for range 60 {
+		if c.reconcile(); c.app(0).Actual.Limit == 400*mib && c.in.Pods[0].Resize.Deferred {
+			break
+		}
+		c.passes(15 * time.Second)
+	}
+	c.app(1).Spec, c.app(1).Actual = big, big // a pod that was created meanwhile
+	for range 40 {
+		c.reconcile()
+		c.passes(15 * time.Second)
+	}
+	c.expectLimits("400Mi 400Mi")
 }
