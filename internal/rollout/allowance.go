@@ -87,7 +87,8 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 			continue
 		}
 		s.Bytes = s.Bytes.Plus(max(request, limit))
-		evict = evict || c.RestartsOnResize
+		paid := p.limitWaits() && size.Limit == c.Spec.Limit // with the request that it goes without now
+		evict = evict || c.RestartsOnResize && !paid
 	}
 	s.Bytes = max(s.Bytes, whole)
 	if evict {

@@ -234,3 +234,17 @@ func TestWithoutABudgetNothingIsKept(t *testing.T) {
 		t.Error(stored)
 	}
 }
+
+// TestALimitThatGoesWithoutItsRequestIsPaidOnce: the restart that both were to have is that of the limit alone.
+func TestALimitThatGoesWithoutItsRequestIsPaidOnce(t *testing.T) {
+	pod := Pod{Containers: []Container{{Name: "app", RestartsOnResize: true, Spec: big, Actual: small}}}
+	alone := map[string]memory.Size{"app": size(small.Request, big.Limit)}
+	pod.Resize.Deferred = true
+	if got := pod.cost(alone, false); got.Pods != 0 || got.Bytes != 0 {
+		t.Errorf("%+v, want nothing", got)
+	}
+	pod.Resize.Deferred, pod.Containers[0].Actual = false, size(small.Request, big.Limit)
+	if got := pod.cost(map[string]memory.Size{"app": small}, false); got.Pods != 1 {
+		t.Errorf("%+v, want a pod", got)
+	}
+}
