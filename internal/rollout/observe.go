@@ -140,7 +140,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Failed && waited >= patience:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+since+": "+r.Message)
 	case r.Deferred && waited >= patience && (o.Policy.OnlyWatch || pod.restartsFor(st) ||
-		o.mayEvict(pod) && !pod.has(limits(st.To), actual)): // of a container that would restart it is a pod that may not serve
+		o.mayEvict(pod) && !pod.has(limits(st.To), actual)): // what may restart at any time counts as not serving
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+since+": "+r.Message)
 	case !r.Deferred && o.notMet(st, pod):
 	case !r.Deferred && !r.InProgress && o.ignored(st, pod):
