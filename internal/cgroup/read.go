@@ -96,8 +96,8 @@ func (t *Tree) pick(v1, v2 string) string {
 	return v2
 }
 
-// Read reads all that the kernel counts. The error of a cgroup that has gone matches fs.ErrNotExist, or is ENODEV of a file that was
-// open.
+// Read reads all that the kernel counts. The error of a cgroup that has gone matches fs.ErrNotExist, or is ENODEV of a
+// file that was open.
 func (g *Gauge) Read() (r Reading, err error) {
 	t, dir := g.tree, g.dir
 	if r.Usage, err = g.Usage(); err != nil {

@@ -51,7 +51,7 @@ const (
 type StallWatch struct {
 	last stallSample
 	// known is the highest rate of major faults, a second, of a time away from the limit that lasted as a stall must.
-	known float64
+	known float32
 	away  away
 	// run is the time in which every interval had the same result for the phase: that there is a stall, that it is over,
 	// or that a raise did not help. Nil where that leads to nothing: while nothing stalls.
@@ -65,9 +65,8 @@ type StallWatch struct {
 // away is a time away from the limit of which known does not tell yet. A single interval is none: where others on the
 // node need memory, the kernel drops page cache of what stalls, which reads it back at the rate of a stall.
 type away struct {
-	lasted time.Duration
-	faults int64
-	n      int32 // intervals
+	seconds, faults float32
+	n               int32 // intervals
 }
 
 // learn takes note of how many faults are usual for this instance.
@@ -76,9 +75,9 @@ func (w *StallWatch) learn(i interval) {
 		w.away = away{}
 		return
 	}
-	w.away = away{w.away.lasted + i.lasted(), w.away.faults + i.faults(), w.away.n + 1}
-	if a := w.away; a.lasted >= stallTime && a.n >= stallIntervals {
-		w.known, w.away = max(w.known, float64(a.faults)/a.lasted.Seconds()), away{}
+	w.away = away{w.away.seconds + float32(i.lasted().Seconds()), w.away.faults + float32(i.faults()), w.away.n + 1}
+	if a := w.away; a.seconds >= float32(stallTime.Seconds()) && a.n >= stallIntervals {
+		w.known, w.away = max(w.known, a.faults/a.seconds), away{}
 	}
 }
 
@@ -197,7 +196,7 @@ func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) 
 
 // about is the result of an interval in this phase.
 func (w *StallWatch) about(i interval) says {
-	waits := i.rate() >= max(stallFaults, stallTimesKnown*w.known) || i.pressure() >= stallPressure
+	waits := i.rate() >= max(stallFaults, stallTimesKnown*float64(w.known)) || i.pressure() >= stallPressure
 	switch {
 	case w.phase != calm && i.to.blind():
 		return nothing

@@ -425,6 +425,7 @@ var rooms = []room{
 		},
 		outside: []string{
 			"github.com/fsnotify/fsnotify", // inotify: new cgroups at once
+			"golang.org/x/sys/unix",        // the clock of a thread's processor time
 			"golang.org/x/time/rate",       // token buckets that take the time as an argument
 			"github.com/prometheus/client_golang/...", "k8s.io/api/core/v1", "k8s.io/apimachinery/...",
 			"k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/klog/v2", "k8s.io/utils/clock",

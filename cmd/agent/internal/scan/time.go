@@ -16,7 +16,7 @@ func ThreadTime() time.Duration { return used(unix.CLOCK_THREAD_CPUTIME_ID) }
 // ProcessTime is the processor time that the agent has used so far.
 func ProcessTime() time.Duration { return used(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// used asks the clock, because getrusage knows of a thread that runs only what it had used up to the kernel's last tick.
+// used asks the clock: of a thread that runs, getrusage knows only what it had used up to the kernel's last tick.
 func used(clock int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
