@@ -43,7 +43,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 	// It takes what memory it holds within a minute, and then lives on just below its limit, where the kernel drops the
 	// pages of its mapped file as fast as it reads them back. No one raises the limit.
 	It("is reported with the limit, the minute before, the growth and what filled the memory", func(ctx SpecContext) {
-		const limit, held = 128 * memory.MiB, 115 * memory.MiB
+		const limit, held = 128 * memory.MiB, 110 * memory.MiB
 		recommend := v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative},
 			Sizing:  v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend},

@@ -228,7 +228,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, all(
-			readsFromDisk("web", "-hold", "115Mi", "-map-file", "26Mi", "-walk-random"), there,
+			readsFromDisk("web", "-hold", "110Mi", "-map-file", "26Mi", "-walk-random"), there,
 		)))).To(Succeed())
 		stall := eventuallyStalled(ctx, *namespace)
 		Expect(stall.Limit.String()).To(Equal("128Mi"))
