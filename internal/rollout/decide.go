@@ -301,7 +301,7 @@ func (s *State) roomFor(pods map[types.UID]*Pod, pod types.UID, isFull bool) boo
 		}
 	}
 	_, begun := s.step(pod)
-	_, refused := s.refusal(pod, false)
+	_, refused := s.refusal(pod)
 	switch {
 	case own, begun && len(s.Steps) < maxSteps: // it has a place
 		return true

@@ -4,11 +4,11 @@
 package rollout
 
 import (
-	"github.com/memfit/memfit/api/v1alpha1"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 )
 

@@ -173,7 +173,7 @@ func (in *Input) mayEvict(pod *Pod) bool {
 // refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the same size,
 // or the rollback that is a part of it. A rollback does not wait for that after more was refused.
 func (d *decider) refusedInPlace(ch *change) Verdict {
-	r, found := d.State.refusal(ch.pod.UID, false)
+	r, found := d.State.refusal(ch.pod.UID)
 	size, about := r.Sizes[ch.c.Name]
 	again := about && !recommend.Differs(size, ch.to, ch.Policy)
 	back, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
@@ -690,7 +690,7 @@ func (d *decider) besideALoan(ch *change) Verdict {
 // besideARefusal refuses to resize a container for a while after the same sizes were refused for others of its pod: of
 // what is refused one by one, only the last would be remembered. A kill does not wait for that.
 func (d *decider) besideARefusal(ch *change) Verdict {
-	r, found := d.State.refusal(ch.pod.UID, false)
+	r, found := d.State.refusal(ch.pod.UID)
 	if _, about := r.Sizes[ch.c.Name]; !found || about || ch.urgent || r.Reason == v1alpha1.ReasonDisruptionBudget ||
 		!d.stillAsked(ch.pod, r) {
 		return Verdict{}

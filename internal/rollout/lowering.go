@@ -267,7 +267,7 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 			c, _ := pod.container(name)
 			st.From[name] = c.Actual
 		}
-		if r, refused := o.state.refusal(pod.UID, false); refused && maps.Equal(r.Sizes, st.From) {
+		if r, refused := o.state.refusal(pod.UID); refused && maps.Equal(r.Sizes, st.From) {
 			return // it cannot be taken back now
 		}
 		st.Phase, st.Watch, st.Request, st.Why = Resizing, watch{}, request{At: st.At}, ""

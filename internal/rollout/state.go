@@ -375,10 +375,10 @@ func (s *State) abandon() {
 	}
 }
 
-// refusal is that of all pods or of one, as long as it is valid; false: there is none.
-func (s *State) refusal(uid types.UID, evict bool) (refused Refusal, found bool) {
+// refusal is that of a resize of all pods or of one, as long as it is valid; false: there is none.
+func (s *State) refusal(uid types.UID) (refused Refusal, found bool) {
 	for _, r := range s.Refusals {
-		if r.Evict == evict && (r.All || r.UID == uid && !found) {
+		if !r.Evict && (r.All || r.UID == uid && !found) {
 			refused, found = r, true
 		}
 	}

@@ -48,7 +48,7 @@ func (d *decider) underWay() (reason, message string) {
 		switch {
 		case st.Phase == Undoing:
 			message = fmt.Sprintf("Pod %s: %s did not take effect and is rolled back", st.Pod, changes(st.From, st.To))
-			if r, refused := d.State.refusal(st.UID, false); refused {
+			if r, refused := d.State.refusal(st.UID); refused {
 				reason, message = r.Reason, message+": "+r.Why
 			}
 		case pod == nil || st.evicts():

@@ -88,8 +88,8 @@ func TestWhichProgramsAreKept(t *testing.T) {
 	for name, tc := range map[string]struct{ known, running, want string }{
 		"to roll back to":                          {"b a", "c", "b a c"},
 		"the last seen":                            {"c b a", "d", "c b d"},
-		"what runs before what ran":                {"c b", "d c c a", "a c d"},
-		"the most pods":                            {"", "d c b b a a", "a b d"},
+		"what runs before what ran":                {"c b", "d c a c", "a c d"},
+		"the most pods":                            {"", "d c b a b a", "a b d"},
 		"what is known":                            {"c b", "d c b a a", "b c d"},
 		"one to roll back to before a draining":    {"d c", "e d -b", "c d e"},
 		"the newest pod's, whatever becomes of it": {"c b a", "-d c b a", "b c d"},

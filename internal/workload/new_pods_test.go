@@ -270,7 +270,7 @@ func TestTheNodesThatTookPodsAreRemembered(t *testing.T) {
 		st, e := Step(st, s, now)
 		return st, e.Status.LargestNode.String()
 	}
-	exact := memory.Bytes(14*memory.GiB + 1)
+	exact := 14*memory.GiB + 1
 	if _, got := step(NewState(), began, exact); got != strconv.FormatInt(int64(exact), 10) {
 		t.Errorf("the largest node is %s: a request of so much fits no node", got)
 	}

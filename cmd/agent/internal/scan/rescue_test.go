@@ -6,6 +6,7 @@ package scan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"testing"
@@ -374,9 +375,7 @@ func TestOthersMakeNoRescueSlower(t *testing.T) {
 	if len(n.loop.containers) != 301 || n.loop.alarms.lendable != 1 {
 		t.Errorf("%d of %d containers may be lent memory", n.loop.alarms.lendable, len(n.loop.containers))
 	}
-	for id, c := range n.loop.containers {
-		n.loop.alarms.hurried[id] = c
-	}
+	maps.Copy(n.loop.alarms.hurried, n.loop.containers)
 	if every := n.loop.Every(); every != TickEvery {
 		t.Errorf("containers that hurry are read every %s", every)
 	}
