@@ -162,7 +162,7 @@ func fingerprint(pod string, c *corev1.Container, w *working, tuning v1alpha1.Tu
 // hashed is a text that is hashed as a whole.
 type hashed struct {
 	all []byte
-	// pod is the name of a pod for which [theirName] stands; empty: for none.
+	// pod is the pod's name, which is hashed as [theirName]; empty: nothing is replaced.
 	pod string
 }
 

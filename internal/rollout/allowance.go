@@ -87,8 +87,7 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 			continue
 		}
 		s.Bytes = s.Bytes.Plus(max(request, limit))
-		paid := p.limitWaits() && size.Limit == c.Spec.Limit // with the request that it goes without now
-		evict = evict || c.RestartsOnResize && !paid
+		evict = evict || c.RestartsOnResize && !p.goesAlone(c, size) // which was paid with its request
 	}
 	s.Bytes = max(s.Bytes, whole)
 	if evict {

@@ -219,6 +219,11 @@ func (p *Pod) limitWaits() bool {
 		})
 }
 
+// goesAlone reports whether a size is the limit that a container waits for, without the request that it waits with.
+func (p *Pod) goesAlone(c Container, to memory.Size) bool {
+	return p.limitWaits() && to.Limit == c.Spec.Limit
+}
+
 // send asks for what a step was written down for.
 func (d *decider) send(st *Step) {
 	d.actions = append(

@@ -304,7 +304,7 @@ func (d *decider) coolingDown(ch *change) Verdict {
 	switch {
 	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
 	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
-	case !ch.evict && ch.pod.limitWaits() && ch.to.Limit == ch.c.Spec.Limit: // it goes without a request
+	case !ch.evict && ch.pod.goesAlone(ch.c, ch.to):
 	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.takesBack(ch)):
 	default:
 		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
