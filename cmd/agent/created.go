@@ -21,7 +21,8 @@ import (
 )
 
 // watch notices cgroups that the kernel creates. A container that dies in its first second is gone before the API
-// server reports that it runs. What is created is watched before it is reported, so that one search finds all of it.
+// server reports that it runs. A new cgroup is watched before it is reported, so that one search finds everything in
+// it.
 type watch struct {
 	root    string
 	log     *slog.Logger
@@ -52,7 +53,7 @@ func (w *watch) run(ctx context.Context) {
 		case e := <-w.watcher.Events:
 			switch {
 			case e.Has(fsnotify.Create):
-				if _, container := cgroup.ParsePath(e.Name); !container { // in which none of a pod's are created
+				if _, container := cgroup.ParsePath(e.Name); !container { // in which no pod's cgroup is created
 					_, _ = w.add(e.Name) // the search tries it again
 				}
 				w.created.Store(true)
@@ -79,8 +80,8 @@ func (w *watch) add(dir string) (added bool, err error) {
 	return added, nil
 }
 
-// forget has the next search watch a directory that was removed, if it is there again; "": all. The kernel does not
-// tell of a cgroup itself that it was removed, only its parent's watch does.
+// forget lets the next search watch a removed directory again if it exists; "": all. The kernel reports the removal of
+// a cgroup only to the watch of its parent.
 func (w *watch) forget(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,22 +89,22 @@ func (w *watch) forget(dir string) {
 		clear(w.watched)
 		return
 	}
-	_ = w.watcher.Remove(dir) // not watched is as good
+	_ = w.watcher.Remove(dir) // a missing watch is fine
 	delete(w.watched, dir)
 }
 
-// Created reports whether a cgroup may have been created since the last call in those that are watched.
+// Created reports whether a cgroup may have been created in a watched one since the last call.
 func (w *watch) Created() bool { return w.created.Swap(false) }
 
-// Watch watches the cgroups that a search found to hold others, and reports whether it watches all of them. What was
-// created in one between the search and the watch is found by another search.
+// Watch watches the cgroups that have children, and reports whether it watches all of them. A cgroup created between
+// the search and the watch needs another search.
 func (w *watch) Watch(parents []string) (all bool) {
 	var failed error
 	for _, dir := range parents {
 		switch added, err := w.add(filepath.Join(w.root, dir)); {
 		case added:
 			w.created.Store(true)
-		case err != nil && !errors.Is(err, fs.ErrNotExist): // it went away meanwhile
+		case err != nil && !errors.Is(err, fs.ErrNotExist): // removed meanwhile
 			failed = err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// folder is an [os.DirFS] for the files of cgroups, of which the agent opens a hundred a second to read one number of
-// each. os.Open adds each of them to the program's epoll set and removes it again, which is half of the cost.
+// folder is an [os.DirFS] for the files of cgroups, of which the agent opens a hundred a second to read one number
+// each. os.Open adds each to the program's epoll set and removes it again, which is half of the cost.
 type folder string
 
 // Open implements [fs.FS].
@@ -32,7 +32,7 @@ func (f folder) open(name string) (fd int, err error) {
 	return syscall.Open(string(f)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 }
 
-// Keep implements [cgroup.Keeper]: the kernel answers ENODEV to reading a file of a cgroup that has gone.
+// Keep implements [cgroup.Keeper]: reading a file of a removed cgroup fails with ENODEV.
 func (f folder) Keep(name string) (io.ReadCloser, error) {
 	fd, err := f.open(name)
 	if err != nil {
@@ -41,7 +41,7 @@ func (f folder) Keep(name string) (io.ReadCloser, error) {
 	return line(fd), nil
 }
 
-// line is an open file of one line.
+// line is an open file with one line.
 type line int
 
 func (l line) Read(p []byte) (int, error) {

@@ -20,10 +20,10 @@ import (
 	"github.com/memfit/memfit/internal/liveness"
 )
 
-// stuckAfter is how long a tick may take before the liveness check fails. A busy node delays one by seconds.
+// stuckAfter is how long a tick may take before the liveness check fails. A busy node delays a tick by seconds.
 const stuckAfter = 30 * time.Second
 
-// serve answers the kubelet's liveness check and Prometheus. It only serves counts, so it authenticates no client.
+// serve answers the liveness check and Prometheus. It serves only counts, so it needs no authentication.
 func serve(
 	ctx context.Context, address string, lastTick *atomic.Int64, watchdog *liveness.Watchdog, log *slog.Logger,
 ) error {
@@ -47,7 +47,7 @@ func serve(
 	return nil
 }
 
-// healthz answers the liveness check: both the readings of cgroups and the inspections of processes go on.
+// healthz answers the liveness check: it fails when the readings or the inspections hang.
 func healthz(lastTick *atomic.Int64, watchdog *liveness.Watchdog) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if since := time.Since(time.Unix(0, lastTick.Load())); since > stuckAfter {

@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Pod is what is kept of a pod.
+// Pod holds the kept fields of a pod.
 type Pod struct {
 	// ObjectMeta has its name, its UID and its resource version.
 	metav1.ObjectMeta
@@ -31,17 +31,17 @@ type Pod struct {
 	Containers []Container
 }
 
-// Request asks for an inspection of a pod; the zero value asks for none, and another request for another inspection.
+// Request asks for an inspection of a pod; the zero value asks for none. A changed request asks for another inspection.
 type Request struct {
 	Value string // of the annotation
 	Map   bool   // of the pod's pages
 }
 
-// Container is what is kept of a container.
+// Container holds the kept fields of a container.
 type Container struct {
 	Name string
-	ID   string // of the instance that runs or ran last, as its cgroup has it; "" before the first
-	// Killed are the instances that the kubelet reports as OOM-killed, as far as the status keeps them: one or two.
+	ID   string // of the current or last instance, as in its cgroup's name; "" before the first
+	// Killed are the instances that the kubelet reports as OOM-killed, as far as the pod's status has them: one or two.
 	Killed []End
 }
 
@@ -50,20 +50,20 @@ type End struct {
 	ID string
 	At time.Time
 	// Exited: its main process was not killed. The kubelet's reason then concerns a child, which may have been killed at
-	// any time before.
+	// any earlier time.
 	Exited bool
 }
 
-// exitKill is the exit code of a process that was killed by SIGKILL.
+// exitKill is the exit code after SIGKILL.
 const exitKill = 137
 
-// Set is the pods of a node, as the API server last reported them: the store of a reflector, of each a [Pod].
+// Set holds the pods of a node, as the API server last reported them: the store of a reflector, with a [Pod] for each.
 type Set struct{ cache.Store }
 
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{cache.NewStore(uidOf, cache.WithTransformer(trim))} }
 
-// Watch keeps the set up to date until ctx ends. It outlives API servers that go away.
+// Watch keeps the set up to date until ctx ends. It survives outages of the API server.
 func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
 	ofNode := fields.OneTermEqualSelector("spec.nodeName", node)
 	lw := cache.NewListWatchFromClient(client, "pods", corev1.NamespaceAll, ofNode)
@@ -71,8 +71,8 @@ func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
 	r.RunWithContext(ctx)
 }
 
-// All returns the pods, and a version that changes when they do. ok is false before the first list: a pod that is not
-// there then may well exist.
+// All returns the pods, and a version that changes when they do. ok is false before the first list: a missing pod may
+// exist.
 func (s *Set) All() (pods map[types.UID]Pod, version string, ok bool) {
 	version = s.Version()
 	list := s.List()
@@ -85,7 +85,7 @@ func (s *Set) All() (pods map[types.UID]Pod, version string, ok bool) {
 	return pods, version, version != ""
 }
 
-// Version changes when the pods do; empty: nothing was listed yet.
+// Version changes when the pods do; empty: not listed yet.
 func (s *Set) Version() string { return s.LastStoreSyncResourceVersion() }
 
 func uidOf(object any) (string, error) {
@@ -99,7 +99,7 @@ func uidOf(object any) (string, error) {
 // maxContainers is how many containers of a pod are reported, as in the API.
 const maxContainers = 32
 
-// trim takes what is kept of a pod.
+// trim returns the kept fields of a pod.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -124,7 +124,7 @@ func trim(object any) (any, error) {
 	return out, nil
 }
 
-// oomKilled is the reason that the kubelet gives.
+// oomKilled is the kubelet's reason.
 const oomKilled = "OOMKilled"
 
 func containerOf(status *corev1.ContainerStatus) Container {
@@ -137,7 +137,7 @@ func containerOf(status *corev1.ContainerStatus) Container {
 	return c
 }
 
-// idOf is the ID of "containerd://<id>".
+// idOf returns the ID in "containerd://<id>".
 func idOf(s string) string {
 	_, id, found := strings.Cut(s, "://")
 	if !found {

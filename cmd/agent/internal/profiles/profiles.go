@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Set is the profiles that enable rescues, as the API server last reported them. A store keeps of a profile its
-// namespace if it enables them, and nothing otherwise.
+// Set is the profiles that enable rescues, as the API server last reported them. Its stores keep only the namespaces of
+// profiles that enable them.
 type Set struct {
 	namespaced, cluster cache.Indexer
 }
@@ -36,7 +36,7 @@ func newStore() cache.Indexer {
 // Rescues reports whether a profile of the namespace or of the cluster enables rescues. namespaceSelector is left to
 // the manager, because the agent does not know the labels of namespaces.
 func (s *Set) Rescues(namespace string) bool {
-	all, _ := s.cluster.IndexKeys(byNamespace, "") // an error: no such index
+	all, _ := s.cluster.IndexKeys(byNamespace, "") // an error means there is no such index
 	own, _ := s.namespaced.IndexKeys(byNamespace, namespace)
 	return len(all)+len(own) > 0
 }
@@ -52,7 +52,7 @@ func watch(ctx context.Context, client cache.Getter, resource string, kind runti
 	cache.NewReflectorWithOptions(lw, kind, into, cache.ReflectorOptions{Name: resource}).RunWithContext(ctx)
 }
 
-// trim returns what is kept of a profile.
+// trim returns the kept fields of a profile.
 func trim(object any) (kept any, err error) {
 	switch p := object.(type) {
 	case *v1alpha1.MemoryProfile:

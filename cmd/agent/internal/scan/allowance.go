@@ -6,21 +6,21 @@ package scan
 import "time"
 
 const (
-	// sharedMost is how much processor time of one inspection all containers rest for. Most inspections take less; only
-	// large heaps, and programs that are made to cost much, take more: their namespace waits for the remainder.
+	// sharedMost is the processor time of one inspection that counts against all containers. Large heaps, and programs
+	// built to be expensive, take more; their namespace alone waits for the rest.
 	sharedMost = 100 * time.Millisecond
-	// inspectMost is the share of a core, in percent, that inspections may take, and urgentMost while a container near its
-	// limit changes or a request waits, whatever the rest takes. So urgentMost also bounds what a pod template can cost
-	// that asks for all of its pods.
+	// inspectMost is the share of a core, in percent, that inspections may take, and urgentMost while a container near
+	// its limit changes or a request waits, whatever other work takes. It also bounds the cost of a pod template that
+	// requests inspection of all its pods.
 	inspectMost = 0.5
 	urgentMost  = 5
-	// agentMost is the share of a core, in percent, that the whole agent may take: inspections wait longer where readings,
-	// writes, the garbage collector and what namespaces pay for themselves leave them less than inspectMost. inspectLeast
-	// is what they get anyway.
+	// agentMost is the share of a core, in percent, that the whole agent may take: inspections wait longer where
+	// readings, writes, the garbage collector and debts of namespaces leave them less than inspectMost. inspectLeast is
+	// guaranteed.
 	agentMost    = 0.9
 	inspectLeast = 0.2
-	// othersEvery is how often the agent measures its own other work, and othersSettle how much of a new figure counts
-	// immediately; the remainder is history.
+	// othersEvery is how often the agent measures its own other work, and othersSettle the weight of a new figure in the
+	// moving average.
 	othersEvery  = 5 * time.Second
 	othersSettle = 0.3
 )
@@ -31,13 +31,13 @@ type allowance struct {
 	soon, later    time.Time // when an urgent inspection may begin, and any other
 	normal, urgent debts
 
-	others           float64   // percent of a core that the agent takes for anything else
+	others           float64   // percent of a core that the agent uses for other work
 	noted            time.Time // when these were measured; zero: never
 	inspected, spent time.Duration
-	all              time.Duration // what all inspections took, at most sharedMost each
+	all              time.Duration // processor time of all inspections, at most sharedMost each
 }
 
-// charge takes note of an inspection and of the processor time that the agent has used so far.
+// charge records an inspection and the processor time that the agent has used so far.
 func (a *allowance) charge(namespace string, took, agent time.Duration, now time.Time) {
 	shared := min(took, sharedMost)
 	a.all += shared
@@ -48,7 +48,7 @@ func (a *allowance) charge(namespace string, took, agent time.Duration, now time
 	a.urgent.charge(namespace, took)
 }
 
-// measure measures what the agent takes for anything but inspections.
+// measure measures the agent's processor time without inspections.
 func (a *allowance) measure(agent time.Duration, now time.Time) {
 	since := now.Sub(a.noted)
 	if !a.noted.IsZero() && since < othersEvery {
@@ -83,20 +83,20 @@ func (a *allowance) owes(namespace string, urgent bool) bool {
 	return a.normal.owed[namespace] > 0
 }
 
-// rest is so long that what was spent is a share of it, in percent.
+// rest returns the period of which the spent time is a share, in percent.
 func rest(spent time.Duration, share float64) time.Duration {
 	return time.Duration(float64(spent) * 100 / share)
 }
 
 // debts make a namespace wait after an inspection that cost more than [sharedMost], so that the others do not. All
-// debts together are paid at a share of a core, of which each namespace pays as much: a small debt does not wait for a
-// large one.
+// debts together are paid at a share of a core, split equally among namespaces, so that a small debt does not wait for
+// a large one.
 type debts struct {
 	owed map[string]time.Duration
 	paid time.Time // until then
 }
 
-// charge takes note of an inspection.
+// charge records an inspection.
 func (d *debts) charge(namespace string, spent time.Duration) {
 	if spent <= sharedMost {
 		return

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// explainSame is how often a container is inspected whose usage has not changed since the last inspection;
-	// explainMoved, where it has, because a user who comes a minute after a burst wants to see what it left; explainNear,
-	// while it is near its limit, because what fills it then is what fills it when it is killed; explainStays, where it
-	// stays near its limit with the same usage. The [allowance] bounds all of them.
+	// Intervals between inspections of a container: explainSame if its usage has not changed since the last one;
+	// explainMoved if it has, because a user who comes a minute after a burst wants to see what it left; explainNear near
+	// its limit, because that memory is what a kill would show; explainStays near its limit with unchanged usage. The
+	// [allowance] bounds all of them.
 	explainSame  = time.Hour
 	explainMoved = 20 * time.Second
 	explainNear  = 5 * time.Second
 	explainStays = time.Minute
-	// explainAfter is how old a container gets before the first look: most of what starts is not what it will be.
+	// explainAfter is the age of a container at its first inspection: memory is not settled right after the start.
 	explainAfter = 10 * time.Second
-	// explainIdle is for how long no container is searched that is due, after none was.
+	// explainIdle is the pause of the search for due containers after it found none.
 	explainIdle = time.Second
 )
 
-// explain starts inspecting the container that is most due, and takes what was found.
+// explain takes the last finding, and starts to inspect the container that is most due.
 func (l *Loop) explain(now time.Time) {
 	if l.Explain == nil {
 		return
@@ -76,15 +76,15 @@ func (l *Loop) explain(now time.Time) {
 	}
 }
 
-// asked reports whether the pod of a container requests another inspection than the last one.
+// asked reports whether the pod of a container requests an inspection that has not been made.
 func (l *Loop) asked(c *container) bool {
 	o := l.objects[c.pod]
 	return o != nil && o.pod.Request != pods.Request{} && o.pod.Request != c.request
 }
 
-// awaited reports whether a user waits for the inspection of a container. A container that has just started is left
-// alone until its usage has settled, because the request may be in the template of its pod. After that it does not wait
-// for the first inspections of all others, which take minutes on a node where many containers have started.
+// awaited reports whether a user waits for the inspection of a container. A container that has just started waits until
+// its usage has settled, because the request may be in the pod template. After that it precedes the first inspections
+// of all others, which take minutes on a node with many new containers.
 func (l *Loop) awaited(c *container, now time.Time) bool {
 	return l.asked(c) && (!c.explained.IsZero() || now.Sub(c.found) >= explainAfter)
 }
@@ -94,7 +94,7 @@ func (l *Loop) urgent(c *container, now time.Time) bool {
 	return c.urgency == flightrecorder.Near || l.awaited(c, now)
 }
 
-// limit is what was effective when the container was read last; 0: none, or not known.
+// limit is the effective limit at the last reading; 0: none, or unknown.
 func (c *container) limit() memory.Bytes {
 	reading, _, at := c.recorder.Last()
 	if at.IsZero() || reading.Limit == cgroup.Unlimited {
@@ -103,8 +103,8 @@ func (c *container) limit() memory.Bytes {
 	return reading.Limit
 }
 
-// mostDue is the container that has waited longest in units of its own interval, of those near their limit if there are
-// any; nil: none is due.
+// mostDue returns the container that has waited longest relative to its interval, preferring those near their limit;
+// nil: none is due.
 func (l *Loop) mostDue(now time.Time) (most *container) {
 	worst := 1.0
 	for _, c := range l.containers {
@@ -123,10 +123,10 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 	return most
 }
 
-// nearFirst is more than others can have waited, in units of their intervals.
+// nearFirst exceeds any wait, in units of intervals.
 const nearFirst = 1e6
 
-// waited is how long a container has not been inspected, in units of how often it should be.
+// waited returns the time since a container's last inspection, in units of its interval.
 func (c *container) waited(now time.Time) float64 {
 	since := now.Sub(c.explained)
 	switch {
@@ -148,13 +148,13 @@ func (c *container) waited(now time.Time) float64 {
 }
 
 const (
-	// sameShare: usage that differs by less than that part is the same, as it is for what is written.
+	// sameShare: usage that differs by less than 1/sameShare is unchanged, as for writes.
 	sameShare = 8
-	// stayShare: the same near the limit, where an eighth is all that is left.
+	// stayShare is sameShare near the limit, where only an eighth is left.
 	stayShare = 64
 )
 
-// usesAsBefore reports whether usage is within a part of what it was at the last inspection.
+// usesAsBefore reports whether usage is within 1/part of that at the last inspection.
 func (c *container) usesAsBefore(share memory.Bytes) bool {
 	usage := c.recorder.Usage()
 	return !c.explained.IsZero() && max(usage, c.explainedAt)-min(usage, c.explainedAt) < c.explainedAt/share

@@ -28,51 +28,51 @@ type Writer interface {
 	Results() <-chan snapshot.Result
 }
 
-// Explainer inspects the processes of one container at a time. Start reports whether it begins, and does not wait: what
-// was found comes later.
+// Explainer inspects the processes of one container at a time. Start reports whether the inspection begins, and does
+// not wait for it: Found returns the result.
 type Explainer interface {
 	Start(look Look) bool
 	Found() <-chan Finding
 }
 
-// Look is a container to inspect.
+// Look describes a container to inspect.
 type Look struct {
 	Container string // its ID
-	// Namespace of its pod. What is known of the files of one is not believed in another.
+	// Namespace of its pod. Cached facts about files are shared only within one namespace.
 	Namespace string
 	PIDs      []int        // of its processes, as the node numbers them
-	More      bool         // it may have others
-	Limit     memory.Bytes // of the container; 0: none
+	More      bool         // it may have more processes
+	Limit     memory.Bytes // of the container; 0: no limit
 	Drawn     bool         // with a map of its pages
 }
 
-// Finding is what an Explainer found in a container.
+// Finding is the result of an inspection.
 type Finding struct {
 	Container string // its ID
 	Namespace string
 	Memory    *v1alpha1.MemoryParts
-	Map       *v1alpha1.MemoryMap // where the pod asks for one
+	Map       *v1alpha1.MemoryMap // where the pod requests one
 	Runtime   *v1alpha1.InspectedRuntime
-	// HeapTurn is the size at which the settings of the runtime have its heap collected; 0: not known. What the runtime
-	// itself reports (Runtime.MaxHeap) counts before it.
+	// HeapTurn is the heap size at which the runtime's settings trigger a collection; 0: unknown. The runtime's own value
+	// (Runtime.MaxHeap) has precedence.
 	HeapTurn memory.Bytes
 	Err      error         // nothing could be read
 	Spent    time.Duration // of processor time
-	// Unread is why some of it could not be read; empty: all of it was.
+	// Unread is the reason why some memory could not be read; empty: all was read.
 	Unread string
 }
 
-// Loop is the agent's work. Its fields are set before the first Tick; one goroutine calls Tick.
+// Loop is the agent's main loop. Its fields are set before the first Tick; one goroutine calls Tick.
 type Loop struct {
 	Tree    *cgroup.Tree
 	Proc    fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
 	Pods    *pods.Set
 	Writer  Writer
 	Explain Explainer // nil at tier Watch
-	// Rescues reports whether containers of a namespace may be lent memory; nil: no container may.
+	// Rescues reports whether containers of a namespace may borrow memory; nil: none may.
 	Rescues func(namespace string) bool
-	// Created reports whether cgroups were created since the last call, in those that Watch was called with last; nil:
-	// unknown. Watch reports whether it watches all of them.
+	// Created reports whether cgroups were created since the last call in the cgroups last passed to Watch; nil: unknown.
+	// Watch reports whether it watches all of them.
 	Created func() bool
 	Watch   func(cgroups []string) (all bool)
 	Node    string
@@ -84,18 +84,18 @@ type Loop struct {
 	governor   flightrecorder.Governor
 	alarms     alarms
 	ticked     time.Time // the last tick that read all containers
-	next       time.Time // when the first of them is due again
+	next       time.Time // when the next container is due
 
 	allowance  allowance // of inspections
-	inspecting bool      // the finding of an inspection is still to come
-	idle       time.Time // until then no container is due to be inspected
-	searched   bool      // the cgroups were listed once, so that what is new is new on the node
+	inspecting bool      // an inspection is running
+	idle       time.Time // no container is due for inspection until then
+	searched   bool      // the cgroups were listed once, so a new one is new on the node
 	search     time.Time
-	watched    bool // no cgroup of a container is created without a notification
+	watched    bool // every new container cgroup causes a notification
 	podVersion string
 }
 
-// container is one instance of a container, as long as its cgroup is there and a minute more.
+// container is one instance of a container, kept until a minute after its cgroup was removed.
 type container struct {
 	cgroup.Container
 
@@ -104,67 +104,66 @@ type container struct {
 	pod           types.UID // "" until the API server has reported the pod
 	name          string
 	due           time.Time
-	urgency       flightrecorder.Urgency // as of the last reading
+	urgency       flightrecorder.Urgency // at the last reading
 	processesRead time.Time
-	gone          time.Time // when its cgroup was seen to be gone; zero while it is there
-	trigger       bool      // something is to be reported as soon as the pod is known
+	gone          time.Time // when its cgroup was found removed; zero while it exists
+	trigger       bool      // report as soon as the pod is known
 	finding       *Finding  // the last
 	explained     time.Time
-	explainedAt   memory.Bytes // its usage then
+	explainedAt   memory.Bytes // its usage at that time
 	found         time.Time    // when its cgroup was found
-	request       pods.Request // of the pod when the last inspection began
-	answers       bool         // the result of that inspection is what a user waits for
+	request       pods.Request // of the pod, when the last inspection began
+	answers       bool         // a user waits for the result of that inspection
 	rescue        rescued
 }
 
 // object is a pod and its snapshot.
 type object struct {
 	pod     pods.Pod
-	target  *snapshot.Pod // what the Writer knows of it
+	target  *snapshot.Pod // the Writer's state of it
 	writes  flightrecorder.Writes
-	written *v1alpha1.MemorySnapshotStatus // what was handed over last; nil: nothing, or it failed
+	written *v1alpha1.MemorySnapshotStatus // last submitted; nil: nothing, or it failed
 	trigger bool
 	found   time.Time // when it was first seen
 	alarm   *v1alpha1.Alarm
-	// history is, by container name, what instances that are gone left behind.
+	// history holds the data of ended instances, by container name.
 	history map[string]history
-	check   time.Time // not before then it is compared with what was written
+	check   time.Time // next comparison with the written snapshot
 }
 
-// history is what outlives an instance of a container.
+// history is the data that outlives an instance of a container.
 type history struct {
 	kills int
 	kill  *flightrecorder.Kill
 	parts *v1alpha1.MemoryParts // before that kill
 	stall *flightrecorder.Stall
-	// filled is what was in it when that stall became certain.
+	// filled is the container's memory when the stall was confirmed.
 	filled *v1alpha1.MemoryParts
 }
 
 const (
-	// TickEvery is the shortest interval of a container that is not about to reach its limit, and idleEvery that of ticks
-	// while none has it: to wake up costs as much as forty readings.
+	// TickEvery is the shortest interval of a container that is not about to reach its limit, and idleEvery the interval
+	// of ticks while none needs it: a wakeup costs as much as forty readings.
 	TickEvery = 250 * time.Millisecond
 	idleEvery = 2 * TickEvery
-	// earlyMost is how much sooner than TickEvery a tick may come.
+	// earlyMost is how much earlier than TickEvery a tick may come.
 	earlyMost = TickEvery / 5
-	// searchEvery is how often cgroups are listed without a notification of a change. A pod that is new to the API server,
-	// or a cgroup that has gone, shortens it to searchSoon, and a new cgroup to the next tick.
-	// Where all are watched, searchWatched is for what no notification was made for: it costs as much as the readings of
-	// ten seconds.
+	// searchEvery is how often cgroups are listed without a notification of a change. A new pod or a removed cgroup
+	// shortens it to searchSoon, a new cgroup to the next tick. Where all cgroups are watched, searchWatched is for
+	// missed notifications: a listing costs as much as the readings of ten seconds.
 	searchEvery   = 10 * time.Second
 	searchSoon    = time.Second
 	searchWatched = time.Minute
-	// unknownMost is how long a container is read that no pod of this node names. The name of one that was just started
-	// comes within seconds; the sandbox of a pod never has one.
+	// unknownMost is how long a container is read that is in the status of no pod of this node. The status names a new
+	// one within seconds, and a pod's sandbox never.
 	unknownMost = time.Minute
-	// keptAfter is how long a container is kept whose cgroup has gone: the kubelet's word about its end comes by way of
-	// the API server.
+	// keptAfter is how long a container is kept after its cgroup was removed, until the API server has the kubelet's
+	// status of its end.
 	keptAfter = time.Minute
 )
 
-// Tick does what is due now. Between two ticks that read all containers, it reads those that are about to reach their
-// limit, and nothing else.
+// Tick does the work that is due. Between two ticks that read all containers, it reads only those that are about to
+// reach their limit.
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-earlyMost {
 		l.hurry(now)
@@ -196,7 +195,7 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 		if l.mayBorrow(c) {
 			lendable++
 		}
-		if now.Add(TickEvery / 2).After(c.due) { // ticks come a little early and late
+		if now.Add(TickEvery / 2).After(c.due) { // ticks come slightly early or late
 			l.read(c, now)
 		}
 		if c.due.Before(l.next) {
@@ -209,10 +208,10 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	l.Metrics.observe(l)
 }
 
-// Spent takes note of the processor time that Tick used, so that reading gives way where it takes too much.
+// Spent records the processor time that Tick used, so that reading slows down where it takes too much.
 func (l *Loop) Spent(spent, elapsed time.Duration) { l.governor.Spent(spent, elapsed) }
 
-// searchCgroups finds containers that are new, and those that are gone.
+// searchCgroups finds new containers, and those that ended.
 func (l *Loop) searchCgroups(now time.Time) {
 	wait := searchEvery
 	switch {
@@ -242,7 +241,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 			l.containers[id] = &container{
 				Container: found[i], gauge: l.Tree.Gauge(found[i].Dir), recorder: flightrecorder.New(l.searched), found: now,
 			}
-			l.podVersion = "" // whose it is has to be looked up
+			l.podVersion = "" // match pods again
 		}
 	}
 	for id, c := range l.containers {
@@ -253,7 +252,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 	l.searched = true
 }
 
-// matchPods finds the pods of containers, and notes what the kubelet reports about how containers ended.
+// matchPods finds the pods of containers, and records how the kubelet reports that containers ended.
 func (l *Loop) matchPods(now time.Time) {
 	if version := l.Pods.Version(); version == l.podVersion {
 		return
@@ -295,7 +294,7 @@ func (l *Loop) match(uid types.UID, told *pods.Container, now time.Time) {
 		if c := l.containers[end.ID]; c != nil {
 			c.pod, c.name = uid, told.Name
 			if end.Exited && c.recorder.Kills() > 0 {
-				continue // the child that was killed is known
+				continue // the killed child is known
 			}
 			if c.recorder.Terminated(end.At, c.gone, now) {
 				l.kill(c)

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics of the agent's work. They count, and name neither pods nor containers.
+// Metrics are the agent's counters. They name neither pods nor containers.
 type Metrics struct {
 	containers, pods, stretch, last    prometheus.Gauge
 	readings, writes, kills, explained *prometheus.CounterVec

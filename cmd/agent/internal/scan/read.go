@@ -17,10 +17,10 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// read takes one sample of a container and returns when the next is due.
+// read takes one sample of a container and sets when the next is due.
 func (l *Loop) read(c *container, now time.Time) {
 	sample, err := l.sample(c, now)
-	if err != nil { // it has gone, or is going
+	if err != nil { // removed, or being removed
 		l.ended(c, now)
 		l.search = time.Time{}
 		l.Metrics.readings.WithLabelValues("failed").Inc()
@@ -32,7 +32,7 @@ func (l *Loop) read(c *container, now time.Time) {
 	l.predict(c, sample.Partial, now)
 }
 
-// take hands a sample to the recorder, and takes note of what is to be written immediately.
+// take adds a sample to the recorder, and marks what must be written immediately.
 func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 	kills := c.recorder.Kills()
 	if c.recorder.Add(sample) {
@@ -47,7 +47,7 @@ func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 	}
 }
 
-// ended takes note that the cgroup of a container has gone.
+// ended records that the cgroup of a container was removed.
 func (l *Loop) ended(c *container, now time.Time) {
 	c.gone = now
 	c.gauge.Close()
@@ -66,14 +66,14 @@ func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error
 	return usageOnly(usage, now), nil
 }
 
-// usageOnly is a sample of the usage alone.
+// usageOnly returns a sample of usage alone.
 func usageOnly(usage memory.Bytes, now time.Time) flightrecorder.Sample {
 	return flightrecorder.Sample{
 		At: now, PodLimit: cgroup.Unlimited, Partial: true, Reading: cgroup.Reading{Usage: usage},
 	}
 }
 
-// sampleFully reads all that the kernel counts.
+// sampleFully reads all counters.
 func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample, err error) {
 	s.At, s.PodLimit = now, cgroup.Unlimited
 	if s.Reading, err = c.gauge.Read(); err != nil {
@@ -90,8 +90,7 @@ func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample
 	return s, nil
 }
 
-// processesEvery is how often the processes of a container are listed, so that one knows which were there before a
-// kill.
+// processesEvery is the interval between lists of a container's processes, which show which existed before a kill.
 func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	switch k := r.LastKill(); {
 	case k != nil && now.Sub(k.Time) <= flightrecorder.Dying:
@@ -102,8 +101,8 @@ func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	return 30 * time.Second
 }
 
-// processesMost bounds the processes of a container that are read. A container with more forks continuously, and more
-// of its processes add no information.
+// processesMost bounds the processes that are read of a container. One with more usually forks all the time, and
+// further processes add no information.
 const processesMost = 64
 
 // processesOf lists the processes of a container; not nil.
@@ -121,23 +120,22 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 			continue
 		}
 		depth = min(depth, len(status.NSPIDs))
-		// One that was killed holds its memory until the kernel has ended it, which took more than 2 s on a busy node.
-		// Then it holds none, as long as its parent does not ask for its exit code.
+		// A killed process keeps its memory until the kernel has ended it, more than 2 s on a busy node. A zombie has none.
 		if status.Killed || status.RSS == 0 {
 			continue
 		}
 		out = append(out, flightrecorder.Process{PID: pid, Name: printable(status.Name), Resident: status.RSS})
 		numbers = append(numbers, status.NSPIDs)
 	}
-	// The namespace of the container is the outermost one of its processes. Sandboxes of browsers and containers in the
-	// container have namespaces of their own, each with a process 1.
+	// The namespace of the container is the outermost one of its processes. Browser sandboxes and nested containers have
+	// namespaces of their own, each with a process 1.
 	for i := range out {
 		out[i].InnerPID = numbers[i][depth-1]
 	}
 	return out
 }
 
-// process reads the status of a process of a container. Not ok: the container has no such process.
+// process reads the status of a process of a container. ok is false if the container has no such process.
 func (l *Loop) process(container string, pid int) (status procmem.Status, ok bool) {
 	dir, err := fs.Sub(l.Proc, strconv.Itoa(pid))
 	if err != nil {
@@ -153,8 +151,7 @@ func (l *Loop) process(container string, pid int) (status procmem.Status, ok boo
 	return status, err == nil
 }
 
-// printable is the name of a process, which it chooses itself: of other bytes than letters, digits and a few signs
-// nothing is repeated.
+// printable replaces all but letters, digits and a few signs in the name of a process, which the process controls.
 func printable(name string) string {
 	if name == "" {
 		return "unnamed"

@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	// soon is how long before its limit may be reached a container is read as often as possible. Growth is known after
-	// four readings, and each of them moves the alarm by one interval.
+	// soon: a container that may reach its limit within this time is read as often as possible. Growth is known after
+	// four readings, so each interval delays the alarm four times.
 	soon = 2 * time.Second
-	// alarmsEvery and alarmsMost bound the alarms of a node: ten containers may reach their limits at once, and beside
-	// that one a second. A container gives one a second at most.
+	// alarmsEvery and alarmsMost bound the alarms of a node: a burst of ten, then one a second. A container sends at most
+	// one a second.
 	alarmsEvery = time.Second
 	alarmsMost  = 10
-	// raisedWithin is how long after an alarm a higher limit is waited for.
+	// raisedWithin is how long the agent waits for a higher limit after an alarm.
 	raisedWithin = 5 * time.Second
-	// inspectedFor is how long what an inspection found is taken for the most that a container needs.
+	// inspectedFor is how long an inspection's maximum need of a container is valid.
 	inspectedFor = 10 * time.Minute
 )
 
-// alarms are what the loop keeps for all containers.
+// alarms is the loop's rescue state of all containers.
 type alarms struct {
 	hurried  map[string]*container // about to reach their limit, by ID
-	lends    map[string]bool       // whether containers of a namespace may be lent memory, as of the last tick
-	lendable int                   // such containers, as of the last tick
+	lends    map[string]bool       // whether containers of a namespace may borrow, at the last tick
+	lendable int                   // number of such containers, at the last tick
 	limiter  *rate.Limiter
 	sequence int64
 	horizon  rescue.Horizon
 }
 
-// rescued is what is kept of one container.
+// rescued is the rescue state of one container.
 type rescued struct {
 	watch rescue.Watch
-	// sent is when an alarm was sent, and limit the one that it was about; zero: none is waited for.
+	// sent is when an alarm was sent, and limit the limit at that time; zero: no alarm is pending.
 	sent  time.Time
 	limit memory.Bytes
 }
@@ -58,13 +58,13 @@ func (l *Loop) Every() time.Duration {
 	return TickEvery
 }
 
-// hurriedEvery is how often containers are read that are about to reach their limit: no less often than others near
+// hurriedEvery is the interval of containers that are about to reach their limit: no longer than that of others near
 // theirs.
 func (l *Loop) hurriedEvery() time.Duration {
 	return min(flightrecorder.Hurried(len(l.alarms.hurried)), TickEvery)
 }
 
-// mayBorrow reports whether a container may be lent memory.
+// mayBorrow reports whether a container may borrow memory.
 func (l *Loop) mayBorrow(c *container) bool {
 	o := l.objects[c.pod]
 	if o == nil || l.Rescues == nil {
@@ -81,7 +81,7 @@ func (l *Loop) mayBorrow(c *container) bool {
 // hurry reads the usage of the containers that are about to reach their limit.
 func (l *Loop) hurry(now time.Time) {
 	for _, c := range l.alarms.hurried {
-		if usage, err := c.gauge.Usage(); err == nil { // otherwise the next tick finds out that it has gone
+		if usage, err := c.gauge.Usage(); err == nil { // otherwise the next tick notices its end
 			sample := usageOnly(usage, now)
 			l.Metrics.readings.WithLabelValues("usage").Inc()
 			if l.higher(c) {
@@ -95,7 +95,7 @@ func (l *Loop) hurry(now time.Time) {
 	}
 }
 
-// higher reports whether the limit is above that of an alarm whose effect is waited for.
+// higher reports whether the limit is above that of the pending alarm.
 func (l *Loop) higher(c *container) bool {
 	if c.rescue.sent.IsZero() {
 		return false
@@ -105,7 +105,7 @@ func (l *Loop) higher(c *container) bool {
 }
 
 // predict raises an alarm if the container is about to reach its limit, and decides whether it is read again soon.
-// partial: the last reading was of the usage alone.
+// partial: the last sample has only usage.
 func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	if !l.mayBorrow(c) {
 		delete(l.alarms.hurried, c.ContainerID)
@@ -117,9 +117,9 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	l.raised(c, o, limit, now)
 	stop := c.stop()
 	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.hurriedEvery(), now))
-	// memory.high may be below half of the limit, which the manager goes by.
+	// memory.high may be below half of the limit, and the manager decides by the limit.
 	due = due && rescue.Near(p.Demand, limit)
-	if due && partial { // usage may have grown by page cache
+	if due && partial { // the growth may be page cache
 		if sample, err := l.sampleFully(c, now); err == nil {
 			l.take(c, sample)
 			l.predict(c, false, now)
@@ -137,7 +137,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	l.alarms.hurried[c.ContainerID], c.due = c, now
 }
 
-// alarm sends an alarm, unless the node has sent too many: then it is due at the next reading again.
+// alarm sends an alarm, unless the node has sent too many: then the next reading tries again.
 func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time) {
 	if l.alarms.limiter == nil {
 		l.alarms.limiter = rate.NewLimiter(rate.Every(alarmsEvery), alarmsMost)
@@ -146,7 +146,7 @@ func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time
 		l.Metrics.alarms.WithLabelValues("suppressed").Inc()
 		return
 	}
-	// Microseconds since 1970 go on after a restart of the agent; where the clock was set back, the count does.
+	// Microseconds since 1970 keep rising across restarts of the agent; the increment helps where the clock was set back.
 	l.alarms.sequence = max(l.alarms.sequence+1, now.UnixMicro())
 	before := o.alarm
 	claim := c.rescue.watch.Predict(c.ownLimit())
@@ -163,7 +163,7 @@ func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time
 		"timeToLimit", claim.Left.String())
 }
 
-// alarmed takes note of what became of an alarm. One that could not be written is raised again.
+// alarmed records the result of an alarm. A failed one is sent again.
 func (l *Loop) alarmed(r snapshot.Result) {
 	if r.Err == nil {
 		l.Metrics.alarms.WithLabelValues("ok").Inc()
@@ -177,7 +177,7 @@ func (l *Loop) alarmed(r snapshot.Result) {
 	}
 }
 
-// raised takes note of a higher limit after an alarm, and has the ordinary snapshot follow the alarm.
+// raised records a higher limit after an alarm, and triggers the ordinary snapshot.
 func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time) {
 	if c.rescue.sent.IsZero() {
 		return
@@ -198,8 +198,8 @@ func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time
 	c.rescue.sent, o.trigger = time.Time{}, true
 }
 
-// ownLimit is the effective limit of the container's own cgroup; 0: none, or that of the pod is lower, which no resize
-// of the container raises.
+// ownLimit is the effective limit of the container's own cgroup; 0: no limit, or the pod's is lower, which a resize of
+// the container cannot raise.
 func (c *container) ownLimit() memory.Bytes {
 	if _, pod, _ := c.recorder.Last(); pod < c.limit() {
 		return 0
@@ -207,15 +207,15 @@ func (c *container) ownLimit() memory.Bytes {
 	return c.limit()
 }
 
-// stop is where growth ends: the kernel kills at the limit, and above memory.high (version 2) it slows tasks down until
-// they hardly run.
+// stop returns where growth ends: the kernel kills at the limit, and above memory.high (cgroup v2) it nearly stops
+// tasks.
 func (c *container) stop() memory.Bytes {
 	reading, _, _ := c.recorder.Last()
 	return min(c.ownLimit(), reading.High)
 }
 
-// ceiling is what the container needs before its memory turns around: its largest heap, and what else was resident when
-// it was inspected; 0: that is not known.
+// ceiling returns the memory at which growth stops by itself: the maximum heap, and other resident memory at the
+// inspection; 0: unknown.
 func (c *container) ceiling(now time.Time) memory.Bytes {
 	f := c.finding
 	if f == nil || f.Memory == nil || now.Sub(c.explained) > inspectedFor {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThreadTime is the processor time that the thread of the caller has used so far. A goroutine that compares two of them
-// is locked to its thread.
+// ThreadTime is the processor time that the thread of the caller has used so far. To compare two values, lock the
+// goroutine to its thread.
 func ThreadTime() time.Duration { return used(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 // ProcessTime is the processor time that the agent has used so far.
 func ProcessTime() time.Duration { return used(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// used asks the clock: of a thread that runs, getrusage knows only what it had used up to the kernel's last tick.
+// used reads the clock, because getrusage of a running thread is only updated at the kernel's ticks.
 func used(clock int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {

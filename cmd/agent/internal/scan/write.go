@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// kill takes note of a kill that a recorder has just found.
+// kill records a kill that a recorder has just found.
 func (l *Loop) kill(c *container) {
 	c.trigger = true
 	k := c.recorder.LastKill()
@@ -27,15 +27,15 @@ func (l *Loop) kill(c *container) {
 }
 
 const (
-	// checkEvery is how often the numbers of a pod whose object may be written are compared with those that were.
+	// checkEvery is how often the numbers of a pod are compared with those last written.
 	checkEvery = 10 * time.Second
-	// inspectedMost is how old a pod gets before it is written although a container of it was not inspected yet. An agent
-	// that starts takes some minutes to inspect a node of 110 pods. What it would write before is half of what the agent
-	// before it has written, and would be written once more after the inspection.
+	// inspectedMost is the age at which a pod is written even if a container is not inspected yet. A new agent takes some
+	// minutes to inspect a node of 110 pods; an earlier write would drop half of the last snapshot, and need another
+	// write after the inspection.
 	inspectedMost = 5 * time.Minute
 )
 
-// write hands over the snapshots that are due.
+// write submits the snapshots that are due.
 func (l *Loop) write(now time.Time) {
 	l.results(now)
 	l.settle()
@@ -57,8 +57,8 @@ func (l *Loop) write(now time.Time) {
 	}
 }
 
-// results reads what became of earlier writes. One that failed is tried again within the same budget, unless the pod
-// goes with its namespace.
+// results reads the results of earlier writes. A failed one is retried within the same budget, unless the namespace is
+// being deleted.
 func (l *Loop) results(now time.Time) {
 	for {
 		select {
@@ -88,7 +88,7 @@ func (l *Loop) results(now time.Time) {
 	}
 }
 
-// settle moves what recorders found to the pods that their containers belong to, as soon as that is known.
+// settle moves findings of recorders to the pods of their containers, as soon as these are known.
 func (l *Loop) settle() {
 	for _, c := range l.containers {
 		o := l.objects[c.pod]
@@ -116,7 +116,7 @@ func (l *Loop) settle() {
 	}
 }
 
-// running is the instance of a pod's container whose cgroup is there; nil: none.
+// running returns the instance of a pod's container whose cgroup exists; nil: none.
 func (l *Loop) running(told *pods.Container) *container {
 	if c := l.containers[told.ID]; c != nil && c.pod != "" && c.gone.IsZero() {
 		return c
@@ -124,7 +124,7 @@ func (l *Loop) running(told *pods.Container) *container {
 	return nil
 }
 
-// uninspected reports whether an inspection of a container is still to come.
+// uninspected reports whether a container is not inspected yet.
 func (l *Loop) uninspected(o *object) bool {
 	if l.Explain == nil || o.pod.Declined {
 		return false
@@ -137,7 +137,7 @@ func (l *Loop) uninspected(o *object) bool {
 	return false
 }
 
-// status is what would be written of a pod now.
+// status returns the current snapshot of a pod.
 func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 	s := &v1alpha1.MemorySnapshotStatus{
 		NodeName: l.Node, Tier: v1alpha1.AgentWatch, CgroupVersion: l.Tree.Version().String(),
@@ -161,7 +161,7 @@ func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 	return s
 }
 
-// container is one container of a pod: what its running instance shows, if there is one, and what those before left.
+// container returns one container of a pod: data of its running instance, if any, and of earlier ones.
 func (l *Loop) container(o *object, name string, c *container, h history) v1alpha1.ContainerSnapshot {
 	recorder := flightrecorder.New(true)
 	if c != nil {
@@ -181,7 +181,7 @@ func (l *Loop) container(o *object, name string, c *container, h history) v1alph
 	return out
 }
 
-// inspected returns what the inspection of the processes found, or why it found nothing.
+// inspected returns the result of the inspection, or why there is none.
 func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
 	switch {
 	case l.Explain == nil:
@@ -203,7 +203,7 @@ func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *containe
 	}
 }
 
-// podLimit is what the kernel enforces for the pod of a container, as of the last full reading; nil: nothing.
+// podLimit returns the effective limit of the pod's cgroup at the last full reading; nil: none.
 func podLimit(c *container) *resource.Quantity {
 	_, limit, at := c.recorder.Last()
 	if at.IsZero() || limit == cgroup.Unlimited {
@@ -213,7 +213,7 @@ func podLimit(c *container) *resource.Quantity {
 	return &q
 }
 
-// podUsage is what the kernel counts for a pod now.
+// podUsage reads the usage of a pod's cgroup.
 func (l *Loop) podUsage(o *object) *resource.Quantity {
 	for i := range o.pod.Containers {
 		c := l.running(&o.pod.Containers[i])

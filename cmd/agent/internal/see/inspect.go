@@ -22,15 +22,15 @@ import (
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
-// inspector inspects containers. It is for one goroutine at a time.
+// inspector inspects containers. It is not safe for concurrent use.
 type inspector struct {
 	proc    live.Proc
 	cgroups cgroup.Version
 	readers []attribution.Reader
 	now     func() time.Time
 	files   detect.Cache      // what was found in programs and libraries, by namespace
-	cmdline []byte            // for one command line after the other
-	known   map[program]*runs // what runs in processes that were inspected before
+	cmdline []byte            // buffer for one command line
+	known   map[program]*runs // runtimes of processes that were inspected before
 }
 
 func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *inspector {
@@ -39,10 +39,11 @@ func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, n
 	}
 }
 
-// processesMost of a container are inspected: the largest. Of others is reported how much is resident in them.
+// processesMost bounds the inspected processes of a container, the largest first. Of the others only the resident
+// memory is reported.
 const processesMost = 32
 
-// explain adds up the processes of a container. What could not be read of those that are there is unexplained.
+// explain adds up the processes of a container. Memory of running processes that could not be read is unexplained.
 func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
 	ctx, cancel := context.WithTimeout(ctx, explainMost)
 	defer cancel()
@@ -58,7 +59,7 @@ func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
 		}
 		if resident := e.resident(j.Container, pid); resident > 0 {
 			sum.unread(resident)
-			if failed == nil { // the others mostly failed like the first
+			if failed == nil { // the others usually fail like the first
 				failed = err
 			}
 		}
@@ -80,7 +81,7 @@ var (
 	errManyProcesses = fmt.Errorf("only the %d largest are inspected", processesMost)
 )
 
-// largestFirst returns the processes of a container, those in which most is resident first.
+// largestFirst returns the processes of a container by resident memory, the largest first.
 func (e *inspector) largestFirst(j scan.Look) []int {
 	resident := make(map[int]memory.Bytes, len(j.PIDs))
 	for _, pid := range j.PIDs {
@@ -91,8 +92,8 @@ func (e *inspector) largestFirst(j scan.Look) []int {
 	return pids
 }
 
-// open opens the directory of a process of a container. The error matches [procmem.ErrGone] where the container has no
-// such process any more.
+// open opens the directory of a process of a container. The error matches [procmem.ErrGone] where the process has
+// ended.
 func (e *inspector) open(container string, pid int) (*live.Dir, error) {
 	dir, err := e.proc.Process(pid)
 	if err != nil {
@@ -105,8 +106,7 @@ func (e *inspector) open(container string, pid int) (*live.Dir, error) {
 	return dir, nil
 }
 
-// resident is what the kernel counts for a process of a container; 0: it has ended, or gave its memory back and is
-// about to.
+// resident reads the resident memory of a process; 0: it has ended, or is about to.
 func (e *inspector) resident(container string, pid int) memory.Bytes {
 	dir, err := e.open(container, pid)
 	if err != nil {
@@ -120,10 +120,10 @@ func (e *inspector) resident(container string, pid int) memory.Bytes {
 	return status.RSS
 }
 
-// process adds the memory of one process to the sum. What runs in the container is what runs in its largest process:
-// the first is often a shell that started it.
+// process adds the memory of one process to the sum. The container's runtime is that of its largest process: the first
+// is often a shell that started it.
 func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum) error {
-	if err := ctx.Err(); err != nil { // opening and listing its mappings take their time, too
+	if err := ctx.Err(); err != nil { // opening and listing mappings take time, too
 		return err
 	}
 	dir, err := e.open(j.Container, pid)

@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// apartMost: a part with more regions than this, such as the pages of V8, each of which lies somewhere else, is drawn
-	// as one, its regions one behind the other. Arenas and heaps of one piece stay apart.
+	// apartMost: the regions of a part with more than this, such as V8's scattered pages, are drawn joined, one behind
+	// the other. Arenas and contiguous heaps are drawn at their addresses.
 	apartMost = 16
-	// mappedMost bounds the regions of a process that are read: it may have 65,530 mappings, each of which costs a call.
+	// mappedMost bounds the regions that are read of a process: it may have 65,530 mappings, at one system call each.
 	mappedMost = 16 << 10
 )
 
-// pages are the regions of a process, with where they are resident and where they are free, for [pagemap.Draw].
+// pages returns the regions of a process with their resident and free ranges, for [pagemap.Draw].
 func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []pagemap.Region {
 	byPart := map[string][]pagemap.Region{}
 	left := mappedMost
@@ -64,7 +64,7 @@ func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []page
 	return all
 }
 
-// spans are the ranges that reach into a region; they are in ascending order.
+// spans returns the runs that overlap a region. runs must be in ascending order.
 func spans(runs []procmem.Run, start, end uint64) (out []pagemap.Span) {
 	first, _ := slices.BinarySearchFunc(runs, start, func(r procmem.Run, at uint64) int {
 		return cmp.Compare(r.End(), at+1)
@@ -78,7 +78,7 @@ func spans(runs []procmem.Run, start, end uint64) (out []pagemap.Span) {
 	return out
 }
 
-// packed puts regions one behind the other, from the address of the first on.
+// packed joins regions one behind the other, from the address of the first.
 func packed(regions []pagemap.Region) pagemap.Region {
 	out := pagemap.Region{Part: regions[0].Part, Process: regions[0].Process}
 	out.Start = regions[0].Start
@@ -102,7 +102,7 @@ func packed(regions []pagemap.Region) pagemap.Region {
 	return out
 }
 
-// drawn is a map as the API has it. missing is resident in processes that could not be read.
+// drawn returns a map for the API. missing is the resident memory of processes that could not be read.
 func drawn(regions []pagemap.Region, missing memory.Bytes, now time.Time) *v1alpha1.MemoryMap {
 	m := pagemap.Draw(regions)
 	out := &v1alpha1.MemoryMap{Time: metav1.NewTime(now.Truncate(time.Second)), Rest: format.Exact(m.Rest.Plus(missing))}

@@ -13,16 +13,16 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// part is what people call kinds of regions.
+// part is the name for users of some kinds of regions.
 type part struct {
 	name  string
 	group v1alpha1.PartGroup
-	// frees: free memory that the kind's reader finds lies here, and not in the reader's other kinds.
+	// frees: the free memory that the kind's reader reports is in this kind, and not in its other kinds.
 	frees bool
 }
 
-// The groups are those of the API. Archived classes and the code of files can be read again from disk; compiled code
-// and the tables of a collector cannot.
+// The groups are those of the API. Archived classes and code of files can be read again from disk; compiled code and
+// the tables of a collector cannot.
 var parts = map[attribution.Kind]part{
 	attribution.Kernel:      {"kernel", v1alpha1.PartFiles, false},
 	attribution.Named:       {"named memory", v1alpha1.PartNative, false},
@@ -53,7 +53,7 @@ var parts = map[attribution.Kind]part{
 	ruby.Transient:          {"Ruby transient heap", v1alpha1.PartHeap, false},
 }
 
-// partOf is what a kind is called; one that this table does not know keeps its own name.
+// partOf returns the part of a kind; an unknown kind keeps its own name.
 func partOf(k attribution.Kind) part {
 	if p, ok := parts[k]; ok {
 		return p
@@ -77,7 +77,7 @@ func (p *partSum) api(name string) v1alpha1.MemoryPart {
 	}
 }
 
-// part is the part that a kind belongs to.
+// part returns the part of a kind.
 func (s *sum) part(k attribution.Kind) *partSum {
 	p := partOf(k)
 	if s.byName[p.name] == nil {
@@ -86,8 +86,8 @@ func (s *sum) part(k attribution.Kind) *partSum {
 	return s.byName[p.name]
 }
 
-// whereFree is the kind in which a reader's free memory lies: the largest of those that hold any. A reader reports a
-// sum over its regions.
+// whereFree returns the kind that gets a reader's free memory, the largest that can have any, because a reader reports
+// one sum over its regions.
 func whereFree(r *attribution.Result, reader string) (kind attribution.Kind, found bool) {
 	sizes := map[attribution.Kind]memory.Bytes{}
 	for i := range r.Regions {

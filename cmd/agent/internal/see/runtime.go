@@ -26,30 +26,30 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// program is a process that runs a program: what runs in it stays the same until it executes another one.
+// program identifies a process and its executable: its runtime is constant until the next exec.
 type program struct {
 	pid   int
 	start uint64
 	exe   string
 }
 
-// knownMost programs are remembered: a large program is looked through for marks, and each replica's is the same again.
+// knownMost bounds the cached programs: a large one is expensive to search for marks, and replicas run the same.
 const knownMost = 1024
 
-// runs is what runs in a process.
+// runs is the runtime of a process.
 type runs struct {
 	*v1alpha1.InspectedRuntime
 
-	settings []string // of memory, that it was started with
+	settings []string // memory settings at its start
 }
 
-// heapTurn is the size at which its settings have its heap collected; 0: not known. limit is that of the container.
+// heapTurn returns the heap size at which its settings trigger a collection; 0: unknown. limit is the container's.
 func (r *runs) heapTurn(limit memory.Bytes) memory.Bytes {
 	return runtimes.Lookup(r.Type).HeapTurn(r.settings, limit)
 }
 
-// runtimeOf returns what runs in a process, or nil where its files show nothing or could not be read. It remembers what
-// it found in files that could all be read: the next inspection may read others.
+// runtimeOf returns the runtime of a process, or nil where its files do not show it or could not be read. It caches
+// results only if all files were readable, because the next inspection may read more.
 func (e *inspector) runtimeOf(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
 ) *runs {
@@ -70,8 +70,8 @@ func (e *inspector) runtimeOf(
 	return f
 }
 
-// detected reads the files of a process, until ctx ends. Those that a process of the same namespace runs with were read
-// before: a replica, or the last container. An error means that something could not be read.
+// detected reads the files of a process, until ctx ends. Files that another process of the same namespace uses come
+// from the cache. An error means that a file could not be read.
 func (e *inspector) detected(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
 ) (*runs, error) {
@@ -101,11 +101,11 @@ func (e *inspector) detected(
 	return f, errors.Join(failed, err)
 }
 
-// timed is a file that is read until a context ends.
+// timed is a file whose reads fail after its context has ended.
 type timed struct {
 	procmem.File
 
-	ctx context.Context //nolint:containedctx // detect reads files and knows no context
+	ctx context.Context //nolint:containedctx // detect reads files without a context
 }
 
 // ReadAt implements [procmem.File].
@@ -116,10 +116,10 @@ func (t timed) ReadAt(p []byte, at int64) (int, error) {
 	return t.File.ReadAt(p, at)
 }
 
-// argvMost is how much of a command line is read. Memory settings come before the program's own arguments.
+// argvMost bounds the part of a command line that is read. Memory settings come before the program's own arguments.
 const argvMost = 64 << 10
 
-// argv are the words of a command line that concern memory. The others may be passwords: what was read is overwritten.
+// argv returns the words of a command line that concern memory. Others may be passwords, so the buffer is cleared.
 func (e *inspector) argv(dir *live.Dir) ([]string, error) {
 	f, err := dir.Open("cmdline")
 	if err != nil {
@@ -143,11 +143,11 @@ const (
 	flagsMost    = 16
 	sentenceMost = 256
 	wordMost     = 64
-	// variablesMost is all that memfit knows of, and some more.
+	// variablesMost exceeds the number of variables that memfit knows.
 	variablesMost = 32
 )
 
-// found is what was detected, as the API has it.
+// found converts what was detected for the API.
 func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 	if r.Runtime == "" {
 		return nil
@@ -174,7 +174,7 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 	return out
 }
 
-// withHeap is what runs in a process with the largest heap that it allows itself.
+// withHeap adds the maximum heap of a process to its runtime.
 func withHeap(f *v1alpha1.InspectedRuntime, usages []amounts.Usage) *v1alpha1.InspectedRuntime {
 	if f == nil {
 		return nil
@@ -183,10 +183,10 @@ func withHeap(f *v1alpha1.InspectedRuntime, usages []amounts.Usage) *v1alpha1.In
 	if most == 0 {
 		return f
 	}
-	f = f.DeepCopy() // what was detected is kept for the process's life
+	f = f.DeepCopy() // the original is cached for the process's life
 	f.MaxHeap = new(most.Quantity())
 	for i := range usages {
-		if computed, known := usages[i].Details[amounts.HeapByMemory]; known { // the JVM's word, whatever its options are
+		if computed, known := usages[i].Details[amounts.HeapByMemory]; known { // the JVM's own value overrides its options
 			f.HeapSet = computed == 0
 		}
 	}

@@ -26,7 +26,7 @@ type Explainer struct {
 	jobs         chan scan.Look
 	found        chan scan.Finding
 
-	// What follows is for Run alone.
+	// Only Run uses the fields below.
 	inspector *inspector
 	abandoned map[string]blocked // by container
 }
@@ -34,24 +34,24 @@ type Explainer struct {
 // blocked is an inspection that did not return in time.
 type blocked struct {
 	namespace string
-	finding   <-chan scan.Finding // has one once it returned
+	finding   <-chan scan.Finding // receives once it returned
 }
 
 const (
-	// explainMost is how long one container may take. The largest of the research took 0.4 s.
+	// explainMost bounds the inspection of one container. The largest measured took 0.4 s.
 	explainMost = 5 * time.Second
 	// patience is how long the Explainer waits for an inspection that does not end after explainMost. A system call that
-	// reads another process can block for as long as that process likes: a page or a file of it may be served by a program
-	// of its own (userfaultfd, FUSE) or by a server that does not answer (NFS). A node without processor time to spare
-	// takes several times explainMost for the last process.
+	// reads another process can block without bound: its pages or files may be served by its own program (userfaultfd,
+	// FUSE) or by a server that does not answer (NFS). A busy node takes several times explainMost for the last process.
 	patience = 30 * time.Second
-	// abandonedMost inspections may be blocked at a time, each with a thread, and so many in one namespace.
+	// abandonedMost bounds the inspections blocked at a time, each with a thread, and abandonedMostOfNamespace those in one
+	// namespace.
 	abandonedMost            = 8
 	abandonedMostOfNamespace = 2
 )
 
-// New returns an Explainer that reads below a directory that is a /proc, with these readers, on a node with this
-// version of cgroups. The readers keep nothing: an inspection that was abandoned may still use them.
+// New returns an Explainer that reads a /proc directory with these readers, on a node with this cgroup version. Readers
+// must be stateless, because abandoned inspections may still use them.
 func New(
 	proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time, w *liveness.Watchdog,
 ) *Explainer {
@@ -64,7 +64,7 @@ func New(
 	return e
 }
 
-// Start hands a container over, and reports whether it is inspected now.
+// Start submits a container, and reports whether its inspection starts now.
 func (e *Explainer) Start(look scan.Look) bool {
 	select {
 	case e.jobs <- look:
@@ -74,12 +74,12 @@ func (e *Explainer) Start(look scan.Look) bool {
 	}
 }
 
-// Found is what was found.
+// Found returns the channel of results.
 func (e *Explainer) Found() <-chan scan.Finding { return e.found }
 
 // Run works until ctx ends.
 func (e *Explainer) Run(ctx context.Context) {
-	for e.room(ctx) {
+	for e.waitForSlot(ctx) {
 		var j scan.Look
 		select {
 		case <-ctx.Done():
@@ -97,15 +97,15 @@ func (e *Explainer) Run(ctx context.Context) {
 	}
 }
 
-// errand names what the Explainer does, for the liveness check.
+// errand names the Explainer for the liveness check.
 type errand string
 
 func (e errand) String() string { return string(e) }
 
 var errBlocked = errors.New("reading its processes blocks")
 
-// inspect inspects a container on a thread of its own. It abandons an inspection that does not return, with all that
-// this inspection may still write to.
+// inspect inspects a container on a thread of its own. It abandons an inspection that does not return, with all state
+// that this inspection may still write.
 func (e *Explainer) inspect(ctx context.Context, j scan.Look) scan.Finding {
 	if err := e.refused(j); err != nil {
 		return scan.Finding{Err: err}
@@ -133,7 +133,7 @@ func (e *Explainer) inspect(ctx context.Context, j scan.Look) scan.Finding {
 	return scan.Finding{Spent: explainMost, Err: fmt.Errorf("%w: abandoned after %s", errBlocked, e.patience)}
 }
 
-// refused is why a container is not inspected because of inspections that are blocked; nil: it is.
+// refused returns an error if blocked inspections prevent that of a container.
 func (e *Explainer) refused(j scan.Look) error {
 	if _, blocked := e.abandoned[j.Container]; blocked {
 		return errBlocked
@@ -150,9 +150,9 @@ func (e *Explainer) refused(j scan.Look) error {
 	return nil
 }
 
-// room waits while too many inspections are blocked. After some minutes the liveness check fails: a restart ends their
-// threads. It returns false when ctx has ended.
-func (e *Explainer) room(ctx context.Context) (ok bool) {
+// waitForSlot waits while too many inspections are blocked. After some minutes the liveness check fails: a restart ends
+// their threads. It returns false when ctx has ended.
+func (e *Explainer) waitForSlot(ctx context.Context) (ok bool) {
 	if e.returned(); len(e.abandoned) < abandonedMost {
 		return true
 	}
@@ -170,7 +170,7 @@ func (e *Explainer) room(ctx context.Context) (ok bool) {
 	return true
 }
 
-// returned forgets the inspections that have returned after they were abandoned.
+// returned removes abandoned inspections that have returned.
 func (e *Explainer) returned() {
 	for container, b := range e.abandoned {
 		select {

@@ -343,7 +343,7 @@ func TestManyBlockedInspections(t *testing.T) {
 	}
 	e.abandoned["0"] = blocked{"0", returns}
 	done := make(chan bool)
-	go func() { done <- e.room(t.Context()) }()
+	go func() { done <- e.waitForSlot(t.Context()) }()
 	for watchdog.Check(nil) == nil {
 		passive.SetTime(passive.Now().Add(time.Minute))
 		time.Sleep(time.Millisecond)

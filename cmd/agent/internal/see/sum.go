@@ -26,19 +26,18 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// sum is what the processes of one container have together, added in the order of their size. Pages that they share
-// count for each.
+// sum adds up the processes of one container, the largest first. Shared pages count for each process.
 type sum struct {
 	look             scan.Look
 	processes        int
-	missed           int          // of them: they are there and could not be read
-	missing          memory.Bytes // what is resident in those
+	missed           int          // processes that could not be read
+	missing          memory.Bytes // their resident memory
 	rss, unexplained memory.Bytes
 	byName           map[string]*partSum
-	coverage         float64                    // the least of all readers; 0 where one could make nothing of its heap
+	coverage         float64                    // the lowest of all readers; 0 where one could not interpret its heap
 	exe              string                     // of the first process
-	heapTurn         memory.Bytes               // of that; 0: not known
-	runtime          *v1alpha1.InspectedRuntime // of that; nil: it could not be read, or its files show nothing
+	heapTurn         memory.Bytes               // of the first process; 0: unknown
+	runtime          *v1alpha1.InspectedRuntime // of the first process; nil: unreadable, or its files do not show it
 	levers           []levers.Process
 	programs         []string // of levers
 	pages            []pagemap.Region
@@ -84,7 +83,7 @@ func (s *sum) unread(resident memory.Bytes) {
 	s.levers, s.programs = append(s.levers, levers.Process{RSS: resident, Unread: true}), append(s.programs, "")
 }
 
-// why returns what could not be read; empty: all of it was.
+// why returns what could not be read; empty: nothing.
 func (s *sum) why(failed error) string {
 	var out []string
 	if s.missed > 0 {
@@ -97,8 +96,8 @@ func (s *sum) why(failed error) string {
 	return strings.Join(out, "; ")
 }
 
-// explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in
-// none, and how much of it is free is unknown.
+// explained returns the share of resident memory that is in a part. A heap without a reader, such as .NET's, is in no
+// part, and its free memory is unknown.
 func (s *sum) explained() float64 {
 	if s.look.More {
 		return 0
@@ -134,8 +133,8 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 	return out
 }
 
-// predict returns what would reduce memory, in whole KiB. What runs in the largest process runs in all processes that
-// execute the same program.
+// predict returns the actions that would reduce memory, in whole KiB. It assumes the largest process's runtime for all
+// processes of the same program.
 func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range s.levers {
 		if s.runtime != nil && s.programs[i] == s.exe {
@@ -163,7 +162,7 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	}
 }
 
-// folded puts what is beyond the bound into one part, so that the parts still add up.
+// folded merges the parts beyond the bound into one, so that they still add up.
 func folded(parts []v1alpha1.MemoryPart) []v1alpha1.MemoryPart {
 	if len(parts) <= partsMost {
 		return parts

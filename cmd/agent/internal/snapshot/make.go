@@ -21,7 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// Container is what the recorder of a container's running instance knows.
+// Container returns what a recorder knows about the running instance of a container.
 func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapshot {
 	c := v1alpha1.ContainerSnapshot{Container: name, Inspection: v1alpha1.InspectionNotEnabled}
 	reading, _, at := r.Last()
@@ -34,7 +34,7 @@ func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapsh
 	return c
 }
 
-// Kill as the API has it.
+// Kill converts a kill for the API.
 func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	out := &v1alpha1.KillSnapshot{
 		Time: metav1.NewTime(k.Time.Truncate(1e9)), Kind: string(k.Kind), Evidence: string(k.Detection),
@@ -55,7 +55,7 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	return out
 }
 
-// Alarm as the API has it.
+// Alarm converts an alarm for the API.
 func Alarm(container, id string, sequence int64, p rescue.Prediction) *v1alpha1.Alarm {
 	return &v1alpha1.Alarm{
 		Container: container, ContainerID: id, Sequence: sequence, Time: metav1.NewMicroTime(p.At),
@@ -64,7 +64,7 @@ func Alarm(container, id string, sequence int64, p rescue.Prediction) *v1alpha1.
 	}
 }
 
-// grew is how long and how fast usage grew, where it did.
+// grew returns how long and how fast usage grew; nil if it did not.
 func grew(g flightrecorder.Growth) (forMilliseconds int32, perSecond *resource.Quantity) {
 	if g.For <= 0 {
 		return 0, nil
@@ -86,7 +86,7 @@ func series(points []flightrecorder.Point) (out []v1alpha1.UsagePoint) {
 	return out
 }
 
-// Stall as the API has it.
+// Stall converts a stall for the API.
 func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 	out := &v1alpha1.StallSnapshot{
 		Anonymous: amount(s.Anon), High: format.Exact(s.High), Started: metav1.NewTime(s.Started.Truncate(1e9)),
@@ -152,7 +152,7 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 	return strings.Join(parts, "; ")
 }
 
-// urgency orders containers by how much they deserve a look.
+// urgency orders containers by their need for attention.
 func urgency(c *v1alpha1.ContainerSnapshot) int {
 	switch {
 	case c.LastKill != nil:
@@ -165,9 +165,8 @@ func urgency(c *v1alpha1.ContainerSnapshot) int {
 	return 0
 }
 
-// Changed returns how far two snapshots of a pod differ, and so whether one should replace the other: another
-// container, another limit, something found, or usage that is an eighth or more away from what was written; or usage,
-// or what was found resident, that jumped by a half.
+// Changed returns how much two snapshots of a pod differ, and so whether one should replace the other: a container,
+// limit or finding changed, or usage by an eighth; or usage or resident memory jumped by a half.
 func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	if old == nil || len(old.Containers) != len(now.Containers) || old.Tier != now.Tier ||
 		!same(old.PodLimit, now.PodLimit) {
@@ -189,7 +188,7 @@ func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	return change
 }
 
-// resident is how much was resident when a container was inspected; nil: it was not inspected.
+// resident is the resident memory at the inspection of a container; nil: not inspected.
 func resident(m *v1alpha1.MemoryParts) *resource.Quantity {
 	if m == nil {
 		return nil
@@ -210,7 +209,7 @@ func near(a, b *resource.Quantity) bool {
 	return max(x, y)-min(x, y) <= max(x, y)/8
 }
 
-// jumped: by a half of the smaller. A person who comes then is looking for what changed.
+// jumped reports a change by half of the smaller number, which a user would want to see soon.
 func jumped(a, b *resource.Quantity) bool {
 	if a == nil || b == nil {
 		return false
@@ -219,7 +218,7 @@ func jumped(a, b *resource.Quantity) bool {
 	return 2*max(x, y) >= 3*min(x, y) && x != y
 }
 
-// limit as the API has it: absent for an unlimited container.
+// limit converts a limit for the API: absent if unlimited.
 func limit(b memory.Bytes) *resource.Quantity {
 	if b == cgroup.Unlimited {
 		return nil
@@ -227,7 +226,7 @@ func limit(b memory.Bytes) *resource.Quantity {
 	return amount(b)
 }
 
-// amount is a quantity, also of 0.
+// amount returns a quantity, also for 0.
 func amount(b memory.Bytes) *resource.Quantity {
 	q := b.Quantity()
 	return &q

@@ -21,34 +21,33 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Pod is a pod that snapshots are of. There is one Pod for each, as long as the pod is there.
+// Pod is the write state of a pod's snapshot. Each pod has one as long as it exists.
 type Pod struct {
 	types.NamespacedName
 
 	UID types.UID
 
-	// mu is held during a request, so that requests of one pod do not overtake each other.
+	// mu is held during requests, which keeps those of one pod in order.
 	mu sync.Mutex
-	// What an earlier agent left, and whether the API server was asked for it.
+	// The snapshot of an earlier agent, and whether it was read.
 	earlier *v1alpha1.MemorySnapshotStatus
 	asked   bool
-	// there: the API server has a snapshot of this very pod.
+	// there: the API server has a snapshot of this pod, by UID.
 	there bool
-	alarm *v1alpha1.Alarm // the last that was written
+	alarm *v1alpha1.Alarm // last written
 }
 
-// Result is what became of a write.
+// Result is the result of a write.
 type Result struct {
 	Pod types.UID
 	Err error
-	// Alarm that was written; nil: it was a snapshot.
+	// Alarm is the written alarm; nil: a snapshot was written.
 	Alarm *v1alpha1.Alarm
-	// Took is how long the API server took for the write; 0: it failed.
+	// Took is the duration of the request; 0: it failed.
 	Took time.Duration
 }
 
-// ErrDeleted is the error of a write to a namespace that is being deleted, in which nothing new is taken: the pod ends
-// with it.
+// ErrDeleted is returned for a write to a namespace that is being deleted, which accepts no new objects.
 var ErrDeleted = errors.New("the namespace is being deleted")
 
 // Writer writes snapshots one after the other, apart from the reading loop: a slow API server delays no reading. Alarms
@@ -67,22 +66,22 @@ type job struct {
 
 const (
 	plural = "memorysnapshots"
-	// queued writes wait; beyond, the caller keeps what it has for later. A node has 110 to 250 pods.
+	// queued bounds the waiting writes; the caller retries beyond that. A node has 110 to 250 pods.
 	queued = 64
-	// writeTimeout is for one request, and alarmTimeout for an alarm: a later one is of no use.
+	// writeTimeout bounds one request, and alarmTimeout an alarm: a later one has no use.
 	writeTimeout = 10 * time.Second
 	alarmTimeout = 3 * time.Second
-	// writeEvery bounds the snapshots that a node writes, of which writesAtOnce may follow each other: the first one of a
-	// pod is two requests, and a node that starts has a hundred pods.
+	// writeEvery bounds the snapshots that a node writes, with bursts of writesAtOnce: the first one of a pod is two
+	// requests, and a new node has a hundred pods.
 	writeEvery   = 400 * time.Millisecond
 	writesAtOnce = 5
-	// alarmsAtOnce are written at the same time; a request takes up to 125 ms on a busy node. As many more wait.
+	// alarmsAtOnce bounds concurrent writes of alarms; a request takes up to 125 ms on a busy node. As many more wait.
 	alarmsAtOnce = 4
 	// fieldManager owns the fields in server-side apply.
 	fieldManager = "memfit-agent"
 )
 
-// NewWriter returns a writer through a client of memfit's group that holds no request back. [Writer.Run] does the work.
+// NewWriter returns a Writer for a client of memfit's group without a rate limit. [Writer.Run] does the work.
 func NewWriter(client rest.Interface) *Writer {
 	return &Writer{
 		client: client, pace: rate.NewLimiter(rate.Every(writeEvery), writesAtOnce), queue: make(chan job, queued),
@@ -90,7 +89,7 @@ func NewWriter(client rest.Interface) *Writer {
 	}
 }
 
-// Submit hands a snapshot over, and reports whether the queue had space. It does not wait.
+// Submit queues a snapshot, and reports whether the queue had space. It does not wait.
 func (w *Writer) Submit(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	select {
 	case w.queue <- job{pod, status}:
@@ -100,8 +99,8 @@ func (w *Writer) Submit(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	}
 }
 
-// Alarm hands the alarm of a status over, and reports whether the queue had space. It does not wait. The rest of the
-// status is written as well only where the API server has no snapshot of the pod yet.
+// Alarm queues the alarm of a status, and reports whether the queue had space. It does not wait. The rest of the status
+// is written only if the API server has no snapshot of the pod yet.
 func (w *Writer) Alarm(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	select {
 	case w.alarms <- job{pod, status}:
@@ -123,7 +122,7 @@ func (w *Writer) Run(ctx context.Context) {
 		})
 	}
 	w.run(ctx, w.queue, func(j job) Result {
-		_ = w.pace.Wait(ctx) // an error: ctx has ended
+		_ = w.pace.Wait(ctx) // fails only when ctx has ended
 		took, err := w.write(ctx, j)
 		return Result{Pod: j.pod.UID, Err: err, Took: took}
 	})
@@ -145,8 +144,8 @@ func (w *Writer) run(ctx context.Context, queue <-chan job, write func(job) Resu
 	}
 }
 
-// writeAlarm changes one field of the snapshot of a pod, or writes the first snapshot. A snapshot that the API server
-// has under the pod's name may be that of an earlier pod, which must not get this pod's alarm.
+// writeAlarm changes one field of a pod's snapshot, or writes the first snapshot. A snapshot of the same name may
+// belong to an earlier pod, which must not get this pod's alarm.
 func (w *Writer) writeAlarm(ctx context.Context, j job) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, alarmTimeout)
 	defer cancel()
@@ -180,7 +179,7 @@ func (w *Writer) write(ctx context.Context, j job) (took time.Duration, err erro
 	return w.whole(ctx, j)
 }
 
-// whole writes a snapshot, with the newest alarm: one that was handed over later may have been written before.
+// whole writes a snapshot with the newest alarm: a later alarm may have been written first.
 func (w *Writer) whole(ctx context.Context, j job) (took time.Duration, err error) {
 	if a := j.pod.alarm; a != nil && (j.status.Alarm == nil || j.status.Alarm.Sequence < a.Sequence) {
 		j.status.Alarm = a
@@ -207,7 +206,7 @@ func (w *Writer) whole(ctx context.Context, j job) (took time.Duration, err erro
 	return time.Since(sent), nil
 }
 
-// object is what is applied. The pod owns it, so that it goes with the pod and never outlives it under its name.
+// object returns the object to apply. The pod owns it, so that it is deleted with the pod.
 func object(pod *Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySnapshot {
 	return &v1alpha1.MemorySnapshot{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MemorySnapshot"},
@@ -219,8 +218,8 @@ func object(pod *Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySna
 	}
 }
 
-// ask reads, once for each pod, what an earlier agent of this node wrote of this very pod. Another node may have
-// written a snapshot under the name of any pod.
+// ask reads, once for each pod, the snapshot that an earlier agent of this node wrote for this pod. Another node may
+// have written a snapshot under the same name.
 func ask(ctx context.Context, pod *Pod, node string, client rest.Interface) error {
 	if pod.asked {
 		return nil
@@ -237,8 +236,8 @@ func ask(ctx context.Context, pod *Pod, node string, client rest.Interface) erro
 	return nil
 }
 
-// CarryOver takes the last alarm, and the last kill and the last stall of each container, from what an earlier agent
-// wrote, where this one has none.
+// CarryOver copies the last alarm, and each container's last kill and stall, from an earlier agent's snapshot where
+// this one has none.
 func CarryOver(before, now *v1alpha1.MemorySnapshotStatus) {
 	if before == nil {
 		return
