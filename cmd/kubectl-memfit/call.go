@@ -28,7 +28,7 @@ type call struct {
 	order string
 }
 
-// runs makes run what the verb does after its flags were checked.
+// runs sets the function that runs after the flags were checked.
 func (r *reader) runs(run func(c *call) error) {
 	r.cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c := &call{Command: cmd, args: args, output: r.output.value, order: r.output.sortBy}
@@ -49,7 +49,7 @@ func (c *call) recommendations() ([]v1alpha1.MemoryRecommendation, error) {
 	return c.cluster.Recommendations(c.Context(), c.cluster.Namespace)
 }
 
-// workload reads the recommendation of the workload that the user named.
+// workload reads the recommendation of the workload in the arguments.
 func (c *call) workload() (*v1alpha1.MemoryRecommendation, error) {
 	recs, err := c.recommendations()
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *call) find(recs []v1alpha1.MemoryRecommendation, name string) (*v1alpha
 	return report.Find(recs, name, place(c.cluster.Namespace))
 }
 
-// page prints one object: with write for users, else its fields. kind is its kind, unless the value has one.
+// page prints one object: for users with write, otherwise as fields. kind is its kind, unless the value has one.
 func (c *call) page(kind string, value any, write func(w io.Writer, c listing.Colors) error) error {
 	if c.options.Format.IsPage() {
 		return write(c.OutOrStdout(), c.options.Colors)

@@ -17,11 +17,11 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-// completionTimeout is how long a completion may take: after that, pressing Tab feels broken.
+// completionTimeout bounds a completion: after that, Tab seems broken.
 const completionTimeout = 3 * time.Second
 
-// offering completes with the words that ask offers from a cluster within completionTimeout, as far as they start with
-// what was typed. After an error these are the ones that were read before it, because a shell cannot show the error.
+// offering completes with the words that ask returns within completionTimeout, filtered by the typed prefix. After an
+// error it offers the words read before it, because a shell cannot show the error.
 func (r *reader) offering(
 	ask func(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)),
 ) cobra.CompletionFunc {
@@ -52,7 +52,7 @@ func firstOf(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// workloads are those that memfit governs, by kind and name, or by the name alone where that is what was typed.
+// workloads returns the governed workloads by kind and name, or by name alone if that is what the user typed.
 func workloads(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)) {
 	recs, _ := s.Recommendations(ctx, s.Namespace)
 	for i := range recs {
@@ -70,12 +70,12 @@ func namespaces(ctx context.Context, s *cluster.Cluster, _ string, offer func(wo
 	}
 }
 
-// inspected are the pods that have a snapshot.
+// inspected returns the pods that have a snapshot.
 func inspected(ctx context.Context, s *cluster.Cluster, _ string, offer func(word, about string)) {
 	_ = s.EachSnapshot(ctx, s.Namespace, func(of *v1alpha1.MemorySnapshot) { offer("pod/"+of.Name, of.Status.Summary) })
 }
 
-// completeContexts offers those of the kubeconfig.
+// completeContexts offers the contexts of the kubeconfig.
 func (r *reader) completeContexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	config, err := r.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {

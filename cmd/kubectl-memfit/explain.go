@@ -33,7 +33,7 @@ func explainCommand() *cobra.Command {
 	return cmd
 }
 
-// aboutWorkload makes cmd a verb about one workload: its name is checked, and completes.
+// aboutWorkload makes cmd a verb about one workload, with checks and completion of its name.
 func aboutWorkload(cmd *cobra.Command) *reader {
 	cmd.Args = oneOf("name one workload, as in: kubectl memfit " + cmd.Name() +
 		" deployment/web (kubectl memfit status lists them)")

@@ -52,7 +52,7 @@ const exportExample = `  # All of a namespace, next to its kustomization
 // exportFlags are the flags of the export verb.
 type exportFlags struct {
 	noNamespace bool
-	// pullRequest is the file for the text of a pull request; "": none is written.
+	// pullRequest is the file for the text of a pull request; "": do not write one.
 	pullRequest string
 }
 
@@ -153,7 +153,7 @@ func exports(c *call, f exportFlags) error {
 	return nil
 }
 
-// sources are the workloads that were named, each once; all of them when none was.
+// sources returns the named workloads without duplicates; all if none was named.
 func (c *call) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Source, err error) {
 	add := func(rec *v1alpha1.MemoryRecommendation) {
 		all = append(all, export.SourceOf(rec, func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {

@@ -102,7 +102,7 @@ func (f injectFlags) render(r *offline.Result) ([]byte, error) {
 	return r.YAML(), nil
 }
 
-// conclude writes the notes and chooses the exit code.
+// conclude writes the notes and returns the exit code.
 func (f injectFlags) conclude(r *offline.Result, out []byte, stderr io.Writer) error {
 	notes := r.Problems
 	if !f.quiet {
@@ -152,5 +152,5 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(stdin)
 	}
-	return os.ReadFile(name) //nolint:gosec // the person at the command line names the file
+	return os.ReadFile(name) //nolint:gosec // the user names the file
 }

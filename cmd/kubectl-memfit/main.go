@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	_ "time/tzdata" // the zones of maintenance windows, where the machine has none
+	_ "time/tzdata" // time zones of maintenance windows, in case the machine has none
 
 	"github.com/spf13/cobra"
 )
@@ -20,13 +20,13 @@ var version = "dev"
 
 // Exit codes. The help of the verbs that use more than 0 and exitFailed documents them.
 const (
-	exitDiffers = 1 // -o diff found something that would change
-	exitFailed  = 2 // what was asked for cannot be done; nothing was written
-	exitProblem = 3 // everything was written, but a workload asks for a profile that cannot be applied
+	exitDiffers = 1 // -o diff found changes
+	exitFailed  = 2 // the command failed; nothing was written
+	exitProblem = 3 // everything was written, but a workload requests a profile that cannot be applied
 )
 
-// exit is the exit code of a command that has printed what there was to print. Any other error is printed, and exits
-// with exitFailed.
+// exit is the exit code of a command that has printed its output. Any other error is printed, and exits with
+// exitFailed.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -45,10 +45,10 @@ func main() {
 	os.Exit(exitFailed)
 }
 
-// completer is the name under which kubectl looks for a program that completes a plugin's words: a link to this one.
+// completer is the name of the program that kubectl runs for a plugin's completions: a link to this one.
 const completer = "kubectl_complete-memfit"
 
-// arguments are those of the command line. Called as the completer, they are words to complete.
+// arguments returns the command line. If called as the completer, these are words to complete.
 func arguments(command []string) []string {
 	if name := filepath.Base(command[0]); strings.TrimSuffix(name, filepath.Ext(name)) == completer {
 		return append([]string{cobra.ShellCompRequestCmd}, command[1:]...)

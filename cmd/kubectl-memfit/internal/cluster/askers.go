@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Askers are the workloads of a namespace (of all with "") that may ask for a profile. What may not be listed is left
-// out: the recommendations are what was asked for.
+// Askers returns the workloads of a namespace (of all with "") that may request a profile. Kinds that may not be listed
+// are omitted, because the caller needs them only as an addition to recommendations.
 func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 	spaces := c.namespaces(ctx, namespace)
 	var all []report.Asker
@@ -44,7 +44,7 @@ func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 	return all
 }
 
-// namespaces returns one namespace, or all with "", by name; none where they may not be read.
+// namespaces returns one namespace, or all with "", by name; none without the right to read them.
 func (c *Cluster) namespaces(ctx context.Context, namespace string) map[string]metav1.PartialObjectMetadata {
 	client := c.metadata.Resource(namespaces)
 	found := map[string]metav1.PartialObjectMetadata{}

@@ -31,19 +31,18 @@ import (
 // Cluster is a cluster to read from.
 type Cluster struct {
 	client dynamic.Interface
-	// core reads pods, of which there are most, in protobuf; metadata reads no more of them than names, labels and owners.
+	// core reads pods, the most numerous objects, in protobuf; metadata reads only names, labels and owners.
 	core     corev1client.CoreV1Interface
 	metadata metadata.Interface
 	mapper   func() (meta.RESTMapper, error)
 	// Namespace is the namespace to read: from -n, or from the context of the kubeconfig; empty: all namespaces.
 	Namespace string
-	// Context is the one of the kubeconfig, or that of --context; empty inside a cluster.
+	// Context is the current context of the kubeconfig, or that of --context; empty inside a cluster.
 	Context string
 }
 
-// Reads of `export -A` come one for each workload, and client-go's default of 5 a second would make a large cluster
-// wait. These are the numbers with which kubectl asks for API groups; the API server protects itself (priority and
-// fairness).
+// `export -A` reads once for each workload, which takes long in a large cluster at client-go's default of 5 a second.
+// These are kubectl's limits for discovery; the API server protects itself (priority and fairness).
 const (
 	queriesPerSecond = 50
 	queriesAtOnce    = 300
@@ -94,23 +93,23 @@ func contextOf(flags *genericclioptions.ConfigFlags) string {
 	}
 	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
-		return "" // a name for people, and nothing else
+		return "" // only shown to users
 	}
 	return raw.CurrentContext
 }
 
-// Recommendations are those of a namespace, of all with "".
+// Recommendations lists those of a namespace (of all with "").
 func (c *Cluster) Recommendations(ctx context.Context, namespace string) ([]v1alpha1.MemoryRecommendation, error) {
 	return list[v1alpha1.MemoryRecommendation](ctx, c, recommendations, namespace)
 }
 
-// EachCheckpoint reads the packed histories of a namespace, of all with "".
+// EachCheckpoint reads the packed histories of a namespace (of all with "").
 func (c *Cluster) EachCheckpoint(ctx context.Context, namespace string, take func(*v1alpha1.MemoryCheckpoint)) error {
 	return eachOf(ctx, c, checkpoints, namespace, take)
 }
 
-// Profiles lists the profiles of a namespace (of all with "") and those of the cluster, each with what it inherits
-// from the others. With an error, it returns those that could be read.
+// Profiles lists the profiles of a namespace (of all with "") and of the cluster, merged with their defaults. With an
+// error, it returns those that could be read.
 func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Profile, error) {
 	own, err := list[v1alpha1.MemoryProfile](ctx, c, "memoryprofiles", namespace)
 	if err != nil {
@@ -152,7 +151,7 @@ func (c *Cluster) Workload(
 	return object, nil
 }
 
-// Namespaces lists the names of namespaces, for completion; none where they may not be read.
+// Namespaces lists the names of namespaces, for completion; none without the right to read them.
 func (c *Cluster) Namespaces(ctx context.Context) []string {
 	return slices.Sorted(maps.Keys(c.namespaces(ctx, "")))
 }
@@ -167,8 +166,8 @@ func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([
 	return out, nil
 }
 
-// eachOf reads the objects of one of memfit's kinds. take must not keep the object where there may be one for each pod.
-// The error is also that of the last object that could not be read; the others are taken.
+// eachOf reads the objects of one of memfit's kinds. take must not keep objects of kinds with one per pod. It skips
+// unreadable objects and returns the error of the last.
 func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) (unread error) {
 	err := c.each(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace, func(u *unstructured.Unstructured) {
 		u.SetManagedFields(nil)
@@ -192,8 +191,8 @@ func (c *Cluster) each(
 	return eachPage(ctx, c.client.Resource(resource).Namespace(namespace).List, take)
 }
 
-// eachPage lists in pages of 500 objects, and reads one page ahead: a cluster with ten thousand workloads is not one
-// answer of 50 MiB, and one with a hundred thousand pods is never in memory as a whole.
+// eachPage lists in pages of 500 objects, and reads one page ahead: ten thousand workloads would be one response of 50
+// MiB, and a hundred thousand pods would all be in memory.
 func eachPage[L, T runtime.Object](
 	ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), take func(T),
 ) error {
@@ -205,7 +204,7 @@ func eachPage[L, T runtime.Object](
 	})
 }
 
-// ours keeps the annotations that memfit reads: that of kubectl apply alone can be as large as the object.
+// ours keeps only the annotations that memfit reads: that of kubectl apply can be as large as the object.
 func ours(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Group+"/") })

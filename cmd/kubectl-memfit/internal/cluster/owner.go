@@ -21,17 +21,17 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// ownersMax is how many owners are read above a pod: a Job of a JobSet is one.
+// ownersMax bounds the owners read above a pod, such as the JobSet of a Job.
 const ownersMax = 3
 
-// Owner reads the workload that owns a pod, or what identifies it instead; nil: the pod does not exist.
+// Owner reads the workload that owns a pod, or the identity that replaces it; nil: the pod does not exist.
 func (c *Cluster) Owner(
 	ctx context.Context, namespace, pod string, records inventory.Records,
 ) (*v1alpha1.WorkloadReference, error) {
 	object, err := c.metadata.Resource(pods).Namespace(namespace).Get(ctx, pod, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // no pod is an answer
+		return nil, nil //nolint:nilnil // a missing pod is not an error
 	case err != nil:
 		return nil, fmt.Errorf("reading the owner of pod %s/%s: %w", namespace, pod, err)
 	}
@@ -43,7 +43,7 @@ func (c *Cluster) Owner(
 		}
 		above, err := c.Workload(ctx, namespace, owner)
 		if err != nil {
-			return &owner, nil //nolint:nilerr // its own controller is unknown: it is the workload as far as can be read
+			return &owner, nil //nolint:nilerr // its own controller is unreadable: treat it as the workload
 		}
 		ref := metav1.GetControllerOf(above)
 		if ref == nil {
@@ -55,26 +55,25 @@ func (c *Cluster) Owner(
 	return &owner, nil
 }
 
-// Choice is the pod of a workload that is worth a page, and why.
+// Choice is the pod of a workload to report, and why.
 type Choice struct {
 	// Pod is its name; empty: no pod of the workload has a snapshot.
 	Pod string
-	// Workload is the workload as kubectl takes it.
+	// Workload is the workload in kubectl's form, "deployment/web".
 	Workload string
 	// Newest is the time of its last kill or stall, or of its snapshot.
 	Newest time.Time
-	// Event is OOM kill, stall or snapshot: what Newest is the time of.
+	// Event is what happened at Newest: OOM kill, stall or snapshot.
 	Event string
 	// Others are the other pods of the workload.
 	Others []string
 
-	// happened is the time of its last kill or stall, zero without one, observed that of its snapshot.
+	// happened is the time of its last kill or stall, zero without one; observed is the time of its snapshot.
 	happened, observed time.Time
 }
 
-// Choose finds the pods of a workload, and chooses the one with the newest kill or stall, else with the newest
-// snapshot. The workload is that of a recommendation, on its class of nodes, or for nil the one that is named as
-// kubectl takes it ("deployment/web"), or by its name alone.
+// Choose chooses the pod of a workload with the newest kill or stall, otherwise with the newest snapshot. The workload
+// is that of rec on its class of nodes or, if rec is nil, the named one ("deployment/web" or "web").
 func (c *Cluster) Choose(
 	ctx context.Context, namespace, asked string, rec *v1alpha1.MemoryRecommendation,
 ) (Choice, error) {
@@ -138,7 +137,7 @@ func (c *Cluster) Choose(
 	return choice, err
 }
 
-// consider takes a pod of the workload that has something newer: a kill or a stall, else a snapshot.
+// consider chooses a pod of the workload if its kill or stall, or without one its snapshot, is newer.
 func (c *Choice) consider(s *v1alpha1.MemorySnapshot) {
 	next := Choice{Pod: s.Name, Workload: c.Workload, Event: "snapshot", observed: s.Status.ObservedTime.Time}
 	happened := func(at metav1.Time, event string) {

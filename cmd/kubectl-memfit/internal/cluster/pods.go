@@ -23,10 +23,10 @@ var (
 	podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 )
 
-// NotServed reports whether a cluster does not know a kind at all: memfit, or a metrics server, is not installed.
+// NotServed reports whether a cluster does not serve a kind: memfit, or a metrics server, is not installed.
 func NotServed(err error) bool { return apierrors.IsNotFound(err) }
 
-// EachPod reads the pods of a namespace, of all with "". take must not keep the pod: there may be a hundred thousand.
+// EachPod reads the pods of a namespace (of all with ""). take must not keep the pod: there may be a hundred thousand.
 func (c *Cluster) EachPod(ctx context.Context, namespace string, take func(*corev1.Pod)) error {
 	return podsError(eachPage(ctx, c.core.Pods(namespace).List, take), namespace)
 }
@@ -48,7 +48,7 @@ func (c *Cluster) EachNode(ctx context.Context, take func(*metav1.PartialObjectM
 	return nil
 }
 
-// EachPodName reads names, labels and owners of the pods of a namespace, of all with "".
+// EachPodName reads names, labels and owners of the pods of a namespace (of all with "").
 func (c *Cluster) EachPodName(ctx context.Context, namespace string, take func(*metav1.PartialObjectMetadata)) error {
 	return podsError(eachPage(ctx, c.metadata.Resource(pods).Namespace(namespace).List, take), namespace)
 }

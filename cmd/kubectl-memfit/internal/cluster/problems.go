@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// roles are the ClusterRoles that memfit installs for people who look; each is part of "view".
+// roles are the ClusterRoles that memfit installs for readers; each is aggregated to "view".
 var roles = map[string]string{
 	recommendations:         "memfit-memoryrecommendation-viewer-role",
 	"memoryprofiles":        "memfit-memoryprofile-viewer-role",
@@ -20,10 +20,10 @@ var roles = map[string]string{
 	checkpoints:             "memfit-memoryrecommendation-viewer-role",
 }
 
-// helpful adds to the error of a list how to fix it.
+// helpful adds the fix to the error of a list.
 func helpful(err error, resource, namespace string) error {
 	switch {
-	case apierrors.IsNotFound(err): // there may be no such object, but a list is always there: the kind is missing
+	case apierrors.IsNotFound(err): // a list of a served kind always exists, so the kind is missing
 		return fmt.Errorf("this cluster has no %s.%s, so memfit is not installed: "+
 			"kubectl apply --server-side -f dist/install.yaml (docs/guide/install.md), or name another cluster with "+
 			"--context: %w",

@@ -23,13 +23,13 @@ const (
 	checkpoints     = "memorycheckpoints"
 )
 
-// EachSnapshot reads the snapshots of a namespace, of all with "". take must not keep the snapshot: there is one for
+// EachSnapshot reads the snapshots of a namespace (of all with ""). take must not keep the snapshot: there is one for
 // each pod, and it may hold a map of pages.
 func (c *Cluster) EachSnapshot(ctx context.Context, namespace string, take func(*v1alpha1.MemorySnapshot)) error {
 	return eachOf(ctx, c, snapshots, namespace, take)
 }
 
-// ErrNoPod is in the error of [Cluster.Snapshot] where the pod does not exist.
+// ErrNoPod is wrapped by the error of [Cluster.Snapshot] if the pod does not exist.
 var ErrNoPod = errors.New("found no pod")
 
 // Snapshot reads the snapshot of a pod. Where it is missing, the error states whether the pod exists, and on which
@@ -45,7 +45,7 @@ func (c *Cluster) Snapshot(ctx context.Context, namespace, name string) (*v1alph
 	client := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace)
 	found, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		if _, err = client.List(ctx, metav1.ListOptions{Limit: 1}); err == nil { // the kind is there
+		if _, err = client.List(ctx, metav1.ListOptions{Limit: 1}); err == nil { // the kind exists
 			return nil, noSnapshot(pod)
 		}
 	}

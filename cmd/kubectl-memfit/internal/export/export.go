@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Format is how patches are written.
+// Format is the format of patches.
 type Format string
 
 // The formats.
@@ -29,7 +29,7 @@ const (
 	SSA Format = "ssa"
 )
 
-// Formats are all of them, in the order in which help names them.
+// Formats lists all formats in the order of the help.
 var Formats = []Format{Kustomize, JSON6902, HelmValues, SSA}
 
 // merges reports whether the patch's containers are matched with those of the object by name when it is applied.
@@ -78,9 +78,9 @@ type Options struct {
 	NoNamespace bool
 }
 
-// Result is what was written.
+// Result is the output of [Write].
 type Result struct {
-	// Text is the patches with their comments.
+	// Text has the patches with their comments.
 	Text []byte
 	// Markdown lists what the patches change and why, for the text of a pull request; at most 65536 characters.
 	Markdown []byte
@@ -108,7 +108,7 @@ func Write(sources []Source, o Options) (Result, error) {
 		if err != nil {
 			return Result{}, fmt.Errorf("writing a patch for %s: %w", &w, err)
 		}
-		if r.Exported++; r.Exported > 1 { // one workload alone is one document: kubectl patch and helm read no more
+		if r.Exported++; r.Exported > 1 { // a single workload is a single document: kubectl patch and helm read only one
 			documents.WriteString("---\n")
 		}
 		documents.WriteString(w.header())

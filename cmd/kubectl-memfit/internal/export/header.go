@@ -17,15 +17,15 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// comment collects lines that YAML does not read.
+// comment collects lines of a YAML comment.
 type comment struct{ strings.Builder }
 
-// line writes a line. Line breaks of any kind in what memfit found would end the comment and start YAML.
+// line writes a line. Any line break in text from the cluster would end the comment and start YAML.
 func (c *comment) line(format string, args ...any) {
 	c.WriteString(strings.TrimRight("# "+quote.Plain(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
-// header describes what the patch of a workload is made from.
+// header describes the source of a workload's patch.
 func (w *workload) header() string {
 	var c comment
 	c.line(
@@ -68,8 +68,7 @@ func (w *workload) refusal() string {
 	return c.String()
 }
 
-// written is when memfit last wrote the status: from managedFields, where the API server notes it, else the last change
-// of a condition.
+// written returns when memfit last wrote the status: from managedFields, otherwise the last change of a condition.
 func written(rec *v1alpha1.MemoryRecommendation) metav1.Time {
 	var last metav1.Time
 	for i := range rec.ManagedFields {
@@ -88,7 +87,7 @@ func written(rec *v1alpha1.MemoryRecommendation) metav1.Time {
 	return last
 }
 
-// change is what running pods have and what is recommended.
+// change shows the current and the recommended size.
 func change(what string, from, to *resource.Quantity) string {
 	if to == nil {
 		return what + " " + report.Amount(from) + " stays"

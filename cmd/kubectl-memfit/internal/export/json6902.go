@@ -15,7 +15,7 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// operations set the memory of each container, after a test that the container at its index has the right name.
+// operations returns operations that set the memory of each container, after a test of the name at its index.
 func (w *workload) operations() []operation {
 	var ops []operation
 	for i := range w.sized {
@@ -26,8 +26,8 @@ func (w *workload) operations() []operation {
 	return ops
 }
 
-// operations add the smallest piece that is missing in the template, because an added value replaces the previous one:
-// cpu must remain.
+// operations adds the smallest missing piece of the template: an added value replaces the previous one, and cpu must
+// remain.
 func (c *container) operations(at string) []operation {
 	if len(c.resources.Limits) == 0 && len(c.resources.Requests) == 0 && len(c.resources.Claims) == 0 {
 		return []operation{{"add", at, c.wanted()}}

@@ -41,7 +41,8 @@ func (w *workload) keepingOrder(list []tree, c *container) []tree {
 	return list
 }
 
-// wanted is the container's resources with memory only. Quantities are canonical: nothing is rounded on the way to Git.
+// wanted returns the container's resources with memory only. Quantities are canonical: nothing is rounded on the way to
+// Git.
 func (c *container) wanted() tree {
 	resources := tree{}
 	if q := c.rec.Recommended.Limit; q != nil {
@@ -53,7 +54,7 @@ func (c *container) wanted() tree {
 	return resources
 }
 
-// values are the resources as most charts take them.
+// values returns the resources in the form that most charts accept.
 func (w *workload) values() tree {
 	out := tree{}
 	for i := range w.sized {

@@ -15,14 +15,14 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// maxMarkdown is how long the text of a pull request may become, in bytes: GitHub refuses more than 65536 characters.
+// maxMarkdown bounds the text of a pull request, in bytes: GitHub refuses more than 65536 characters.
 const maxMarkdown = 60000
 
-// markdown collects the text of a pull request: a row for each number that changes, and below why.
+// markdown collects the text of a pull request: a row for each changed number, and the reasons below.
 type markdown struct {
 	rows, reasons, left bytes.Buffer
-	// workloads is how many change, same how many have the recommended sizes already; omitted is how many of those that
-	// change exceed the size limit of the text.
+	// workloads counts those that change, same those that have the recommended sizes already, omitted those that change
+	// and exceed the size limit of the text.
 	workloads, same, omitted int32
 }
 
@@ -59,7 +59,7 @@ func (m *markdown) leave(w *workload) {
 	}
 }
 
-// text is the whole.
+// text returns the whole text.
 func (m *markdown) text() []byte {
 	var out bytes.Buffer
 	if m.workloads == 0 {
@@ -96,7 +96,7 @@ func cell(list corev1.ResourceList, to *resource.Quantity) (text string, changes
 	return report.Amount(from) + " → **" + report.Amount(to) + "**", true
 }
 
-// code is a word that Markdown and GitHub show unchanged: no link, no mention, no additional column.
+// code quotes a word so that Markdown and GitHub show it unchanged: no link, mention or table column.
 func code(word string) string {
 	word = strings.Map(func(r rune) rune {
 		if r == '`' || r == '|' || r < ' ' {
@@ -107,8 +107,8 @@ func code(word string) string {
 	return "`" + word + "`"
 }
 
-// fence shows the lines of a comment verbatim. What memfit found is text from foreign containers, which must be
-// neither markup nor a mention: no line can end the block, because each is indented more than a fence may be.
+// fence shows the lines of a comment verbatim. Text from containers must be neither markup nor a mention: no line can
+// end the block, because each is indented more than a fence may be.
 func fence(comment string) string {
 	var out strings.Builder
 	out.WriteString("```text\n")

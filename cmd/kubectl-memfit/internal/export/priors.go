@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Priors is the object that gives what one memfit learned of young containers to another, in the same namespace.
+// Priors returns the object that transfers what memfit learned about young containers to another cluster.
 func Priors(namespace string, learned []byte) ([]byte, error) {
 	var lines bytes.Buffer
 	if err := json.Indent(&lines, learned, "", "  "); err != nil {

@@ -19,13 +19,13 @@ import (
 // Reader reads an object by its kind and name.
 type Reader func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error)
 
-// hasStep reports whether the pods of an identity come from a template that stepOf finds.
+// hasStep reports whether stepOf finds the template of an identity's pods.
 func hasStep(is *v1alpha1.PodIdentity) bool {
 	return is != nil && len(is.Values) > 0 && (is.Platform == "tekton" || is.Platform == "argo")
 }
 
-// stepOf reads the object that has the template of an identity's pods: a Task or Pipeline of Tekton, a WorkflowTemplate
-// or CronWorkflow of Argo Workflows.
+// stepOf reads the object with the template of an identity's pods: a Task or Pipeline of Tekton, a WorkflowTemplate or
+// CronWorkflow of Argo Workflows.
 func stepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
 	switch {
 	case is.Platform == "argo":
@@ -44,7 +44,7 @@ func stepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, 
 	return pipeline, nil
 }
 
-// workflowOf reads what Workflows of a name are made from.
+// workflowOf reads the template of Workflows with a name.
 func workflowOf(name string, read Reader) (*unstructured.Unstructured, error) {
 	const argo = "argoproj.io/v1alpha1"
 	cron, err := read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "CronWorkflow", Name: name})
@@ -81,7 +81,7 @@ func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured)
 	}
 }
 
-// pipelineTask returns a task of a Pipeline, and its path; nil: it has none of that name.
+// pipelineTask returns a task of a Pipeline, and its path; nil: not found.
 func pipelineTask(pipeline *unstructured.Unstructured, name string) (task map[string]any, at string) {
 	for _, list := range []string{"tasks", "finally"} {
 		for i, task := range mapsAt(pipeline.Object, "spec", list) {
@@ -105,7 +105,7 @@ func taskContainers(spec map[string]any, at string) []container {
 func containersIn(spec map[string]any, at, list, prefix, field string) (all []container) {
 	for i, c := range mapsAt(spec, list) {
 		name, at := textAt(c, "name"), at+"/"+list+"/"+strconv.Itoa(i)
-		if name == "" { // Tekton numbers steps without a name, and the patch could not test which one it is
+		if name == "" { // Tekton numbers unnamed steps, which the patch could not verify
 			continue
 		}
 		all = append(all, container{
@@ -116,7 +116,7 @@ func containersIn(spec map[string]any, at, list, prefix, field string) (all []co
 	return all
 }
 
-// templateContainer returns the main container of a template of a Workflow: that of a name, or the entrypoint.
+// templateContainer returns the main container of a Workflow's template: the named one, or the entrypoint.
 func templateContainer(
 	object *unstructured.Unstructured, name string, entrypoint bool, spec ...string,
 ) ([]container, error) {
@@ -159,6 +159,6 @@ func textAt(object map[string]any, path ...string) string {
 
 func resourcesAt(c map[string]any, field string) (r corev1.ResourceRequirements) {
 	tree, _, _ := unstructured.NestedMap(c, field)
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &r) // what is not resources is replaced
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &r) // invalid resources are replaced
 	return r
 }

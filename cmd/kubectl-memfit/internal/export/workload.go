@@ -18,16 +18,16 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Source is one workload: what is recommended, and the object as it was read.
+// Source is one workload: its recommendation, and the object as read.
 type Source struct {
 	Recommendation *v1alpha1.MemoryRecommendation
-	// Object is the live workload; nil when it could not be read, and Missing has the reason.
+	// Object is the live workload; nil if it could not be read; Missing has the reason.
 	Object  *unstructured.Unstructured
 	Missing string
 }
 
-// SourceOf reads the object that has the pod template of a workload. A workload whose object cannot be read is left out
-// with the reason, and the others are still worth a patch.
+// SourceOf reads the object that has the pod template of a workload. A workload whose object cannot be read is omitted
+// with the reason; others still get a patch.
 func SourceOf(rec *v1alpha1.MemoryRecommendation, read Reader) Source {
 	s := Source{Recommendation: rec}
 	ref, is := rec.Status.Workload, rec.Status.Identity
@@ -45,7 +45,7 @@ func SourceOf(rec *v1alpha1.MemoryRecommendation, read Reader) Source {
 	return s
 }
 
-// workload is a source taken apart.
+// workload is a source prepared for export.
 type workload struct {
 	rec  *v1alpha1.MemoryRecommendation
 	kind workloadkind.Kind
@@ -55,19 +55,19 @@ type workload struct {
 	names map[string][]string
 	// unsized has the reason for each container without a size.
 	unsized []string
-	// refused is why nothing is written at all.
+	// refused is the reason why no patch is written.
 	refused string
-	// target is the object that has the template of an identity's pods, "Task lint"; empty: the workload is patched.
+	// target is the object with the template of an identity's pods, "Task lint"; empty: the workload is patched.
 	target string
 }
 
-// container is one to write, and its place in the template.
+// container is a container to write, and its place in the template.
 type container struct {
 	name string
-	// list is the field that has it, index its place there; empty for the template of a workflow.
+	// list is the field that has it, index its position there; empty for a workflow's template.
 	list  string
 	index int
-	// at is the path of the container in the object, test finds another one there, and field has its resources.
+	// at is the path of the container in the object, test verifies its name, and field has its resources.
 	at    string
 	test  operation
 	field string
@@ -81,7 +81,7 @@ type container struct {
 // String is "Deployment shop/web", or "tekton: lint in namespace ci".
 func (w *workload) String() string { return report.Title(w.rec.Namespace, &w.rec.Status) }
 
-// take takes a source apart for a format, and matches what is recommended with the containers of the template.
+// take prepares a source for a format, and matches the recommendation with the containers of the template.
 func take(s Source, f Format) workload {
 	w := workload{rec: s.Recommendation, names: map[string][]string{}}
 	find := w.inTemplate
@@ -108,7 +108,7 @@ func take(s Source, f Format) workload {
 	return w
 }
 
-// inTemplate returns the containers of the workload's template, and the resources of the whole pod. The error says why
+// inTemplate returns the containers of the workload's template, and the resources of the whole pod. The error is why
 // the template cannot be patched.
 func (w *workload) inTemplate(s Source, f Format) (all []container, whole corev1.ResourceRequirements, err error) {
 	ref := w.rec.Status.Workload
@@ -159,7 +159,7 @@ func (w *workload) inSteps(s Source, f Format) (all []container, whole corev1.Re
 	return all, whole, err
 }
 
-// add matches a container with what is recommended. whole are the resources of the whole pod.
+// add matches a container with its recommendation. whole are the pod-level resources.
 func (w *workload) add(c container, whole corev1.ResourceRequirements) {
 	w.names[c.list] = append(w.names[c.list], c.name)
 	c.rec = w.recommended(c.name)
@@ -177,7 +177,7 @@ func (w *workload) add(c container, whole corev1.ResourceRequirements) {
 	}
 }
 
-// beyondPod: the API server would refuse the size, because the whole pod may have less.
+// beyondPod reports whether the size exceeds the pod-level resources, so that the API server would refuse it.
 func beyondPod(whole corev1.ResourceRequirements, c *container) bool {
 	limit, request := c.rec.Recommended.Limit, c.rec.Recommended.Request
 	most, all := whole.Limits.Memory(), whole.Requests.Memory()

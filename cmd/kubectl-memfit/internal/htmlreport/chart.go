@@ -21,12 +21,12 @@ const (
 	left, right, top, below = 80, 12, 12, 34
 	plotWidth               = chartWidth - left - right
 	plotHeight              = chartHeight - top - below
-	tickWidth               = 100 // of a time below, in the largest letters
+	tickWidth               = 100 // of a time label, in the largest font
 )
 
-// chart is the use of one container over one stretch of time.
+// chart shows the use of one container over a period.
 type chart struct {
-	Title, Words  string // Words are for those who do not see it
+	Title, Words  string // Words is the text alternative
 	Width, Height int
 	Left, Right   int
 	Base          int    // y of 0
@@ -37,14 +37,14 @@ type chart struct {
 	Times         []tick // below
 }
 
-// line is a request or limit, step by step. Title is its name until it is drawn, then with its last amounts.
+// line is a request or limit, step by step. Title is its name, later with its last amounts.
 type line struct {
 	Class, Title, Path string
 
 	steps steps
 }
 
-// mark is something that happened.
+// mark is a kill, a stall or a change.
 type mark struct {
 	Class, Path, Title string
 }
@@ -54,14 +54,14 @@ type tick struct {
 	Text string
 }
 
-// peak is the most that any replica used in a stretch of time.
+// peak is the highest use of any replica in a period.
 type peak struct {
 	start  time.Time
 	length time.Duration
 	amount memory.Bytes
 }
 
-// chartsOf are the days and the hours that are kept of a container.
+// chartsOf returns the charts of the kept days and hours of a container.
 func chartsOf(
 	c *v1alpha1.ContainerRecommendation, h *history.Container, s *v1alpha1.MemoryRecommendationStatus, now time.Time,
 ) []chart {
@@ -97,7 +97,7 @@ func (s *scale) y(b memory.Bytes) float64 {
 	return top + plotHeight*(1-float64(b)/float64(s.most))
 }
 
-// axis says where times stand below a chart, and how they are written.
+// axis places and formats the times below a chart.
 type axis struct {
 	every time.Duration
 	text  func(time.Time) string
@@ -146,21 +146,21 @@ func draw(
 	return ch
 }
 
-// ticks are the times below a chart, far enough apart to be read.
+// ticks returns the times below a chart, far enough apart to be readable.
 func ticks(sc *scale, times axis) (all []tick) {
 	last := float64(left - tickWidth)
 	for t := sc.from.Truncate(times.every).Add(times.every); t.Before(sc.to); t = t.Add(times.every) {
-		if at := sc.x(t); at-last >= tickWidth && at <= chartWidth-tickWidth/2 { // else it would stick out
+		if at := sc.x(t); at-last >= tickWidth && at <= chartWidth-tickWidth/2 { // otherwise it would overflow
 			all, last = append(all, tick{at, times.text(t)}), at
 		}
 	}
-	if len(all) == 0 { // it is known for less than that
+	if len(all) == 0 { // the history is shorter
 		all = append(all, tick{left + tickWidth/2, times.text(sc.from)})
 	}
 	return all
 }
 
-// area is the path under the peaks. Where nothing was measured there is none.
+// area returns the path under the peaks, with gaps where nothing was measured.
 func area(s *scale, peaks []peak) string {
 	var b strings.Builder
 	var end time.Time
@@ -182,7 +182,7 @@ func area(s *scale, peaks []peak) string {
 	return b.String()
 }
 
-// marks are the kills, stalls and changes of that time. Changes are of pods, not of one container.
+// marks returns the kills, stalls and changes of the period. Changes concern pods, not one container.
 func (ch *chart) marks(sc *scale, container string, s *v1alpha1.MemoryRecommendationStatus) {
 	add := func(at time.Time, class, shape string, y float64, title string) {
 		if !at.Before(sc.from) && !at.After(sc.to) {
@@ -209,7 +209,7 @@ func (ch *chart) marks(sc *scale, container string, s *v1alpha1.MemoryRecommenda
 	}
 }
 
-// counted says what is marked on a chart; the list below it has each.
+// counted sums up the marks of a chart; the list below it has each.
 func counted(marks []mark) (words string) {
 	for _, one := range []struct{ class, noun string }{{"kill", "OOM kill"}, {"stall", "stall"}, {"change", "change"}} {
 		n := 0

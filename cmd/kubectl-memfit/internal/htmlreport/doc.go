@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package htmlreport makes one page of HTML from recommendations and the histories behind them, for `kubectl memfit
-// report`: what needs a look, what was used against requests and limits over time, kills, stalls and what memfit
-// changed. The page loads nothing and runs nothing.
+// report`: workloads that need attention, use against requests and limits over time, kills, stalls and memfit's
+// changes. The page loads nothing and runs nothing.
 package htmlreport

@@ -20,36 +20,36 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Input is what a report is made of.
+// Input is the input of a report.
 type Input struct {
-	// Place says what it is about: a context of the kubeconfig, and a namespace or all of them.
+	// Place is the scope: a context of the kubeconfig, and a namespace or all of them.
 	Place string
 	// Now is when the cluster was read.
 	Now time.Time
-	// PricePerGiBMonth of requested memory, in Currency; 0: no money is told.
+	// PricePerGiBMonth of requested memory, in Currency; 0: no costs are shown.
 	PricePerGiBMonth float64
 	Currency         string
 	Recommendations  []v1alpha1.MemoryRecommendation
-	// Histories by the name of a recommendation, and by container; those that could not be read are not there.
+	// Histories by the name of a recommendation, and by container; unreadable ones are missing.
 	Histories map[types.NamespacedName]map[string]*history.Container
-	// GivenBack by the name of a recommendation is what memfit made of requests; nil: that could not be read.
+	// GivenBack is memfit's change of requests by the name of a recommendation; nil: unreadable.
 	GivenBack map[types.NamespacedName]inventory.Difference
-	// Notes are said at the head of the page: what could not be read.
+	// Notes are shown at the top of the page: what could not be read.
 	Notes []string
 }
 
-// mostCharts bounds the page: a workload takes about 8 KB. The table has all of them.
+// mostCharts bounds the workloads with charts, about 8 KB each. The table has all workloads.
 const mostCharts = 500
 
-// page is what the template shows.
+// page is the input of the template.
 type page struct {
 	Place, Time string
 	Notes       []string
 	Totals      []total
 	Workloads   []workload
-	Given       bool // what was given back is known
-	Drawn       int  // so many workloads have charts, at most,
-	Omitted     int  // and so many more have none
+	Given       bool // GivenBack is known
+	Drawn       int  // maximum number of workloads with charts
+	Omitted     int  // number of further workloads
 }
 
 type total struct{ Name, Value, About string }
@@ -60,8 +60,8 @@ type workload struct {
 	ID                     string
 	Use, Request, Proposed string   // of all containers, each pod
 	Change                 string   // of requests, all pods
-	Given                  string   // back so far, of all pods
-	Help                   []string // what would give memory back, and what limits cost
+	Given                  string   // given back so far, all pods
+	Help                   []string // actions that would give memory back, and cost of limits
 	Charts                 []chart
 	Entries                []report.Entry
 }
@@ -71,7 +71,7 @@ var source string
 
 var pageTemplate = template.Must(template.New("page").Parse(source))
 
-// Write makes the page.
+// Write writes the page.
 func Write(w io.Writer, in *Input) error {
 	if err := pageTemplate.Execute(w, in.page()); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
@@ -124,7 +124,7 @@ func workloadOf(row report.Row, id string) workload {
 	return w
 }
 
-// requests of a container: what pods have, and what is recommended, which is the same where nothing is.
+// requests returns the current and the recommended request of a container, equal without a recommendation.
 func requests(c *report.Container) (now, then memory.Bytes) {
 	now = report.Bytes(c.Current.Request)
 	if c.Recommended == nil || c.Recommended.Request == nil {
@@ -148,7 +148,7 @@ func (in *Input) details(
 	w.Entries = report.HistoryOf(rec).Entries
 }
 
-// sums are over all workloads.
+// sums are totals over all workloads.
 type sums struct {
 	workloads, pods       int64
 	kills, stalls         int64
@@ -157,7 +157,7 @@ type sums struct {
 	given                 inventory.Difference
 }
 
-// net is what a difference amounts to, with the sign of its direction.
+// net returns the net amount of a difference, with a sign for its direction.
 func net(d inventory.Difference, less, more string) string {
 	switch {
 	case d.Less > d.More:
@@ -204,7 +204,7 @@ func (s *sums) totals(in *Input) []total {
 	return append(all, total{"Given back so far", net(s.given, "", "−"), in.given(s.given)})
 }
 
-// given says what a difference is made of.
+// given describes the components of a difference.
 func (in *Input) given(d inventory.Difference) string {
 	text := "of what owners wrote"
 	switch {
@@ -225,7 +225,7 @@ func (in *Input) given(d inventory.Difference) string {
 	return text
 }
 
-// money returns what an amount of memory costs a month, after a sign. It is empty without an amount or a price.
+// money returns the monthly cost of an amount of memory, after a sign. It is empty without an amount or a price.
 func (in *Input) money(b memory.Bytes, sign string) string {
 	if in.PricePerGiBMonth == 0 || b == 0 {
 		return ""
@@ -234,7 +234,7 @@ func (in *Input) money(b memory.Bytes, sign string) string {
 	return fmt.Sprintf(": %s%.2f %s a month", sign, costs, in.Currency)
 }
 
-// amount in a table; nothing known is a dash.
+// amount formats an amount for a table; 0 is a dash.
 func amount(b memory.Bytes) string {
 	if b == 0 {
 		return "–"

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// steps are a request or limit over time, oldest first: each amount lasts until the next; 0: there was none.
+// steps are a request or limit over time, oldest first: each amount is valid until the next; 0: not set.
 type steps []step
 
 type step struct {
@@ -22,8 +22,8 @@ type step struct {
 	amount memory.Bytes
 }
 
-// linesOf are the sizes that pods had, as far as the status tells, and those recommended now where they differ. A
-// recommendation is drawn at the end of the chart only: it says nothing about the time before.
+// linesOf returns the sizes that pods had, as far as the status has them, and the recommended ones if they differ. A
+// recommendation is drawn only at the end of the chart: it does not apply to the past.
 func linesOf(
 	c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, sc *scale,
 ) (lines []line) {
@@ -47,17 +47,17 @@ func linesOf(
 	return lines
 }
 
-// recommendedPart: what is recommended takes this part of the width.
+// recommendedPart is the part of the width for the recommendation.
 const recommendedPart = 6
 
-// known is what a limit or request was just before a time, and from then on.
+// known is a limit or request just before a time, and from then on.
 type known struct {
 	at            time.Time
 	before, after memory.Bytes
 }
 
-// limitsOf are the limits of a container: those that memfit changed and, before the first change, those at which
-// containers were killed or stalled, which their owner may have changed.
+// limitsOf returns the limits of a container: those that memfit changed and, before the first change, those of kills
+// and stalls, which the owner may have changed.
 func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
 	all := changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Limit) })
 	changes := len(all)
@@ -81,7 +81,7 @@ func requestsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now me
 	return joined(changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Request) }), now)
 }
 
-// changed are the changes that took effect, oldest first, from the first pod on.
+// changed returns the changes that took effect, oldest first, each at the time of its first pod.
 func changed(
 	container string, s *v1alpha1.MemoryRecommendationStatus, of func(*v1alpha1.Size) memory.Bytes,
 ) (all []known) {
@@ -104,8 +104,8 @@ func changed(
 	return all
 }
 
-// joined are the steps through all that is known, which end with what is now. Where the owner changed a size between
-// two times, the step is at the first: a kill is what owners react to.
+// joined returns the steps through all known sizes, up to the current one. If the owner changed a size between two
+// times, the step is at the first, because owners react to kills.
 func joined(all []known, now memory.Bytes) (out steps) {
 	slices.SortStableFunc(all, func(a, b known) int { return a.at.Compare(b.at) })
 	to := func(at time.Time, amount memory.Bytes) {
@@ -113,7 +113,7 @@ func joined(all []known, now memory.Bytes) (out steps) {
 			out = append(out, step{at, amount})
 		}
 	}
-	last := time.Time{} // as long as is known
+	last := time.Time{} // since the first known time
 	for _, k := range all {
 		to(last, k.before)
 		to(k.at, k.after)
@@ -126,7 +126,7 @@ func joined(all []known, now memory.Bytes) (out steps) {
 	return out
 }
 
-// within are the steps that a chart shows: the first begins with it.
+// within returns the steps in a chart's period: the first begins with it.
 func (s steps) within(sc *scale) (out steps) {
 	for _, st := range s {
 		switch {
@@ -140,7 +140,7 @@ func (s steps) within(sc *scale) (out steps) {
 	return out
 }
 
-// path is the line; where there was no limit or request there is none.
+// path returns the line, with gaps where the limit or request was not set.
 func (s steps) path(sc *scale) string {
 	var b strings.Builder
 	drawn := false
@@ -161,7 +161,7 @@ func (s steps) path(sc *scale) string {
 	return b.String()
 }
 
-// words are the last amounts with their times: "256Mi, before 21 Nov 192Mi".
+// words returns the last amounts with their times: "256Mi, before 21 Nov 192Mi".
 func (s steps) words(text func(time.Time) string) string {
 	var parts []string
 	for i := len(s) - 1; i >= 0 && len(parts) < wordsMost; i-- {

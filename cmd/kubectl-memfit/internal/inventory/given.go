@@ -19,14 +19,14 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Difference is what memfit made of the requests of the running pods of a workload, against what their owners wrote.
+// Difference is memfit's change of the requests of a workload's running pods, against their owners' values.
 type Difference struct {
-	// Less was given back, More was added; a pod may have one container of each.
+	// Less was given back, More was added; one pod may have both.
 	Less, More memory.Bytes
-	// Unknown pods were resized by memfit, and what their owners wrote is not known.
+	// Unknown counts pods that memfit resized and whose owners' values are unknown.
 	Unknown int
-	// Failed pods request less, and since they do, a replica was OOM-killed or stalled, or a size was rolled back. Less
-	// does not count them.
+	// Failed counts pods with a lower request after which a replica was OOM-killed or stalled, or a size was rolled back.
+	// Less does not include them.
 	Failed int
 }
 
@@ -36,9 +36,9 @@ func (d *Difference) Add(other Difference) {
 	d.Unknown, d.Failed = d.Unknown+other.Unknown, d.Failed+other.Failed
 }
 
-// GivenBack is the difference for each recommendation, by namespace and name. It only counts what memfit did itself:
-// sizes that it gave to pods when they were created and that they still have, and pods that no other writer resized
-// after it. A lower size that was followed by an OOM kill, a stall or a rollback has given nothing back.
+// GivenBack is the difference for each recommendation, by namespace and name. It counts only memfit's own changes:
+// sizes that pods got at creation and still have, and resizes after which no other writer resized the pod. A lower size
+// that was followed by an OOM kill, a stall or a rollback has given nothing back.
 type GivenBack struct {
 	Differences map[types.NamespacedName]Difference
 
@@ -64,7 +64,7 @@ func (g *GivenBack) AddPod(pod *corev1.Pod) {
 
 func (d *Difference) add(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation) {
 	created := pod.CreationTimestamp.Time
-	if has := constraints.WholeSize(pod).Request; has > 0 { // what the scheduler counts, whatever the containers have
+	if has := constraints.WholeSize(pod).Request; has > 0 { // the scheduler uses this, not the containers' requests
 		before, given, ok := inject.RequestBefore(pod, "")
 		if ok && given == has && d.count(before, has, failedSince(rec, "", created)) {
 			d.Failed++
@@ -94,7 +94,7 @@ func (d *Difference) add(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation) {
 	}
 }
 
-// ownersRequest returns what the owner of a container wrote, as its pod or the recommendation records it.
+// ownersRequest returns the owner's request for a container, as its pod or the recommendation records it.
 func ownersRequest(pod *corev1.Pod, name string, rec *v1alpha1.MemoryRecommendation) (memory.Bytes, bool) {
 	if program := inject.ProgramOf(pod, name, false); program.Recorded {
 		return program.Owner.Request, true
@@ -107,8 +107,7 @@ func ownersRequest(pod *corev1.Pod, name string, rec *v1alpha1.MemoryRecommendat
 	return 0, false
 }
 
-// count adds what a container requests less or more than before. It reports whether that is less and failed, and then
-// not added.
+// count adds the change of a container's request. It reports whether it is a reduction that failed, which is not added.
 func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
 	d.More = d.More.Plus(has.Minus(before))
 	if failed && has < before {
@@ -119,7 +118,7 @@ func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
 }
 
 // failedSince reports whether a container of the workload was OOM-killed or stalled since a time, or a size was rolled
-// back, as far as the recommendation keeps that; the empty name: any container.
+// back, as far as the recommendation records it; the empty name: any container.
 func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since time.Time) bool {
 	is := func(name string, at metav1.Time) bool {
 		return (container == "" || name == container) && !at.Time.Before(since)
@@ -132,7 +131,7 @@ func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since tim
 		})
 }
 
-// firstChange is when memfit first resized a pod of the workload, as far as the recommendation keeps that, and not
+// firstChange returns when memfit first resized a pod of the workload, as far as the recommendation records it, and not
 // before the pod was created.
 func firstChange(rec *v1alpha1.MemoryRecommendation, created time.Time) time.Time {
 	first := time.Time{}
@@ -152,7 +151,7 @@ func firstChange(rec *v1alpha1.MemoryRecommendation, created time.Time) time.Tim
 	return first
 }
 
-// resizedByMemfit: the last one who resized the pod was memfit.
+// resizedByMemfit reports whether memfit was the last to resize the pod.
 func resizedByMemfit(pod *corev1.Pod) bool {
 	writer, _ := workload.ResizedBy(pod)
 	return writer == "" && inject.WasResized(pod)

@@ -26,16 +26,15 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Inventory collects what is known about the running containers of a cluster. It keeps only what the lists print,
-// because a cluster has a hundred thousand pods. Objects are added in ascending order of trust: pods, metrics,
-// snapshots.
+// Inventory collects data about the running containers of a cluster. It keeps only what the lists print, because a
+// cluster may have a hundred thousand pods. Objects are added in ascending order of trust: pods, metrics, snapshots.
 type Inventory struct {
 	records    Records
 	containers []Container
 	pods       map[types.NamespacedName]pod
 }
 
-// pod is one of the inventory: the position of its first container, and its UID, by which its snapshot is known.
+// pod is a pod of the inventory: the position of its first container, and its UID, which its snapshot must match.
 type pod struct {
 	first int
 	uid   types.UID
@@ -46,10 +45,10 @@ func New(records Records) *Inventory {
 	return &Inventory{records: records, pods: map[types.NamespacedName]pod{}}
 }
 
-// Source names where an answer is from.
+// Source is the source of a runtime.
 type Source string
 
-// The sources, the surest first.
+// The sources, the most certain first.
 const (
 	FromAgent   Source = "agent"
 	FromProfile Source = "profile"
@@ -63,35 +62,35 @@ type Container struct {
 	Pod       string `json:"pod"`
 	Name      string `json:"container"`
 	Node      string `json:"node,omitempty"`
-	// Kind and Workload are whose pod it is.
+	// Kind and Workload are the pod's workload.
 	Kind     string `json:"workloadKind"`
 	Workload string `json:"workload"`
-	// NodeClass is the class of nodes by which the pods of a DaemonSet differ; empty: they do not.
+	// NodeClass is the class of nodes of a DaemonSet's pod; empty: the DaemonSet has no classes.
 	NodeClass string `json:"nodeClass,omitempty"`
-	// Profile governs the workload; empty: none.
+	// Profile is the profile that governs the workload; empty: none.
 	Profile string  `json:"profile,omitempty"`
 	Runtime Runtime `json:"runtime,omitzero"`
-	// Use is the demand, what the kernel cannot reclaim (from the agent), or the working set (from metrics.k8s.io).
+	// Use is the demand (from the agent), or the working set (from metrics.k8s.io).
 	Use     *resource.Quantity `json:"use,omitempty"`
 	UseFrom Source             `json:"useFrom,omitempty"`
 	Limit   *resource.Quantity `json:"limit,omitempty"`
-	// Parts add up to what is resident; nil: not inspected, and Missing has the reason.
+	// Parts add up to the resident memory; nil: not inspected, and Missing has the reason.
 	Parts   *Parts `json:"parts,omitempty"`
 	Missing string `json:"missing,omitempty"`
 	// LastKill is the last OOM kill that the pod or its snapshot reports.
 	LastKill *metav1.Time `json:"lastKill,omitempty"`
 
-	// group is that of Kind's API; empty: the core group.
+	// group is the API group of Kind; empty: the core group.
 	group string
-	// kills that are reported; there may have been more.
+	// kills is the number of reported kills, a lower bound.
 	kills int
-	// own: it is memfit's, whose webhook leaves it alone.
+	// own: the container is memfit's own, which its webhook ignores.
 	own bool
 	// rec is the recommendation of its workload on its class of nodes; nil: none.
 	rec *v1alpha1.MemoryRecommendation
 }
 
-// Runtime is what runs in a container.
+// Runtime is the runtime of a container.
 type Runtime struct {
 	// Type is the value of runtime.type in a profile, Title the name for users.
 	Type     string   `json:"type,omitempty"`
@@ -105,13 +104,13 @@ func runtimeOf(name, version string, from Source, evidence ...string) Runtime {
 	return Runtime{Type: name, Title: runtimes.TitleOf(name), Version: version, From: from, Evidence: evidence}
 }
 
-// Parts sum up what is resident. Free is resident and holds nothing; the others are without it.
+// Parts sum up resident memory. Free is unused memory, which the other fields exclude.
 type Parts struct {
-	// Heap is what the runtime manages, garbage that was not collected included.
+	// Heap is the managed heap, including garbage.
 	Heap   resource.Quantity `json:"heap"`
 	Free   resource.Quantity `json:"free"`
 	Native resource.Quantity `json:"native"`
-	// Files are pages of programs, libraries and other files, and what processes share.
+	// Files are pages of programs, libraries and other files, and shared memory.
 	Files       resource.Quantity `json:"files"`
 	Unexplained resource.Quantity `json:"unexplained"`
 }
@@ -139,10 +138,10 @@ func (in *Inventory) AddPod(p *corev1.Pod) {
 	}
 }
 
-// shared returns one copy of a text that many pods have.
+// shared interns a text that many pods have.
 func shared(text string) string { return unique.Make(text).Value() }
 
-// typed is the workload for people: "deployment/web", "daemonset/log [m5.large]".
+// typed returns the workload for users: "deployment/web", "daemonset/log [m5.large]".
 func (c *Container) typed() string {
 	return identity.OnNodes(workloadkind.Typed(c.Kind, c.Workload), c.NodeClass)
 }
@@ -156,8 +155,8 @@ func (in *Inventory) AddUse(namespace, pod, container string, used memory.Bytes)
 	}
 }
 
-// AddSnapshot adds what an agent found in a pod, unless it is of an earlier pod of that name, or another node's agent
-// wrote it.
+// AddSnapshot adds an agent's findings about a pod, unless they are of an earlier pod of that name or from another
+// node's agent.
 func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
 	uid := in.pods[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}].uid
 	for c := range in.of(s.Namespace, s.Name) {
@@ -189,7 +188,7 @@ func (in *Inventory) of(namespace, pod string) iter.Seq[*Container] {
 // Containers returns the containers of all pods that run, in the order of the pods.
 func (in *Inventory) Containers() []Container { return in.containers }
 
-// running are the containers that stay: sidecars among the init containers, and the others.
+// running returns the sidecars and the app containers.
 func running(pod *corev1.Pod) (out []*corev1.Container) {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; constraints.Sidecar(c) {
@@ -209,7 +208,7 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 	var variables []string
 	wrote := inject.Wrote(pod, spec.Name)
 	for i := range spec.Env {
-		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // a variable that memfit set proves nothing
+		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // memfit may have set the variable
 			variables = append(variables, name)
 		}
 	}
@@ -240,7 +239,7 @@ func (c *Container) kill(at metav1.Time) {
 	}
 }
 
-// fromRecommendation takes what the profile declares.
+// fromRecommendation takes the runtime from the recommendation.
 func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 	if rec == nil {
 		return
@@ -261,7 +260,7 @@ func (c *Container) fromMetrics(used memory.Bytes) {
 	}
 }
 
-// fromSnapshot takes what the agent found.
+// fromSnapshot takes the runtime from the agent's snapshot.
 func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot) {
 	c.Missing = ""
 	if s.Demand != nil {
@@ -283,7 +282,7 @@ func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot) {
 	c.Parts = partsOf(s.Memory)
 }
 
-// sameKill is how far apart agent and kubelet may notice one kill.
+// sameKill is the maximum time between agent and kubelet noticing one kill.
 const sameKill = time.Minute
 
 func partsOf(m *v1alpha1.MemoryParts) *Parts {
@@ -302,7 +301,7 @@ func partsOf(m *v1alpha1.MemoryParts) *Parts {
 		Heap: sums[v1alpha1.PartHeap].Quantity(), Free: free.Quantity(),
 		Native: sums[v1alpha1.PartNative].Quantity(),
 		Files:  sums[v1alpha1.PartFiles].Plus(sums[v1alpha1.PartShared]).Quantity(),
-		// A part without a group is explained by its name, and not by what it is for.
+		// Parts without a group belong to none of the columns.
 		Unexplained: max(memory.FromQuantity(m.Unexplained), memory.FromQuantity(m.Resident).Minus(named)).
 			Plus(sums[""]).Quantity(),
 	}

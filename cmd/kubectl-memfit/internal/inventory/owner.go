@@ -15,9 +15,9 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Owner returns the workload that owns a pod as far as the pod itself shows it: a ReplicaSet's owner is known by the
-// label with which it marks its pods, a CronJob by the minute in its Job's name. Other owners of ReplicaSets and Jobs
-// would take a read for each; of their pods it returns the ReplicaSet or Job.
+// Owner returns the workload that owns a pod as far as the pod itself shows it: a Deployment by the pod-template-hash
+// label, a CronJob by the minute in its Job's name. For other owners of ReplicaSets and Jobs, which would need a read
+// each, it returns the ReplicaSet or Job.
 func Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
@@ -46,8 +46,8 @@ var barePod = func() string {
 	return all[slices.IndexFunc(all, func(k workloadkind.Kind) bool { return k.PodNames == workloadkind.SameName })].Name
 }()
 
-// cronJob is the name of the CronJob that a Job is called after, "<name>-<minutes since 1970>", where these minutes are
-// not long before the pod's birth.
+// cronJob returns the CronJob's name in a Job's name "<name>-<minutes since 1970>", if these minutes are shortly before
+// the pod's creation.
 func cronJob(job string, born time.Time) (name string, ok bool) {
 	i := strings.LastIndexByte(job, '-')
 	if i < 1 {

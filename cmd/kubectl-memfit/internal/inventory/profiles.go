@@ -26,8 +26,8 @@ type File struct {
 	Path, Text string
 }
 
-// Profiles returns a profile for each runtime of a namespace whose workloads have none, and a separate one for a
-// workload with several runtimes. They only recommend: pods get settings after a user has removed a line.
+// Profiles returns a profile for each runtime of the workloads without a profile in a namespace, and a separate one for
+// a workload with several runtimes. They only recommend: pods get settings after a user has removed a line.
 func Profiles(all []Workload) (files []File) {
 	groups := map[string]*group{} // by path
 	for _, w := range ungoverned(all) {
@@ -38,7 +38,7 @@ func Profiles(all []Workload) (files []File) {
 			g.name = strings.ToLower(g.runtime)
 		}
 		if other := groups[g.path()]; other != nil && (other.runtime != g.runtime || g.runtime == "") {
-			g.name = strings.ToLower(w[0].Kind) + "-" + g.name // a workload is called as a runtime or another workload is
+			g.name = strings.ToLower(w[0].Kind) + "-" + g.name // a workload has the name of a runtime or another workload
 		}
 		if groups[g.path()] == nil {
 			groups[g.path()] = &g
@@ -52,7 +52,7 @@ func Profiles(all []Workload) (files []File) {
 	return files
 }
 
-// group is what one profile is for.
+// group is the workloads of one profile.
 type group struct {
 	namespace, name string
 	// runtime is empty where containers differ.
@@ -63,8 +63,8 @@ type group struct {
 
 func (g *group) path() string { return path.Join(g.namespace, g.name+".yaml") }
 
-// kindName is what kinds look like. Kind and name of an owner are what the pod's creator wrote, unchecked, and here
-// they become a path and a command.
+// kindName matches kinds. The pod's creator controls kind and name of an owner, unchecked, and they become a path and a
+// command here.
 var kindName = regexp.MustCompile(`^[A-Za-z]{1,63}$`)
 
 // ungoverned returns the containers of each workload without a profile whose runtime is known or suggested, without the
@@ -72,7 +72,7 @@ var kindName = regexp.MustCompile(`^[A-Za-z]{1,63}$`)
 func ungoverned(all []Workload) (out [][]*Workload) {
 	var left []*Workload
 	for i := range all {
-		// Settings come with a new pod, so that a bare one has no use for a profile.
+		// Only new pods get settings, so that a bare pod does not need a profile.
 		if w := &all[i]; !w.own && w.Kind != barePod && w.Profile == "" && declarable(w.Runtime.Type) &&
 			!slices.Contains(profile.Sidecars(), w.Name) && kindName.MatchString(w.Kind) &&
 			len(validation.IsDNS1123Subdomain(w.Workload)) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Ref names a workload, whatever version of its kind is meant, or a DaemonSet on one class of nodes.
+// Ref names a workload, without the version of its kind, or a DaemonSet on one class of nodes.
 type Ref struct{ Namespace, Group, Kind, Name, NodeClass string }
 
 // RefOf names a workload of a namespace.
@@ -24,19 +24,19 @@ func RefOf(namespace string, w v1alpha1.WorkloadReference) Ref {
 	return Ref{Namespace: namespace, Group: workloadkind.Group(w.APIVersion), Kind: w.Kind, Name: w.Name}
 }
 
-// whole is the workload on all nodes.
+// whole returns the workload on all nodes.
 func (w Ref) whole() Ref {
 	w.NodeClass = ""
 	return w
 }
 
-// Records are recommendations by the workloads that they are about. The zero value has none.
+// Records are recommendations by workload. The zero value has none.
 type Records struct {
 	of map[Ref]*v1alpha1.MemoryRecommendation
 	// labels are the lists of labels by which profiles identify pods, by namespace.
 	labels map[string][][]string
-	// classes has, of a DaemonSet whose pods a label of their nodes keeps apart, the recommendation of a class that was
-	// created last: profiles change, and those of classes by another label last for weeks. nodes has the labels of nodes.
+	// classes has, for a DaemonSet with classes of nodes, the newest recommendation of a class: after a change of the
+	// profile's label, those of old classes remain for weeks. nodes has the labels of nodes.
 	classes map[Ref]*v1alpha1.MemoryRecommendation
 	nodes   map[string]map[string]string
 }
@@ -72,7 +72,7 @@ func (r Records) ByNode() bool { return len(r.classes) > 0 }
 // AddNode adds the labels of a node.
 func (r Records) AddNode(node *metav1.PartialObjectMetadata) { r.nodes[node.Name] = node.Labels }
 
-// Of returns the recommendation of a workload, of the whole one where its class has none; nil: there is none.
+// Of returns the recommendation of a workload, or of the whole DaemonSet if its class has none; nil: none.
 func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
 	if rec := r.of[w]; rec != nil {
 		return rec
@@ -80,8 +80,8 @@ func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
 	return r.of[w.whole()]
 }
 
-// Any returns the recommendation of a workload, or that of another class of its nodes: classes have the profile in
-// common, and neither sizes nor kills. Nil: there is none.
+// Any returns the recommendation of a workload, or that of another class of its nodes: classes share the profile, but
+// not sizes or kills. nil: none.
 func (r Records) Any(w Ref) *v1alpha1.MemoryRecommendation {
 	return cmp.Or(r.Of(w), r.classes[w.whole()])
 }
@@ -104,8 +104,7 @@ func (r Records) Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	return r.Identified(pod, Owner(pod))
 }
 
-// Identified returns what identifies a pod instead of its owner, or else the owner: labels that a profile names, or the
-// table of platforms.
+// Identified returns the identity of a pod (by labels of a profile, or by the table of platforms), or else its owner.
 func (r Records) Identified(pod metav1.Object, owner v1alpha1.WorkloadReference) v1alpha1.WorkloadReference {
 	of := memory.WorkloadRef{
 		APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: pod.GetNamespace(), Name: owner.Name,

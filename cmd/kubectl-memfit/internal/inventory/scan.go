@@ -16,22 +16,22 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Workload is a container of all replicas of a workload, with the numbers of the fullest one. -o json and -o yaml of
-// `kubectl memfit scan` print these fields.
+// Workload is a container of all replicas of a workload, with the numbers of the fullest replica. -o json and -o yaml
+// of `kubectl memfit scan` print these fields.
 type Workload struct {
 	Container `json:",inline"`
 
 	// Replicas are the pods that run.
 	Replicas int `json:"replicas"`
-	// Kills are the known OOM kills of the last days. Without a recommendation pods report the last kill of each
-	// container only, so there may have been more.
+	// Kills are the known OOM kills of the last days. Without a recommendation it is a lower bound, because pods report
+	// only the last kill of each container.
 	Kills int `json:"kills"`
 }
 
 // KillDays is how far back kills count.
 const KillDays = 7
 
-// Workloads are the containers by workload, those with kills first, then the fullest.
+// Workloads returns the containers by workload, those with kills first, then the fullest.
 func Workloads(all []Container, now time.Time) []Workload {
 	index := map[[6]string]int{}
 	var out []Workload
@@ -55,7 +55,7 @@ func Workloads(all []Container, now time.Time) []Workload {
 	return out
 }
 
-// add takes another replica: the numbers of the fullest stay, and the surest answer to what runs.
+// add adds a replica: it keeps the numbers of the fullest, and the most certain runtime.
 func (w *Workload) add(c *Container, since time.Time) {
 	w.Replicas++
 	if at := c.LastKill; at != nil && at.After(since) {
@@ -75,7 +75,7 @@ func (w *Workload) add(c *Container, since time.Time) {
 	w.Runtime = runtime
 }
 
-// recorded counts the kills that memfit has written down.
+// recorded counts the kills in the recommendation.
 func (w *Workload) recorded(since time.Time) (n int) {
 	if w.rec == nil {
 		return 0
@@ -114,7 +114,7 @@ func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
 	return l.Print(w, o)
 }
 
-// WorkloadOrders are the words that order workloads; the first one is what Workloads gives.
+// WorkloadOrders are the sort keys of workloads; the first is the default.
 var WorkloadOrders = []string{"kills", "use", "share", "name"}
 
 // SortWorkloads sorts by kills, use or share, the largest first, or by name.
@@ -155,7 +155,7 @@ func killNote(all []Workload) string {
 		"container only: where no profile governs a workload, there may have been more\n", KillDays)
 }
 
-// evidence is how that is known, in a few words.
+// evidence returns the source of the runtime in a few words.
 func (r Runtime) evidence() string {
 	if len(r.Evidence) == 0 {
 		return ""

@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Orders are the words that order containers; the first one is the usual.
+// Orders are the sort keys of containers; the first is the default.
 var Orders = []string{"use", "share", "free", "unexplained", "name"}
 
 // Sort puts the largest first; containers with an unknown number come last, equal ones by name.
@@ -31,7 +31,7 @@ func Sort(all []Container, by string) {
 	})
 }
 
-// size is what a container is ordered by; less than 0: not known.
+// size returns the sort value of a container; negative: unknown.
 func (c *Container) size(by string) memory.Bytes {
 	switch by {
 	case "name":
@@ -40,7 +40,7 @@ func (c *Container) size(by string) memory.Bytes {
 		if c.Use == nil || c.Limit == nil || c.Limit.IsZero() {
 			return -1
 		}
-		// In hundredths of a percent, as an order needs no unit.
+		// In hundredths of a percent; only the order matters.
 		return memory.Bytes(1e4 * c.Use.AsApproximateFloat64() / c.Limit.AsApproximateFloat64())
 	case "free", "unexplained":
 		switch {
@@ -64,7 +64,7 @@ var (
 	topWide = []string{"WORKLOAD", "NODE", "LAST KILL"}
 )
 
-// WriteTop prints a line for each container, and for people below it what is missing.
+// WriteTop prints a line for each container, and notes for users below the table.
 func WriteTop(w io.Writer, all []Container, o listing.Options) error {
 	l := listing.List{
 		Kind: "ContainerMemoryList", Columns: topColumns, Wide: topWide, Notes: missing(all),
@@ -87,7 +87,7 @@ func killedAt(at *metav1.Time) string {
 	return format.Time(at.Time)
 }
 
-// cells are the columns of parts; empty where they are unknown.
+// cells returns the columns of parts; empty if unknown.
 func (p *Parts) cells() []string {
 	if p == nil {
 		return make([]string, 5)
@@ -95,7 +95,7 @@ func (p *Parts) cells() []string {
 	return []string{size(&p.Heap), size(&p.Free), size(&p.Native), size(&p.Files), size(&p.Unexplained)}
 }
 
-// String is what runs, with a question mark where that is only suggested: "Node.js 20.18.1", "Java 17?".
+// String returns the runtime, with a question mark if it is only suggested: "Node.js 20.18.1", "Java 17?".
 func (r Runtime) String() string {
 	text := strings.TrimSpace(r.Title + " " + r.Version)
 	if text != "" && r.From == FromSpec {
@@ -115,7 +115,7 @@ func (c *Container) use() string {
 	return text
 }
 
-// missing returns why some lines have less than others.
+// missing returns why some lines have empty columns.
 func missing(all []Container) string {
 	counts := map[string]int{}
 	suggested, noUse := 0, 0
@@ -144,7 +144,7 @@ func missing(all []Container) string {
 	return b.String()
 }
 
-// size is an amount in a column.
+// size formats an amount for a column.
 func size(q *resource.Quantity) string {
 	if q == nil {
 		return "none"

@@ -20,7 +20,7 @@ const (
 	JSONPath = "jsonpath="
 )
 
-// What commands offer: for a list, and for one thing on a page.
+// The formats of commands: for a list, and for one object.
 var (
 	OfList = []string{Wide, JSON, YAML, Name, JSONPath}
 	OfPage = []string{JSON, YAML, JSONPath}
@@ -33,7 +33,7 @@ type Format struct {
 	printer printers.ResourcePrinter
 }
 
-// Parse reads a value of -o; offered are the values of the command, besides "".
+// Parse parses a value of -o; offered are the command's values, besides "".
 func Parse(output string, offered []string) (Format, error) {
 	name, expression, has := strings.Cut(output, "=")
 	if has {
@@ -60,13 +60,13 @@ func Parse(output string, offered []string) (Format, error) {
 	return f, nil
 }
 
-// IsTable reports whether people read it: they get notes below the table, and colors.
+// IsTable reports whether users read the output, so that it has notes and colors.
 func (f Format) IsTable() bool { return f.name == "" || f.name == Wide }
 
-// IsPage reports whether a command prints its page, and no format for machines.
+// IsPage reports whether a command prints its page instead of a format for machines.
 func (f Format) IsPage() bool { return f.name == "" }
 
-// Colors reports whether a terminal shows them.
+// Colors reports whether a terminal supports colors.
 type Colors bool
 
 // The colors, as terminals number them.

@@ -19,15 +19,15 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// APIVersion is that of what the plugin prints for machines. No API server serves these kinds.
+// APIVersion is the version of the plugin's own kinds, which no API server serves.
 const APIVersion = "cli.memfit.dev/v1alpha1"
 
-// List is what a command found.
+// List is the result of a command.
 type List struct {
 	// Kind names the list for machines, as in "WorkloadStatusList".
 	Kind string
-	// Columns are the headings of the table, and Wide those that -o wide adds. The namespace comes before them,
-	// where it is asked for. A list without items has no table.
+	// Columns are the headings of the table, and Wide those that -o wide adds. The namespace precedes them on request. A
+	// list without items has no table.
 	Columns, Wide []string
 	Items         []Item
 	// Notes are lines below the table.
@@ -36,16 +36,16 @@ type List struct {
 	More map[string]any
 }
 
-// Item is one of what was found.
+// Item is one result.
 type Item struct {
-	// Object is what machines read.
+	// Object is the item for machines.
 	Object    any
 	Namespace string
-	// Name is what -o name prints ("deployment.apps/web"). Items with equal names one after the other are printed once.
+	// Name is what -o name prints ("deployment.apps/web"). Consecutive items with equal names are printed once.
 	Name string
 	// Cells are its line of the table with those of -o wide; an empty one is shown as "-".
 	Cells []string
-	// Color is that of its line of the table, where colors are asked for; empty: none.
+	// Color is the color of its line, if colors are enabled; empty: none.
 	Color string
 }
 
@@ -68,7 +68,7 @@ func lay(lines []string) ([]string, error) {
 	if err := tabs.Flush(); err != nil {
 		return nil, fmt.Errorf("laying out the table: %w", err)
 	}
-	laid := strings.Split(out.String(), "\n")[:len(lines)] // behind the last line is nothing
+	laid := strings.Split(out.String(), "\n")[:len(lines)] // the text ends with a line break
 	for i := range laid {
 		laid[i] = strings.TrimRight(laid[i], " ")
 	}
@@ -109,7 +109,7 @@ func Object(w io.Writer, f Format, kind string, value any) error {
 	if err := f.printer.PrintObj(&unstructured.Unstructured{Object: fields}, &out); err != nil {
 		return fmt.Errorf("-o %s: %w", strings.TrimSuffix(f.name, "="), err)
 	}
-	// kubectl leaves the prompt behind the answer of a path; who reads lines wants the end of the last one.
+	// kubectl prints no line break after the result of a path; readers of lines need one.
 	if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
 		out.WriteByte('\n')
 	}
@@ -117,14 +117,14 @@ func Object(w io.Writer, f Format, kind string, value any) error {
 	return err
 }
 
-// fieldsOf is a value as machines read it.
+// fieldsOf returns the JSON fields of a value.
 func fieldsOf(value any) (map[string]any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("writing %T: %w", value, err)
 	}
 	fields := map[string]any{}
-	if err := kubejson.Unmarshal(text, &fields); err != nil { // keeps whole numbers whole
+	if err := kubejson.Unmarshal(text, &fields); err != nil { // keeps integers
 		return nil, fmt.Errorf("writing %T: %w", value, err)
 	}
 	return fields, nil
@@ -178,7 +178,7 @@ func cellOf(text string) string {
 	return text
 }
 
-// Line makes one line of a text from the cluster: no line breaks, and nothing that a terminal would obey.
+// Line returns a text from the cluster without line breaks and terminal control characters.
 func Line(text string) string {
 	return strings.Join(strings.Fields(quote.Plain(text)), " ")
 }

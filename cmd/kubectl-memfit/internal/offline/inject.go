@@ -18,28 +18,28 @@ import (
 
 // Options are the input besides the manifests.
 type Options struct {
-	// Namespace is that of objects which name none.
+	// Namespace is the default for objects without one.
 	Namespace string
-	// Profiles is YAML that holds profiles to use besides those in the manifests. A single one governs every workload that
-	// does not opt out and is not governed by another.
+	// Profiles is YAML that holds profiles to use besides those in the manifests. If it is a single one, it governs every
+	// workload that does not opt out and has no other profile.
 	Profiles []byte
 }
 
-// Result is what became of the manifests.
+// Result is the result for the manifests.
 type Result struct {
 	docs []*document
 
-	// Notes list for each container what is set and what is skipped.
+	// Notes list the set and skipped settings of each container.
 	Notes []string
-	// Problems are documents that cannot be read, which are unchanged, and workloads that ask for a profile which cannot
-	// be applied; their pods would be admitted unchanged.
+	// Problems are unreadable documents, which are unchanged, and workloads that request a profile that cannot be
+	// applied; the webhook would admit their pods unchanged.
 	Problems []string
-	// Changed is the number of workloads that change.
+	// Changed is the number of changed workloads.
 	Changed int
 }
 
-// Inject plans and applies to every workload in manifests what the webhook would do to its pods. It holds one document
-// as a tree at a time, which is some twenty times as large as its text.
+// Inject applies the webhook's changes to every workload in manifests. It parses one document at a time, because a tree
+// is some twenty times as large as its text.
 func Inject(manifests []byte, o Options) (*Result, error) {
 	r := &Result{docs: split(manifests)}
 	world, err := newWorld(o)
@@ -59,7 +59,7 @@ func Inject(manifests []byte, o Options) (*Result, error) {
 	return r, nil
 }
 
-// read takes in what a document holds besides its workloads.
+// read reads the objects of a document that are not workloads.
 func (r *Result) read(i int, d *document, world *world) {
 	root, err := d.tree()
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Result) inject(i int, d *document, world *world) {
 			d.title = w.String()
 		}
 		changes, err := r.workload(w, world)
-		if err != nil { // in the middle of a change: the tree is not used
+		if err != nil { // the tree may be half changed, so it is dropped
 			r.cannot(i, err)
 			return
 		}
@@ -156,8 +156,8 @@ func (r *Result) note(w *workload, plan inject.Plan) {
 	}
 }
 
-// texts are the notes about a container: what is set and skipped in it, or why nothing is; none where the profile does
-// not manage it.
+// texts returns the notes about a container: set and skipped settings, or why there are none; no notes if the profile
+// does not manage it.
 func texts(c *inject.ContainerPlan) []string {
 	texts := slices.Concat(c.Settings(), c.Skipped())
 	switch mode := c.Mode(); {
@@ -169,7 +169,7 @@ func texts(c *inject.ContainerPlan) []string {
 	return []string{"nothing to set: " + c.Runtime()}
 }
 
-// YAML is the stream with its changed documents written anew and all others byte for byte.
+// YAML returns the stream with re-encoded changed documents, and all others byte for byte.
 func (r *Result) YAML() []byte {
 	var out bytes.Buffer
 	for _, d := range r.docs {
@@ -179,8 +179,8 @@ func (r *Result) YAML() []byte {
 	return out.Bytes()
 }
 
-// Diff is a unified diff per changed document. Both sides are written in one style, so that it shows what memfit
-// changes and not how YAML can be written.
+// Diff is a unified diff per changed document. Both sides are encoded in one style, so that it shows only memfit's
+// changes.
 func (r *Result) Diff() ([]byte, error) {
 	var out bytes.Buffer
 	for _, d := range r.docs {

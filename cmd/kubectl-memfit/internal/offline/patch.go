@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 )
 
-// patch carries out the patch of a pod on the tree that the pod was read from, so that comments, order and fields
-// without a Go type remain. A list or object of which nothing is left is removed.
+// patch applies the patch of a pod to the tree that the pod was read from, so that comments, order and fields without a
+// Go type remain. It removes lists and objects that become empty.
 func patch(pod *yaml.Node, operations inject.Patch) error {
 	for _, o := range operations {
 		if err := carryOut(pod, o); err != nil {
@@ -44,7 +44,7 @@ func tokens(path string) []string {
 	return all
 }
 
-// at is the node at a path below n. A member on the way that is missing or null becomes a mapping.
+// at returns the node at a path below n. Missing or null members on the way become mappings.
 func at(n *yaml.Node, path []string) *yaml.Node {
 	for _, token := range path {
 		next := child(n, token)
@@ -60,7 +60,7 @@ func at(n *yaml.Node, path []string) *yaml.Node {
 	return n
 }
 
-// child is a member of a mapping or an item of a list; nil: there is none.
+// child returns a member of a mapping or an item of a list; nil: not found.
 func child(n *yaml.Node, token string) *yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return get(n, token)
@@ -105,7 +105,7 @@ func carryOut(pod *yaml.Node, o inject.Operation) error {
 	return nil
 }
 
-// nodeOf is a value of a Kubernetes type. A string is quoted where any YAML reader would take it for something else
+// nodeOf returns the node of a Kubernetes value. It quotes strings that a YAML reader could take for another type
 // ("off", "80").
 func nodeOf(value any) (*yaml.Node, error) {
 	text, err := json.Marshal(value)

@@ -13,18 +13,18 @@ import (
 
 // document is one YAML document of a stream, or one JSON object.
 type document struct {
-	// marker is the "---" line before it, verbatim, or empty; raw is the rest, up to the next marker.
+	// marker is the "---" line before it, or empty; raw is the rest up to the next marker.
 	marker, raw []byte
 	// line is where raw begins in the stream, counted from 1.
 	line int
 	// workloads: it holds at least one.
 	workloads bool
-	// title is its first workload, text the document as it goes out; nil: unchanged.
+	// title is its first workload, text the output; nil: unchanged.
 	title string
 	text  []byte
 }
 
-// now is the document as it goes out.
+// now returns the document's output.
 func (d *document) now() []byte {
 	if d.text != nil {
 		return d.text
@@ -32,7 +32,7 @@ func (d *document) now() []byte {
 	return d.raw
 }
 
-// split cuts a stream at its markers: each line that starts with "---", to which YAML gives no other meaning. The rest
+// split splits a stream at its markers, the lines that start with "---", which have no other meaning in YAML. The rest
 // of that line belongs to the document that it starts.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
@@ -54,7 +54,7 @@ func split(data []byte) []*document {
 	return docs
 }
 
-// cutMarker takes the marker off a line; rest is the part that belongs to the document.
+// cutMarker removes the marker from a line; rest belongs to the document.
 func cutMarker(line []byte) (marker, rest []byte, ok bool) {
 	after, ok := bytes.CutPrefix(line, []byte("---"))
 	if !ok || len(after) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(after[0])) {
@@ -66,10 +66,10 @@ func cutMarker(line []byte) (marker, rest []byte, ok bool) {
 	return line[:4], line[4:], true
 }
 
-// tree parses the document, whose one node is then a mapping; nil: it holds nothing but comments, a list or a scalar.
+// tree parses a document that is a mapping; nil: it is empty, a list or a scalar.
 func (d *document) tree() (*yaml.Node, error) {
 	if d.directives() {
-		return nil, nil //nolint:nilnil // no object is an answer, not a failure
+		return nil, nil //nolint:nilnil // a document without an object is not an error
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(d.raw, &root); err != nil {
@@ -100,8 +100,8 @@ func (d *document) tree() (*yaml.Node, error) {
 	return &root, nil
 }
 
-// measure walks what is written: it counts values and depth, and reports whether there are aliases or merge keys to
-// write out. On the way it counts lines from the beginning of the stream, drops anchors, and spells nulls.
+// measure counts values and depth, and reports whether aliases or merge keys must be expanded. It also shifts line
+// numbers to those of the stream, drops anchors, and spells nulls.
 type measure struct {
 	lines           int
 	values, deepest int
@@ -162,7 +162,7 @@ func (d *document) goesOn() bool {
 // placedMax is how many errors get a line number of the stream, each of which takes another parse.
 const placedMax = 10
 
-// placed is an error of the parser with the line of the stream, not of the document, where it is one of the first.
+// placed returns an error of the parser with the line number in the stream, for the first errors.
 func (d *document) placed(err error, before int) error {
 	if d.line == 1 || before >= placedMax {
 		return err
@@ -178,7 +178,7 @@ func (d *document) placed(err error, before int) error {
 // values.
 const nodesMax = 2_000_000
 
-// aliasFactor and aliasValues bound what aliases add: 400 bytes of them may expand to a million values, which took 4.4
+// aliasFactor and aliasValues bound the expansion of aliases: 400 bytes may expand to a million values, which took 4.4
 // GiB and 5 s. Thirty containers that share a long list of variables make a document four times as large.
 const (
 	aliasFactor = 10
@@ -188,8 +188,8 @@ const (
 // depthMax bounds the nesting of values; an alias for itself is infinitely deep.
 const depthMax = 1000
 
-// expand writes aliases and merge keys ("<<") out, so that a change in one place cannot reach another. It stops when
-// left is used up.
+// expand expands aliases and merge keys ("<<"), so that a change in one place cannot affect another. It stops when left
+// is 0.
 func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	if depth == 0 {
 		*left = -1
@@ -212,7 +212,7 @@ func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	return &c
 }
 
-// merged are the pairs of a mapping with those of its merge keys, which never overrule its own.
+// merged returns the pairs of a mapping with those of its merge keys; its own have precedence.
 func merged(n *yaml.Node) []*yaml.Node {
 	isMerge := func(key *yaml.Node) bool { return key.Tag == "!!merge" }
 	if n.Kind != yaml.MappingNode || !slices.ContainsFunc(n.Content, isMerge) {
@@ -244,12 +244,12 @@ func merged(n *yaml.Node) []*yaml.Node {
 	return out
 }
 
-// json reports whether the document is written as JSON, which stays JSON.
+// json reports whether the document is JSON, which remains JSON.
 func (d *document) json() bool {
 	return bytes.HasPrefix(bytes.TrimSpace(d.raw), []byte("{"))
 }
 
-// encode writes a tree in the style of the document: JSON or YAML, lists indented as it indents them.
+// encode encodes a tree in the style of the document: JSON or YAML, with its indentation of lists.
 func (d *document) encode(root *yaml.Node) ([]byte, error) {
 	if d.json() {
 		text, err := appendJSON(nil, root)
@@ -271,7 +271,7 @@ func (d *document) encode(root *yaml.Node) ([]byte, error) {
 			out.Truncate(begin + copy(text, text[end:]))
 		}
 	}
-	if bytes.Contains(d.raw, []byte("\r\n")) { // written on Windows, and stays so
+	if bytes.Contains(d.raw, []byte("\r\n")) { // keep Windows line ends
 		return bytes.ReplaceAll(out.Bytes(), []byte("\n"), []byte("\r\n")), nil
 	}
 	return out.Bytes(), nil
@@ -296,8 +296,7 @@ type part struct {
 	goesOn bool
 }
 
-// parts takes a List apart, item by item: the library keeps all it has to write of one text, some two hundred bytes for
-// each byte.
+// parts splits a List into items: the library needs some two hundred bytes of memory for each byte of one text.
 func parts(root *yaml.Node) []part {
 	top := root.Content[0]
 	at := slices.IndexFunc(top.Content, func(n *yaml.Node) bool { return n.Value == "items" })
@@ -317,7 +316,7 @@ func parts(root *yaml.Node) []part {
 	if at > 0 {
 		add(false, top.Content[:at]...)
 	}
-	// Comments before the list go with its first item, those after it with its last.
+	// Comments before the list belong to its first item, those after it to its last.
 	for i, end := 0, len(items.Content)-1; i <= end; i++ {
 		name, one := *key, *items
 		one.Content = items.Content[i : i+1]
@@ -356,7 +355,7 @@ func compact(n *yaml.Node) bool {
 	return false
 }
 
-// get is the value of key in a mapping; nil when n is not a mapping or has no such key.
+// get returns the value of key in a mapping; nil if n is not a mapping or has no such key.
 func get(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		if n == nil || n.Kind != yaml.MappingNode {
@@ -373,7 +372,7 @@ func get(n *yaml.Node, path ...string) *yaml.Node {
 	return n
 }
 
-// text is the scalar at path; empty when there is none.
+// text returns the scalar at path; empty if missing.
 func text(n *yaml.Node, path ...string) string {
 	if v := get(n, path...); v != nil && v.Kind == yaml.ScalarNode {
 		return v.Value

@@ -19,7 +19,7 @@ import (
 )
 
 // appendJSON appends a tree as JSON. Dates are text, as for kubectl. A duplicate key in one mapping is an error,
-// because readers differ in which of the two they take.
+// because readers differ in which value they use.
 func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 	switch n.Kind { //nolint:exhaustive // scalars and aliases are below
 	case yaml.DocumentNode:
@@ -85,7 +85,7 @@ func isText(n *yaml.Node) bool {
 	return tag == "!!str" || tag == "!!timestamp"
 }
 
-// indented is JSON as people read it.
+// indented returns indented JSON.
 func indented(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	if err := json.Indent(&out, text, "", "  "); err != nil {
@@ -95,16 +95,16 @@ func indented(text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// into decodes a tree into a Kubernetes type, by way of JSON, whose field names those types have.
+// into decodes a tree into a Kubernetes type via JSON, because these types have JSON field names.
 func into(n *yaml.Node, out any) error {
 	data, err := appendJSON(nil, n)
 	if err != nil {
 		return err
 	}
-	return plainly(n, kjson.UnmarshalCaseSensitivePreserveInts(data, out)) // as the API server reads: "Env" is not env
+	return plainly(n, kjson.UnmarshalCaseSensitivePreserveInts(data, out)) // as in the API server, "Env" is not env
 }
 
-// plainly adds what a value should be, and for sizes, whose error names neither value nor place, which one it is.
+// plainly adds the expected type to an error, and for sizes, whose error names neither value nor place, the value.
 func plainly(n *yaml.Node, err error) error {
 	if err == nil {
 		return nil
@@ -118,7 +118,7 @@ func plainly(n *yaml.Node, err error) error {
 	return err
 }
 
-// bytesUnit is a unit as people write it, which Kubernetes does not take.
+// bytesUnit matches common units that Kubernetes does not accept.
 var bytesUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGT])i?[bB]$`)
 
 // instead suggests how to write a size.
@@ -160,7 +160,7 @@ func badQuantity(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// jsonWord is what encoding/json calls a value, as people who write YAML call it.
+// jsonWord translates encoding/json's name of a type to YAML terms.
 func jsonWord(value string) string {
 	word, _, _ := strings.Cut(value, " ") // "number 5"
 	if known := map[string]string{

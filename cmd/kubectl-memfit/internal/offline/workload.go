@@ -13,9 +13,9 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// workload is an object of a stream that has pods.
+// workload is an object with pods in a stream.
 type workload struct {
-	// template is the part of the tree that becomes the pod.
+	// template is the node of the pod template.
 	template *yaml.Node
 
 	kind, namespace, name string
@@ -27,7 +27,7 @@ type workload struct {
 // String is "Deployment shop/web".
 func (w *workload) String() string { return fmt.Sprintf("%s %s/%s", w.kind, w.namespace, w.name) }
 
-// objects are the objects of a document: its mapping, or the items of a List.
+// objects returns the objects of a document: its mapping, or the items of a List.
 func objects(root *yaml.Node) []*yaml.Node {
 	if root == nil {
 		return nil
@@ -55,7 +55,7 @@ func isWorkload(n *yaml.Node) bool {
 func asWorkload(n *yaml.Node, namespace string) (*workload, error) {
 	kind, ok := workloadkind.Of(text(n, "apiVersion"), text(n, "kind"))
 	if !ok {
-		return nil, nil //nolint:nilnil // no workload is an answer, not a failure
+		return nil, nil //nolint:nilnil // other kinds are not an error
 	}
 	w := &workload{
 		kind: text(n, "kind"), namespace: text(n, "metadata", "namespace"), name: text(n, "metadata", "name"),

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// world is what the manifests hold besides their workloads, and what the webhook would read from a cluster.
+// world holds the objects in the manifests that the webhook would read from a cluster.
 type world struct {
 	namespace string
 	profiles  []profile.Profile
@@ -61,8 +61,8 @@ func newWorld(o Options) (*world, error) {
 	return w, nil
 }
 
-// learn takes in an object that is not a workload; only profiles when it comes from the profile file. Of kinds that
-// memfit does not decide by it reads what it needs, so that nothing else in them can stop it.
+// learn adds an object that is not a workload; from the profile file only profiles. Of other kinds it reads only the
+// needed fields, so that errors elsewhere do not matter.
 func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 	name, namespace := text(n, "metadata", "name"), cmp.Or(text(n, "metadata", "namespace"), w.namespace)
 	var err error
@@ -120,7 +120,7 @@ func (w *world) labelsOf(namespace string) map[string]string {
 	return all
 }
 
-// keysOf are the keys of a mapping.
+// keysOf returns the keys of a mapping.
 func keysOf(n *yaml.Node) (keys []string) {
 	for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		keys = append(keys, n.Content[i].Value)
@@ -128,7 +128,7 @@ func keysOf(n *yaml.Node) (keys []string) {
 	return keys
 }
 
-// add takes a profile in, once: a profile file may also be part of the manifests.
+// add adds a profile once: a profile file may also be part of the manifests.
 func (w *world) add(n profile.Profile) {
 	n.Generation = max(n.Generation, 1)
 	if !slices.ContainsFunc(
@@ -138,15 +138,15 @@ func (w *world) add(n profile.Profile) {
 	}
 }
 
-// know indexes the profiles when all are read: those of the manifests may give defaults to the profile file's.
+// know indexes the profiles after all are read: those of the manifests may be defaults of the profile file's.
 func (w *world) know() {
 	w.index = profile.NewIndex(w.profiles)
-	if w.sole != nil { // the list has grown since
+	if w.sole != nil { // the list has been reallocated
 		w.sole = w.index.Exactly(w.sole.Key())
 	}
 }
 
-// complaints are what is wrong with the profiles, for people.
+// complaints returns the errors of the profiles, for users.
 func (w *world) complaints() []string {
 	var out []string
 	for i := range w.profiles {
@@ -162,7 +162,7 @@ func (w *world) complaints() []string {
 	return out
 }
 
-// match finds the workload's profile as the webhook does, and falls back on the only profile of the profile file,
+// match finds the workload's profile as the webhook does, and falls back to the only profile of the profile file,
 // whatever its namespace, unless the workload opts out or names another.
 func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 	d := w.index.Match(profile.Subject{
@@ -185,8 +185,7 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 	return nil, d
 }
 
-// sizesOf are the sizes that a MemoryRecommendation in the manifests has for the workload, if the profile sizes new
-// pods.
+// sizesOf returns the workload's sizes in a MemoryRecommendation of the manifests, if the profile sizes new pods.
 func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer {
 	if !n.Spec.Sizing.Mode.SizesNewPods() {
 		return nil
@@ -194,8 +193,8 @@ func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer
 	return inject.OffersIn(w.recommended(l))
 }
 
-// recommended returns the containers of a workload's MemoryRecommendation in the manifests; nil when it has none. One
-// for a class of nodes is not for the template, which the pods of all classes have.
+// recommended returns the containers of a workload's MemoryRecommendation in the manifests; nil if it has none. One for
+// a class of nodes does not apply to the template, which all classes share.
 func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 	for i := range w.recommendations {
 		m := &w.recommendations[i]

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// Pod is what is drawn.
+// Pod is a drawable pod.
 type Pod struct {
 	// Heading is "Pod shop/web-1 on node a, read at 2026-11-20T10:02:00Z".
 	Heading    string
@@ -29,23 +29,23 @@ type Container struct {
 	// Charged is what the kernel counts against the limit, Resident what the processes have in RAM; 0: not known.
 	Charged, Resident memory.Bytes
 	Processes         int32
-	// Effective limit; 0: none.
+	// Limit is the effective limit; 0: none.
 	Limit memory.Bytes
 	// Parts from left to right.
 	Parts []Part
 	// Notes are sentences below the legend.
 	Notes []string
-	// Pages are its regions block by block; nil: the snapshot has no map. NotDrawn is what lies in other regions.
+	// Pages are its regions block by block; nil: the snapshot has no map. NotDrawn is the memory of other regions.
 	Pages    []Pages
 	NotDrawn memory.Bytes
 }
 
-// Part is one piece of a bar.
+// Part is one segment of a bar.
 type Part struct {
 	// Letter is its mark in bar and legend.
 	Letter byte
 	Name   string
-	// Size is all of it; Free is resident and holds nothing.
+	// Size is its resident memory; Free is the unused part of it.
 	Size, Free memory.Bytes
 	// Color is an index into the palette.
 	Color int
@@ -96,8 +96,8 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	return out
 }
 
-// parts are those of a container that was inspected. The largest have a color each; smaller ones are one piece, so
-// that every color means one thing.
+// parts are those of a container that was inspected. The largest have a color each; smaller ones are one segment, so
+// that every color is unambiguous.
 func parts(m *v1alpha1.MemoryParts) []Part {
 	var out []Part
 	rest := Part{Letter: smallerMark, Color: smallerColor}
@@ -117,7 +117,7 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 		rest.Name = format.Count(more, "smaller part")
 		out = append(out, rest)
 	}
-	// What somebody forgot to explain is unexplained, too.
+	// Memory missing in the sum is unexplained, too.
 	named := memory.Bytes(0)
 	for _, p := range out {
 		named = named.Plus(p.Size)
@@ -128,7 +128,7 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 	})
 }
 
-// withoutParts is what the kernel alone tells.
+// withoutParts returns the parts known from the kernel alone.
 func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	if c.Usage == nil {
 		return nil
@@ -141,8 +141,8 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	}
 }
 
-// beside adds what is charged to the container and is not memory of its processes. Both numbers come from the
-// kernel, and neither contains the other: pages that processes share are resident in each.
+// beside adds memory charged to the container beyond its processes' resident memory. Neither of the kernel's numbers
+// contains the other: shared pages are resident in each process.
 func (c *Container) beside() {
 	sum := c.total()
 	switch {
@@ -159,11 +159,11 @@ func (c *Container) beside() {
 	}
 }
 
-// sumTolerance is how far, in percent, the parts may be from what is resident without a note: memory moves while it is
-// read.
+// sumTolerance is the difference, in percent, between parts and resident memory that needs no note: memory changes
+// while it is read.
 const sumTolerance = 2
 
-// coverageMost is below which numbers of free memory are lower bounds, in percent, as the API says.
+// coverageMost is the coverage, in percent, below which numbers of free memory are lower bounds, as in the API.
 const coverageMost = 95
 
 func notes(m *v1alpha1.MemoryParts) (out []string) {
@@ -177,7 +177,7 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 	return out
 }
 
-// total is how much the bar shows.
+// total returns the sum of the bar.
 func (c *Container) total() (sum memory.Bytes) {
 	for _, p := range c.Parts {
 		sum = sum.Plus(p.Size)
@@ -185,15 +185,15 @@ func (c *Container) total() (sum memory.Bytes) {
 	return sum
 }
 
-// scale is what the whole width stands for.
+// scale is the memory that the whole width represents.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
-// share is a part of the limit, or of all that is shown where there is none, in percent.
+// share returns the percentage of the limit, or of the bar without a limit.
 func (c *Container) share(b memory.Bytes) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(cmp.Or(c.Limit, c.total(), 1)))
 }
 
-// summary is the line above a bar.
+// summary returns the line above a bar.
 func (c *Container) summary() string {
 	var facts []string
 	switch {
@@ -228,8 +228,7 @@ func (c *Container) free() (sum memory.Bytes) {
 	return sum
 }
 
-// cells divides a width among the pieces of a bar, in use and free each, so that every border is where it belongs and
-// errors do not add up.
+// cells divides a width among the segments of a bar, in use and free, without accumulating rounding errors.
 func (c *Container) cells(width int) (inUse, free []int) {
 	scale, at, drawn := float64(c.scale()), memory.Bytes(0), 0
 	next := func(size memory.Bytes) int {

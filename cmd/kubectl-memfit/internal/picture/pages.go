@@ -22,7 +22,7 @@ type Pages struct {
 	Color int
 }
 
-// pages takes over the map of a snapshot. A region that nobody can draw counts among those that are not drawn.
+// pages converts the map of a snapshot. Invalid regions count as not drawn.
 func (c *Container) pages(m *v1alpha1.MemoryMap) {
 	if m == nil {
 		return
@@ -44,7 +44,7 @@ func (c *Container) pages(m *v1alpha1.MemoryMap) {
 	}
 }
 
-// colorOf is the color of a part in the bar.
+// colorOf returns the color of a part in the bar.
 func (c *Container) colorOf(name string) int {
 	for i := range c.Parts {
 		if c.Parts[i].Name == name {
@@ -57,7 +57,7 @@ func (c *Container) colorOf(name string) int {
 	return smallerColor
 }
 
-// title is the line above a region.
+// title returns the line above a region.
 func (p *Pages) title() string {
 	text := fmt.Sprintf("%s, %s: %s resident", cmp.Or(p.Part, "unexplained"), p.Size, p.Resident)
 	if p.Free > 0 {
@@ -66,13 +66,13 @@ func (p *Pages) title() string {
 	return text + fmt.Sprintf(" (process %d, a block is %s)", p.Process, p.Block)
 }
 
-// What the letters of a map look like on a terminal.
+// The letters of a map on a terminal.
 var textBlocks = map[pagemap.State]string{
 	pagemap.InUse: "#", pagemap.Mixed: "+", pagemap.Free: "-", pagemap.Absent: ".",
 }
 
 const (
-	// textRows of each region are drawn on a terminal; a region with more blocks is drawn with larger ones.
+	// textRows bounds the rows of each region on a terminal; blocks of larger regions are merged.
 	textRows = 8
 	// textRegions is how many regions a terminal shows.
 	textRegions = 12
@@ -105,7 +105,7 @@ func (c *Container) pagesText(b *strings.Builder) {
 	}
 }
 
-// rows cuts runs into rows of a number of blocks.
+// rows splits runs into rows of a number of blocks.
 func rows(runs []pagemap.Run, width int) func(yield func([]pagemap.Run) bool) {
 	return func(yield func([]pagemap.Run) bool) {
 		var row []pagemap.Run

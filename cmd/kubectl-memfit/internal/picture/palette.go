@@ -11,14 +11,14 @@ import (
 
 // color is one color of the palette, for a picture and for a terminal.
 type color struct {
-	// hex is a color that people with any kind of color vision tell from the others: the palette of Okabe and Ito (2008),
-	// "Color Universal Design".
+	// hex is a color distinguishable with any kind of color vision: the palette of Okabe and Ito (2008), "Color Universal
+	// Design".
 	hex string
-	// background is the bright background of a terminal (aixterm), on which black letters can be read.
+	// background is the bright background of a terminal (aixterm), on which black letters are readable.
 	background int
 }
 
-// palette has the colors of parts, then those of what is not a part.
+// palette has the colors of parts, then those of other memory.
 var palette = [...]color{
 	{"#0072B2", 104}, {"#E69F00", 103}, {"#009E73", 102}, {"#CC79A7", 105}, {"#56B4E9", 106}, {"#D55E00", 101},
 	{"#F0E442", 43}, {"#7F5539", 46},
@@ -27,19 +27,19 @@ var palette = [...]color{
 
 // Indices into the palette.
 const (
-	ownColors        = 8 // parts with a color of their own
+	ownColors        = 8 // number of parts with their own color
 	smallerColor     = 8
 	unexplainedColor = 9
 	besideColor      = 10
 )
 
-// solid is text on the part's color, for what is in use.
+// solid is text on the part's color, for memory in use.
 func (p *Part) solid(c listing.Colors, text string) string {
 	return c.Paint("30;"+strconv.Itoa(palette[p.Color].background), text)
 }
 
-// faint is text in reverse, for what is free: the letters have the color, and the background has none.
+// faint is text in the part's color without a background, for free memory.
 func (p *Part) faint(c listing.Colors, text string) string {
-	const foreground = -10 // from the background of the same color
+	const foreground = -10 // offset from the background of the same color
 	return c.Paint(strconv.Itoa(palette[p.Color].background+foreground), text)
 }

@@ -57,7 +57,7 @@ svg { fill: #ececec; } .page { fill: #16181b; } .bound { stroke: #ffffff; }
 <rect class="page" width="100%%" height="100%%" fill="#ffffff"/>
 `
 
-// inWords is the picture for those who do not see it.
+// inWords returns the text alternative of the picture.
 func (p *Pod) inWords() string {
 	var texts []string
 	for i := range p.Containers {
@@ -189,7 +189,7 @@ func (v *canvas) cell(x int, anchor, text string) {
 	fmt.Fprintf(&v.b, `<text x="%d" y="%d" font-size="14" text-anchor="%s">%s</text>`, margin+x, v.y, anchor, escape(text))
 }
 
-// region draws the pages of one region, in rows of small squares. What is not in RAM is an empty frame.
+// region draws the pages of one region, in rows of small squares. Pages that are not in RAM are empty frames.
 func (v *canvas) region(p *Pages) {
 	v.y += lineHeight / 2
 	v.line(14, "normal", p.title())
@@ -226,7 +226,7 @@ func blockFill(s pagemap.State, color int) string {
 	return ""
 }
 
-// escape is text as XML has it, without the characters that XML forbids.
+// escape escapes text for XML, and drops characters that XML forbids.
 func escape(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text)) // a strings.Builder returns no error

@@ -12,10 +12,10 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
-// barWidth leaves room for the indentation on a terminal of 80 columns.
+// barWidth leaves space for the indentation on a terminal of 80 columns.
 const barWidth = 76
 
-// WriteText draws a pod on a terminal. With pages, the map of pages stands below each bar.
+// WriteText draws a pod on a terminal. If pages is set, the map of pages is below each bar.
 func (p *Pod) WriteText(w io.Writer, colors listing.Colors, pages bool) error {
 	var b strings.Builder
 	b.WriteString(p.Heading + "\n")
@@ -42,7 +42,7 @@ func (c *Container) text(b *strings.Builder, colors listing.Colors) {
 	}
 }
 
-// bar has a letter for each cell: a capital for what is in use, a small one for what is free.
+// bar has a letter for each cell: upper case for memory in use, lower case for free memory.
 func (c *Container) bar(colors listing.Colors) string {
 	var b strings.Builder
 	inUse, free := c.cells(barWidth)
@@ -54,7 +54,7 @@ func (c *Container) bar(colors listing.Colors) string {
 	return b.String()
 }
 
-// limitMark is a line that points at the limit.
+// limitMark returns a line that points at the limit.
 func (c *Container) limitMark() string {
 	if c.Limit == 0 {
 		return ""

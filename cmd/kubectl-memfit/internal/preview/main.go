@@ -1,10 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command preview shows what memfit does without a cluster, in the time that compiling one takes: the settings that the
-// webhook gives to the workloads of hack/demo, with the reason of each, and what the manager decides about a recorded
-// process, minute by minute. It writes the report of `kubectl memfit report` about that process. The code is that of
-// the webhook, the manager and the plugin.
+// Command preview shows without a cluster what memfit does, with the code of the webhook, the manager and the plugin:
+// the settings of the workloads of hack/demo with their reasons, and the manager's decisions about a recorded process,
+// minute by minute. It also writes the report of `kubectl memfit report` about that process.
 package main
 
 import (
@@ -43,7 +42,7 @@ func run(w io.Writer, manifests, recording, page string) error {
 	return nil
 }
 
-// optIn is the first line of what `kubectl annotate deployment bursts memfit.dev/profile=nodejs` does in the demo.
+// optIn annotates a Deployment as `kubectl annotate deployment bursts memfit.dev/profile=nodejs` does in the demo.
 const optIn = "metadata:\n  name: bursts\n"
 
 // settings prints what changes in the Deployments, and the reasons.

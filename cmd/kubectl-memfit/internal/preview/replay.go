@@ -39,7 +39,7 @@ type row struct {
 	anon     memory.Bytes
 }
 
-// began is when a replay begins. It is fixed, so that the same recording gives the same page.
+// began is the start of a replay, fixed so that the same recording gives the same page.
 var began = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 
 const (
@@ -48,7 +48,7 @@ const (
 	decideEvery = 5 * time.Minute // between two decisions without news
 )
 
-// replay prints what memfit decides while the recording goes on, and writes the report at its end.
+// replay prints memfit's decisions during the recording, and writes the report at its end.
 func replay(w io.Writer, manifests, recording, page string) error {
 	rows, err := read(recording)
 	if err != nil {
@@ -73,7 +73,7 @@ func replay(w io.Writer, manifests, recording, page string) error {
 	return r.write(page, rec, rows[len(rows)-1].at)
 }
 
-// replayed is a workload of one pod as the manager knows it.
+// replayed is the manager's state of a workload with one pod.
 type replayed struct {
 	w       io.Writer
 	state   *workload.State
@@ -104,7 +104,7 @@ func (r *replayed) minute(row row) {
 	}
 }
 
-// restart is the kill of an instance and the start of the next.
+// restart kills an instance and starts the next.
 func (r *replayed) restart(row row) {
 	status := &r.pod.Status.ContainerStatuses[0]
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
@@ -134,7 +134,7 @@ func (r *replayed) step(now time.Time) {
 	}
 }
 
-// decisionOf is what a summary begins with: the numbers in the rest change with every sample.
+// decisionOf returns the start of a summary, because the numbers in the rest change with every sample.
 func decisionOf(summary string) string {
 	decision, _, _ := strings.Cut(summary, ":")
 	return decision
@@ -160,7 +160,7 @@ func (r *replayed) write(page string, rec v1alpha1.MemoryRecommendation, now tim
 	return err
 }
 
-// like makes the workload one of the kind of the demo's Node.js service, governed by its profile.
+// like makes the workload like the demo's Node.js service, governed by its profile.
 func (r *replayed) like(manifests string) error {
 	var service metav1.TypeMeta
 	text, err := fs.ReadFile(os.DirFS(manifests), "bursts.yaml")
@@ -186,7 +186,7 @@ func (r *replayed) like(manifests string) error {
 	return nil
 }
 
-// podOf is the pod that runs the recorded process.
+// podOf returns the pod of the recorded process.
 func podOf(first row) *corev1.Pod {
 	limit := resource.NewQuantity(int64(first.limit), resource.BinarySI)
 	sizes := corev1.ResourceRequirements{

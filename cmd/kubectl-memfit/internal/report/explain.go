@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// textWidth is where lines are broken: it fits next to a dashboard, and mail and chat do not wrap it again.
+	// textWidth is the line width: mail and chat do not wrap it again.
 	textWidth = 110
-	// labelWidth is the column in which what a label is about begins.
+	// labelWidth is the column of the text after a label.
 	labelWidth = 13
 )
 
@@ -28,7 +28,7 @@ type page struct {
 	colors listing.Colors
 }
 
-// Write prints an explanation for people.
+// Write prints an explanation for users.
 func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
 	p.heading(Title(e.Namespace, &e.Status))
@@ -110,7 +110,7 @@ func (p *page) stalls(s *v1alpha1.MemoryRecommendationStatus) {
 	}
 }
 
-// sentences are the conditions in words: the present state, and which guard stopped a change.
+// sentences returns the conditions in words: the current state, and which guard stopped a change.
 func sentences(conditions []metav1.Condition) []string {
 	texts := make([]string, 0, len(conditions))
 	for i := range conditions {
@@ -120,7 +120,7 @@ func sentences(conditions []metav1.Condition) []string {
 	return texts
 }
 
-// section is a heading with lines; nothing when there are none.
+// section prints a heading with lines; nothing without lines.
 func (p *page) section(title string, texts []string) {
 	if len(texts) == 0 {
 		return
@@ -138,7 +138,7 @@ func (p *page) heading(text string) {
 	p.WriteString(p.colors.Paint(listing.Bold, listing.Line(text)) + "\n")
 }
 
-// item is a labeled text, list a labeled one of several lines; both leave out what is empty.
+// item prints a labeled text, list a labeled list; both omit empty ones.
 func (p *page) item(label, text string) { p.list(label, []string{text}) }
 
 func (p *page) list(label string, texts []string) {
@@ -157,7 +157,7 @@ func (p *page) list(label string, texts []string) {
 	}
 }
 
-// hanging writes a text whose first line begins otherwise than the others.
+// hanging writes a text with its own prefix on the first line.
 func (p *page) hanging(first, rest, text string) {
 	for i, l := range wrap(text, textWidth-len(rest)) {
 		if i > 0 {

@@ -21,24 +21,23 @@ import (
 // fields.
 type Explanation struct {
 	Row `json:",inline"`
-	// Policies are what the profile allows, in the order of containers; absent when the profile could not be read.
+	// Policies are the profile's policies in the order of containers; absent if the profile could not be read.
 	Policies []Policy `json:"policies,omitempty"`
-	// Clashes are where the profile and what it inherits cannot hold together; as long as there is one, no size is
-	// changed.
+	// Clashes are contradictions between the profile and its defaults; no size is changed while there is one.
 	Clashes []string `json:"clashes,omitempty"`
 	// Status is the MemoryRecommendation's own: evidence, reasons, kills, conditions.
 	Status v1alpha1.MemoryRecommendationStatus `json:"status"`
 }
 
-// Policy is the profile's word about one container, with defaults filled in.
+// Policy is the profile's policy for one container, with defaults.
 type Policy struct {
 	Container string              `json:"container"`
 	Sizing    v1alpha1.SizingSpec `json:"sizing"`
-	// Values are the fields of sizing, tuning and drift that are effective, each with where it is from.
+	// Values are the effective fields of sizing, tuning and drift, each with its source.
 	Values []profile.Value `json:"values"`
 }
 
-// Governing finds a recommendation's profile; nil when it is gone or could not be read.
+// Governing finds a recommendation's profile; nil if it was deleted or is unreadable.
 func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.Profile {
 	for i := range profiles {
 		if n := &profiles[i].Profile; n.Ref == rec.Status.Profile && (n.Namespace == "" || n.Namespace == rec.Namespace) {
@@ -48,7 +47,7 @@ func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.
 	return nil
 }
 
-// Explain gathers what is known about a workload. governing is its profile; nil when it could not be read.
+// Explain collects everything known about a workload. governing is its profile; nil if unreadable.
 func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Explanation {
 	e := Explanation{Row: rowOf(rec), Status: rec.Status}
 	if governing == nil {
@@ -64,7 +63,7 @@ func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Exp
 	return e
 }
 
-// origins are the values that a user chose, by where they are from.
+// origins lists the values that a user set, by source.
 func origins(values []profile.Value) []string {
 	chosen := map[string][]string{}
 	for _, v := range values {
@@ -79,7 +78,7 @@ func origins(values []profile.Value) []string {
 	return append(texts, "default: all other fields that have one (-o json lists them)")
 }
 
-// bounds is what the profile lets a number be.
+// bounds returns the profile's bounds of a size.
 func bounds(s *v1alpha1.SizingSpec) string {
 	parts := []string{"limit " + between(s.Limit, "any size"), "request " + between(s.Request, "the limit")}
 	if s.RequestPolicy == v1alpha1.RequestEqualsLimit {
@@ -89,7 +88,7 @@ func bounds(s *v1alpha1.SizingSpec) string {
 		parts = append(parts, fmt.Sprintf("headroom %d %%", *s.HeadroomPercent))
 	}
 	parts = append(parts, "posture "+string(s.Posture), "decrease "+string(s.Decrease))
-	if s.Increase == v1alpha1.IncreaseAfterKill { // the default is what everybody expects
+	if s.Increase == v1alpha1.IncreaseAfterKill { // the default needs no mention
 		parts = append(parts, "increase "+string(s.Increase))
 	}
 	if s.Rescue == v1alpha1.RescueEnabled {
@@ -99,7 +98,7 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-// between is a range of sizes.
+// between formats a range of sizes.
 func between(b *v1alpha1.Bounds, highest string) string {
 	if b.Max != nil {
 		highest = Amount(&b.Max.Quantity)
@@ -107,7 +106,7 @@ func between(b *v1alpha1.Bounds, highest string) string {
 	return Amount(&b.Min.Quantity) + " to " + highest
 }
 
-// evidence is what a number rests on, in one line.
+// evidence returns the basis of a number in one line.
 func evidence(e *v1alpha1.Evidence) string {
 	var parts []string
 	for _, one := range []struct {
@@ -149,7 +148,7 @@ func evidence(e *v1alpha1.Evidence) string {
 	return text
 }
 
-// shape is what memory does over time, with how sure that is. The summary holds the numbers.
+// shape describes memory over time, with its confidence. The summary has the numbers.
 func shape(s *v1alpha1.Shape) string {
 	text := s.Kind
 	if s.Confidence != "" {
@@ -158,7 +157,7 @@ func shape(s *v1alpha1.Shape) string {
 	return text + ": " + s.Summary
 }
 
-// killed is one kill: when, where, at which limit.
+// killed describes one kill: when, where, at which limit.
 func killed(k *v1alpha1.OOMKillRecord) string {
 	text := fmt.Sprintf("%s  %s at limit %s", format.Time(k.Time.Time), k.Kind, Amount(k.Limit))
 	if k.Peak != nil {
@@ -167,7 +166,7 @@ func killed(k *v1alpha1.OOMKillRecord) string {
 	return text + fmt.Sprintf(": pod %s, container %s, confidence %s", k.Pod, k.Container, k.Confidence)
 }
 
-// covered is how many pods run with the profile's settings, and what is the matter with the others.
+// covered reports how many pods run with the profile's settings, and why others do not.
 func covered(c *v1alpha1.Coverage) string {
 	parts := []string{fmt.Sprintf("%d of %d run with the profile's settings", c.Injected, c.Governed)}
 	skipped := "skipped"

@@ -13,9 +13,9 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Find returns the recommendation of a workload, named as kubectl takes it ("web", "deploy/web",
-// "deployment.apps/web") or by the recommendation's own name ("deployment-web"). where is where recs are from
-// ("namespace shop"). The error lists the known workloads.
+// Find returns the recommendation of a workload, named in kubectl's form ("web", "deploy/web", "deployment.apps/web")
+// or by the recommendation's own name ("deployment-web"). where is the scope of recs ("namespace shop"). The error
+// lists the known workloads.
 func Find(recs []v1alpha1.MemoryRecommendation, asked, where string) (*v1alpha1.MemoryRecommendation, error) {
 	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return isWorkload(rec, asked) })
 	if len(found) == 0 {
@@ -64,7 +64,7 @@ func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
 	return w.Name == name && workloadkind.Called(w.APIVersion, w.Kind, kind)
 }
 
-// namesListed is how many names an error lists before it only counts.
+// namesListed bounds the names in an error.
 const namesListed = 10
 
 func listed(recs []*v1alpha1.MemoryRecommendation) string {
@@ -95,7 +95,7 @@ func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
 	)
 }
 
-// Title is a workload as a heading: "Deployment shop/web", "tekton: build-and-test/unit in namespace ci".
+// Title returns the heading of a workload: "Deployment shop/web", "tekton: build-and-test/unit in namespace ci".
 func Title(namespace string, s *v1alpha1.MemoryRecommendationStatus) string {
 	if is := s.Identity; is != nil {
 		return identity.Title(is.Platform, is.Values) + " in namespace " + namespace
@@ -103,7 +103,7 @@ func Title(namespace string, s *v1alpha1.MemoryRecommendationStatus) string {
 	return fmt.Sprintf("%s %s/%s", s.Workload.Kind, namespace, s.Workload.Name)
 }
 
-// Typed is a recommendation's workload as kubectl takes it: "deployment/web". An identity has the name of its
+// Typed returns a recommendation's workload in kubectl's form: "deployment/web". For an identity, it is the name of the
 // recommendation.
 func Typed(rec *v1alpha1.MemoryRecommendation) string {
 	if rec.Status.Identity != nil {

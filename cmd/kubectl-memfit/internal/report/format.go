@@ -12,11 +12,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bytes is an amount; 0 for nil.
+// Bytes converts an amount; 0 for nil.
 func Bytes(q *resource.Quantity) memory.Bytes { return memory.FromOptional(q) }
 
-// Amount is an amount for users; "none" for nil. Whole MiB are shown as in manifests ("1200Mi", not "1.2Gi"): users
-// copy them.
+// Amount formats an amount for users; "none" for nil. Whole MiB are shown as in manifests ("1200Mi", not "1.2Gi"),
+// because users copy them.
 func Amount(q *resource.Quantity) string {
 	if q == nil {
 		return "none"
@@ -35,7 +35,7 @@ func differs(a, b *resource.Quantity) bool {
 	return a.Cmp(*b) != 0
 }
 
-// step is "256Mi -> 512Mi", or "512Mi" where nothing changes or is recommended.
+// step returns "256Mi -> 512Mi", or "512Mi" without a change.
 func step(from, to *resource.Quantity) string {
 	if to == nil || !differs(from, to) {
 		return Amount(from)
@@ -43,7 +43,7 @@ func step(from, to *resource.Quantity) string {
 	return Amount(from) + " -> " + Amount(to)
 }
 
-// wrap breaks text into lines of at most width characters, where a word allows it.
+// wrap breaks text into lines of at most width characters, except for longer words.
 func wrap(text string, width int) []string {
 	var lines []string
 	current := ""

@@ -15,11 +15,11 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// History is what memfit did to the pods of a workload, among the kills and stalls before and after.
+// History lists memfit's changes to the pods of a workload, with its kills and stalls.
 type History struct {
 	Namespace string                     `json:"namespace"`
 	Workload  v1alpha1.WorkloadReference `json:"workload"`
-	// Applied is the condition: the present state.
+	// Applied is the condition with the current state.
 	Applied  Finding `json:"applied"`
 	OOMKills int64   `json:"oomKills"`
 	// Entries are newest first.
@@ -28,21 +28,20 @@ type History struct {
 	of *v1alpha1.MemoryRecommendation
 }
 
-// Entry is one thing that happened: exactly one of Change, Kill and Stall. They are the items of `kubectl memfit
-// history -o json`.
+// Entry has exactly one of Change, Kill and Stall. They are the items of `kubectl memfit history -o json`.
 type Entry struct {
 	Time metav1.Time `json:"time"`
-	// What happened: the kind of the change, OOMKill or Stall. Pod is the one it happened to, or the last one of several.
+	// What is the kind of the change, OOMKill or Stall. Pod is its pod, or the last one of several.
 	What   string                  `json:"what"`
 	Pod    string                  `json:"pod"`
 	Change *v1alpha1.ChangeRecord  `json:"change,omitempty"`
 	Kill   *v1alpha1.OOMKillRecord `json:"oomKill,omitempty"`
 	Stall  *v1alpha1.StallRecord   `json:"stall,omitempty"`
-	// When, Title and Why are for people: the time, a line that describes what happened, and the text below it.
+	// When, Title and Why are for users: the time, a line that describes what happened, and the text below it.
 	When, Title, Why string `json:"-"`
 }
 
-// HistoryOf puts what a recommendation keeps in the order of time.
+// HistoryOf sorts the records of a recommendation by time.
 func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
 	h := History{
@@ -70,7 +69,7 @@ func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	return h
 }
 
-// Write prints it for people.
+// Write prints a history for users.
 func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
 	p.heading(Title(h.Namespace, &h.of.Status))

@@ -17,16 +17,15 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// next returns what a user may do about a workload: the messages of memfit's conditions, which name the cause, with
-// the commands.
+// next returns the next steps for a workload: the messages of its conditions, which name the cause, with commands.
 func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
-	if b := r.Blocked; b != nil { // all other conditions are from before
+	if b := r.Blocked; b != nil { // all other conditions are stale
 		return []string{fmt.Sprintf("Not managed (%s): %s", b.Reason, b.Message)}
 	}
 	var steps []string
 	kind, _ := workloadkind.Of(rec.Status.Workload.APIVersion, r.Kind)
 	workload := workloadkind.Typed(r.Kind, r.Name)
-	if r.Drifts() { // first: no limit is large enough for long
+	if r.Drifts() { // first, because no limit suffices for long
 		steps = append(steps, fmt.Sprintf("Memory drifts (%s): %s", r.Drift.Reason, r.Drift.Message))
 	}
 	if r.Waiting {
@@ -102,8 +101,8 @@ func meanwhile(rec *v1alpha1.MemoryRecommendation, last *v1alpha1.OOMKillRecord)
 // where returns kubectl's flag for the namespace of a workload.
 func (r *Row) where() string { return "-n " + r.Namespace }
 
-// Called returns the kind and the name of a workload for people: "Deployment" and "web", "DaemonSet" and
-// "log [m5.large]", or "tekton" and "build/unit" rather than the name of its records.
+// Called returns the kind and the name of a workload for users: "Deployment" and "web", "DaemonSet" and "log
+// [m5.large]", or "tekton" and "build/unit" rather than the name of its records.
 func (r *Row) Called() (kind, name string) {
 	is := r.PodIdentity
 	if is == nil {
@@ -115,7 +114,7 @@ func (r *Row) Called() (kind, name string) {
 	return is.Platform, strings.Join(is.Values, "/")
 }
 
-// resource is a workload as kubectl -o name has it: "deployment.apps/web".
+// resource returns a workload in the form of kubectl -o name: "deployment.apps/web".
 func (r *Row) resource() string {
 	if r.PodIdentity != nil {
 		return identity.Title(r.PodIdentity.Platform, r.PodIdentity.Values)
@@ -123,7 +122,7 @@ func (r *Row) resource() string {
 	return workloadkind.Resource(r.APIVersion, r.Kind, r.Name)
 }
 
-// title is the workload in the table.
+// title returns the workload's name in the table.
 func (r *Row) title() string {
 	if r.PodIdentity != nil {
 		return r.resource()
@@ -131,7 +130,7 @@ func (r *Row) title() string {
 	return r.typed()
 }
 
-// typed is the workload as kubectl takes it: "deployment/web".
+// typed returns the workload in kubectl's form: "deployment/web".
 func (r *Row) typed() string {
 	if r.PodIdentity != nil {
 		return r.Recommendation

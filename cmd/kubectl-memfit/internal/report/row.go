@@ -21,7 +21,7 @@ type Row struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
-	// Profile governs it; Recommendation is the name of its MemoryRecommendation.
+	// Profile is its profile; Recommendation is the name of its MemoryRecommendation.
 	Profile        v1alpha1.ProfileReference `json:"profile"`
 	Recommendation string                    `json:"recommendation"`
 	// OOMKills counts all kills so far; Killed is true when one was seen recently (condition OOMObserved).
@@ -34,35 +34,35 @@ type Row struct {
 	// Drift and Applied are the conditions DriftDetected and Applied.
 	Drift   Finding `json:"drift"`
 	Applied Finding `json:"applied"`
-	// PodIdentity is what the pods have in common, where the workload is not their owner.
+	// PodIdentity identifies the pods if the workload is not their owner.
 	PodIdentity *v1alpha1.PodIdentity `json:"podIdentity,omitempty"`
-	// Blocked is the condition Stalled while it is True: memfit does not manage the workload, and the rest is from before.
+	// Blocked is the condition Stalled while it is True: memfit does not manage the workload, and other fields are stale.
 	Blocked *Finding `json:"blocked,omitempty"`
-	// Waiting: a changed size is recommended, or one was to be carried out, and running pods do not have it.
+	// Waiting: a changed size is recommended, or was attempted, and running pods do not have it.
 	Waiting    bool               `json:"waiting"`
 	Coverage   *v1alpha1.Coverage `json:"coverage,omitempty"`
 	Containers []Container        `json:"containers"`
 	Summary    string             `json:"summary"`
-	// Next is what to do, most urgent first; empty when nothing is to be done.
+	// Next is what to do, most urgent first; empty if there is nothing to do.
 	Next []string `json:"next,omitempty"`
 }
 
-// Container is what is recommended for one container.
+// Container is the recommendation for one container.
 type Container struct {
 	Name string `json:"name"`
-	// Identity is the runtime; absent: unknown. Runtime is its description, with how it is known.
+	// Identity is the runtime; absent: unknown. Runtime is its description with its source.
 	Identity    *v1alpha1.RuntimeIdentity `json:"identity,omitempty"`
 	Runtime     string                    `json:"runtime,omitempty"`
 	Decision    string                    `json:"decision"`
 	Confidence  string                    `json:"confidence,omitempty"`
 	Current     v1alpha1.Size             `json:"current"`
 	Recommended *v1alpha1.Size            `json:"recommended,omitempty"`
-	// Usage is the most that one replica used recently, UsagePercent its share of the limit, UsageTime when it was read.
+	// Usage is the highest recent use of one replica, UsagePercent its share of the limit, UsageTime when it was read.
 	Usage        *resource.Quantity `json:"usage,omitempty"`
 	UsagePercent int64              `json:"usagePercent,omitempty"`
 	UsageTime    *metav1.Time       `json:"usageTime,omitempty"`
 	Shape        string             `json:"shape,omitempty"`
-	// TimeToLimitMinSeconds and TimeToLimitMaxSeconds are when the limit is reached at the present growth.
+	// TimeToLimitMinSeconds and TimeToLimitMaxSeconds bound the time to the limit at the current growth.
 	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
 	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
 }
@@ -74,9 +74,8 @@ type Finding struct {
 	Message string                 `json:"message,omitempty"`
 }
 
-// Rows are the workloads of recommendations, the one that most needs a person first: not managed, stalled now, killed
-// recently, drifting, a size that waits to be applied, no number yet, the rest; among equals the one with more kills,
-// then by name.
+// Rows are the workloads of recommendations, most urgent first: not managed, stalled now, killed recently, drifting, a
+// size that waits to be applied, no number yet, the rest; then by kills and name.
 func Rows(recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
 	for i := range recs {
@@ -111,8 +110,8 @@ func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 	return r
 }
 
-// failed are reasons why a pod does not have a size that memfit tried to give it. Somebody has to know of that also
-// where the other pods have the size, so that nothing else is recommended.
+// failed are reasons why a pod does not have a size that memfit tried to give it. Users must see them even if all other
+// pods have the size and nothing else is recommended.
 var failed = map[string]bool{
 	v1alpha1.ReasonRefused: true, v1alpha1.ReasonInfeasible: true, v1alpha1.ReasonResizeFailed: true,
 	v1alpha1.ReasonNotActuated: true, v1alpha1.ReasonNotEffective: true, v1alpha1.ReasonDeferred: true,
@@ -132,7 +131,7 @@ func containerOf(c *v1alpha1.ContainerRecommendation) Container {
 	return out
 }
 
-// percent is use as a share of a limit; 0: one of them is not known.
+// percent is use as a share of a limit; 0: one of them is unknown.
 func percent(use, limit *resource.Quantity) int64 {
 	if use == nil || limit == nil || limit.Value() <= 0 {
 		return 0
@@ -140,7 +139,7 @@ func percent(use, limit *resource.Quantity) int64 {
 	return int64(100 * float64(use.Value()) / float64(limit.Value()))
 }
 
-// changes reports whether what is recommended differs from what running pods have.
+// changes reports whether the recommendation differs from the size of running pods.
 func changes(c *v1alpha1.ContainerRecommendation) bool {
 	r := c.Recommended
 	return r != nil && (differs(r.Limit, c.Current.Limit) || differs(r.Request, c.Current.Request))
@@ -162,7 +161,7 @@ func (r *Row) Sized() bool {
 	return slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Recommended != nil })
 }
 
-// troubles are the states of a workload that need a person, the most urgent first, with the color of its line.
+// troubles are the states of a workload that need attention, the most urgent first, with the color of its line.
 var troubles = []struct {
 	text, color string
 	has         func(*Row) bool
@@ -174,7 +173,7 @@ var troubles = []struct {
 	{"a size waits to be applied", "", func(r *Row) bool { return r.Waiting }},
 }
 
-// Troubles lists what is the matter with a workload, the most urgent first.
+// Troubles lists the problems of a workload, the most urgent first.
 func (r *Row) Troubles() (texts []string) {
 	for _, t := range troubles {
 		if t.has(r) {
@@ -184,7 +183,7 @@ func (r *Row) Troubles() (texts []string) {
 	return texts
 }
 
-// color is that of its line.
+// color returns the color of its line.
 func (r *Row) color() string {
 	for _, t := range troubles {
 		if t.has(r) {
@@ -209,7 +208,7 @@ func byName(a, b Row) int {
 	)
 }
 
-// Orders are the words that order workloads; the first one is what Rows gives.
+// Orders are the sort keys of workloads; the first is the order of Rows.
 var Orders = []string{"urgency", "use", "kills", "name"}
 
 // Sort sorts by urgency, use or kills, the largest first, or by name.
@@ -227,7 +226,7 @@ func (s *Status) Sort(by string) {
 	})
 }
 
-// fullest is the share of its limit that the fullest container uses, in percent; -1: unknown.
+// fullest returns the highest use of a container as a percentage of its limit; -1: unknown.
 func (r *Row) fullest() int64 {
 	most := int64(-1)
 	for i := range r.Containers {
@@ -238,7 +237,7 @@ func (r *Row) fullest() int64 {
 	return most
 }
 
-// first orders what has a property before what has not.
+// first orders items with a property before others.
 func first(a, b bool) int {
 	switch {
 	case a == b:

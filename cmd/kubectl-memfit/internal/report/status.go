@@ -16,23 +16,23 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Profile is a profile with what became of it.
+// Profile is a profile with its status.
 type Profile struct {
 	profile.Profile
 	Status v1alpha1.MemoryProfileStatus
 }
 
-// Status is what `kubectl memfit status` prints.
+// Status is the output of `kubectl memfit status`.
 type Status struct {
-	// Workloads that a profile governs, the one that most needs a person first.
+	// Workloads are the governed workloads, most urgent first.
 	Workloads []Row
-	// Problems of profiles, in words: a condition that is not as it should be.
+	// Problems are the unhealthy conditions of profiles, in words.
 	Problems []string
-	// Unserved are workloads that ask for a profile and get none.
+	// Unserved are workloads that request a profile and get none.
 	Unserved []Unserved
 }
 
-// NewStatus sums up what was read.
+// NewStatus summarizes the objects read.
 func NewStatus(recs []v1alpha1.MemoryRecommendation, profiles []Profile) Status {
 	s := Status{Workloads: Rows(recs)}
 	for i := range profiles {
@@ -52,7 +52,7 @@ func (s *Status) Write(w io.Writer, o listing.Options) error {
 	return l.Print(w, o)
 }
 
-// section is a heading with lines; empty when there are none.
+// section returns a heading with lines; empty without lines.
 func section(o listing.Options, title string, lines []string) string {
 	if len(lines) == 0 {
 		return ""
@@ -65,8 +65,7 @@ func section(o listing.Options, title string, lines []string) string {
 	return text.String()
 }
 
-// problems lists the conditions of a profile that are not as they should be. Pods without their settings are listed
-// with their workload.
+// problems lists the unhealthy conditions of a profile. Pods without their settings are listed with their workload.
 func problems(p *Profile) []string {
 	var texts []string
 	for i := range p.Status.Conditions {
@@ -82,13 +81,13 @@ func problems(p *Profile) []string {
 	return texts
 }
 
-// exampleProfile is the smallest profile that does something.
+// exampleProfile is a minimal profile.
 const exampleProfile = `apiVersion: memfit.dev/v1alpha1
 kind: MemoryProfile
 metadata: {name: web, namespace: %s}
 spec: {runtime: {type: NodeJS}}`
 
-// NothingGoverned explains how to opt a first workload in. namespace is empty for all of them.
+// NothingGoverned explains how to opt a first workload in. namespace is empty for all namespaces.
 func NothingGoverned(namespace string, profiles []Profile) string {
 	var text strings.Builder
 	profiles = slices.DeleteFunc(slices.Clone(profiles), func(p Profile) bool { return p.GivesDefaults() })

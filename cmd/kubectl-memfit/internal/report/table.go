@@ -18,16 +18,16 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// stepsShown is how many workloads the lines below the table are about: what somebody does in one sitting.
+// stepsShown bounds the workloads with next steps below the table.
 const stepsShown = 3
 
-// statusColumns and statusWide are those of the table.
+// statusColumns and statusWide are the columns of the table.
 var (
 	statusColumns = []string{"WORKLOAD", "PROFILE", "RUNTIME", "LIMIT", "USE", "OOMS", "MEMORY", "APPLIED"}
 	statusWide    = []string{"REQUEST", "CONFIDENCE", "PODS", "SUMMARY"}
 )
 
-// list is the status as commands list it.
+// list converts the status to a list.
 func (s *Status) list() *listing.List {
 	l := &listing.List{
 		Kind: "WorkloadStatusList", Columns: statusColumns, Wide: statusWide, More: map[string]any{},
@@ -54,7 +54,7 @@ func cells(r *Row) []string {
 	}
 }
 
-// each says something of every container, with its name where there are several.
+// each joins a text about every container, with its name if there are several.
 func (r *Row) each(say func(c *Container) string) string {
 	var parts []string
 	for i := range r.Containers {
@@ -76,7 +76,7 @@ func limits(r *Row) string {
 	})
 }
 
-// uses is what the fullest replica used recently, and how much of its limit that is.
+// uses returns the recent use of the fullest replica, and its share of the limit.
 func uses(r *Row) string {
 	if !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Usage != nil }) {
 		return ""
@@ -106,7 +106,7 @@ func runtimesOf(r *Row) string {
 			names = append(names, strings.Join(strings.Fields(title), " "))
 		}
 	}
-	if len(names) == 0 && len(r.Containers) > 0 { // an unknown sidecar beside a known application is not worth a word
+	if len(names) == 0 && len(r.Containers) > 0 { // omit an unknown sidecar beside a known application
 		return "unknown"
 	}
 	return strings.Join(distinct(names), ", ")
@@ -123,7 +123,7 @@ func kills(r *Row) string {
 	return fmt.Sprint(r.OOMKills)
 }
 
-// shapes is what memory does; the time that is left comes with it, because it says how soon somebody must look.
+// shapes returns the shape of memory with the time to the limit, which shows the urgency.
 func shapes(r *Row) string {
 	var texts []string
 	for i := range r.Containers {
@@ -140,7 +140,7 @@ func shapes(r *Row) string {
 	if r.Stalled {
 		return "stalled"
 	}
-	// The reason of the condition is mostly the shape, which comes with more.
+	// The reason of the condition is usually the shape, which has more detail.
 	if r.Drifts() && !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Shape == r.Drift.Reason }) {
 		texts = append([]string{r.Drift.Reason}, texts...)
 	}
@@ -169,7 +169,7 @@ func pods(r *Row) string {
 	return fmt.Sprintf("%d/%d", r.Coverage.Injected, r.Coverage.Governed)
 }
 
-// next is what to do about the first rows that need somebody.
+// next returns the next steps for the first rows that need attention.
 func (s *Status) next(o listing.Options) string {
 	var steps []string
 	for i := range s.Workloads {
@@ -190,7 +190,7 @@ func (s *Status) next(o listing.Options) string {
 	return section(o, "What to do next", steps) + "Why these numbers: kubectl memfit explain " + where + "WORKLOAD\n"
 }
 
-// called is a workload with what the table has before it.
+// called returns a workload with its namespace if the table has that column.
 func called(namespace, name string, o listing.Options) string {
 	if o.Namespaces {
 		name = namespace + " " + name

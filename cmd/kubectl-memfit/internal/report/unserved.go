@@ -13,15 +13,14 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Asker is a workload as it is in the cluster, which may ask for a profile. Labels and annotations of pods are those of
-// its template.
+// Asker is a workload of the cluster that may request a profile. Labels and annotations of pods are from its template.
 type Asker struct {
 	profile.Subject
 
 	Name string
 }
 
-// Unserved is a workload that asks for a profile, or is chosen by several, and gets none.
+// Unserved is a workload that requests a profile, or that several select, and that gets none.
 type Unserved struct {
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
@@ -31,8 +30,8 @@ type Unserved struct {
 	Message string `json:"message"`
 }
 
-// Seek adds the workloads that get no profile, by name. One that opted out gets what it wants. Nothing may be concluded
-// from profiles that could not all be read.
+// Seek adds the workloads that get no profile, by name. It ignores workloads that opted out. Call it only if all
+// profiles could be read.
 func (s *Status) Seek(askers []Asker, profiles []Profile) {
 	named := make([]profile.Profile, len(profiles))
 	for i := range profiles {

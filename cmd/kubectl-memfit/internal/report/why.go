@@ -21,15 +21,14 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Why describes one pod's memory: what the agent of its node saw, and what memfit did about its workload. -o json and
-// -o yaml of `kubectl memfit why` print these fields.
+// Why describes one pod's memory: the record of its node's agent, and memfit's actions on its workload. -o json and -o
+// yaml of `kubectl memfit why` print these fields.
 type Why struct {
 	Namespace string `json:"namespace"`
-	// Pod is the pod, and Seen what the agent saw of it. Both are absent where no pod has a snapshot: then Workload holds
-	// what is known.
+	// Pod is the pod, and Seen its snapshot. Both are absent if no pod has a snapshot: then only Workload is set.
 	Pod  string                         `json:"pod,omitempty"`
 	Seen *v1alpha1.MemorySnapshotStatus `json:"seen,omitempty"`
-	// Workload is what memfit knows of the pod's workload; absent where no profile governs it.
+	// Workload is memfit's data about the pod's workload; absent if no profile governs it.
 	Workload *Explanation `json:"workload,omitempty"`
 }
 
@@ -46,8 +45,8 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 	return w
 }
 
-// OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none does, or several do. It is for
-// pods whose owner cannot be read.
+// OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none, or several. It is for pods
+// whose owner cannot be read.
 func OfRecord(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
 	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return recordsPod(&rec.Status, pod) })
 	if len(found) != 1 {
@@ -61,7 +60,7 @@ func recordsPod(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {
 		slices.ContainsFunc(s.RecentStalls, func(r v1alpha1.StallRecord) bool { return r.Pod == pod })
 }
 
-// Write prints it for people: what happened, what filled it, what memfit did, what to do next.
+// Write prints it for users: what happened, what filled it, what memfit did, what to do next.
 func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
 	if w.Seen != nil {
@@ -75,7 +74,7 @@ func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	return err
 }
 
-// pod is what the agent saw of a pod.
+// pod prints the snapshot of a pod.
 func (p *page) pod(w *Why) {
 	p.heading(fmt.Sprintf("Pod %s/%s", w.Namespace, w.Pod))
 	p.item("Node", fmt.Sprintf("%s, read by its agent (tier %s, cgroup %s) at %s", w.Seen.NodeName, w.Seen.Tier,
@@ -88,7 +87,7 @@ func (p *page) pod(w *Why) {
 	}
 }
 
-// recorded is what the recommendation of a workload has of its pods.
+// recorded prints what the recommendation records about the pods.
 func (p *page) recorded(e *Explanation) {
 	p.heading(Title(e.Namespace, &e.Status))
 	for i := range e.Status.Containers {
@@ -103,7 +102,7 @@ func (p *page) recorded(e *Explanation) {
 	p.stalls(&e.Status)
 }
 
-// seen is one container.
+// seen prints one container.
 func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	p.heading("Container " + c.Container)
 	if r := c.Runtime; r != nil {
@@ -126,14 +125,14 @@ func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 		p.item("Stalled", stalled(s))
 		p.item("Limits", held(s))
 		p.item("Before", curve(s.Series))
-		if c.LastKill == nil && s.Ended != nil { // of one that has not ended, the present parts are newer
+		if c.LastKill == nil && s.Ended != nil { // during a stall, the current parts are newer
 			filled = cmp.Or(s.Memory, filled)
 		}
 	}
 	p.filled(filled, c)
 }
 
-// RuntimeOf is what an agent found, on one line: "Node.js 20.18.1, glibc 2.36"; empty for nil.
+// RuntimeOf describes a detected runtime on one line: "Node.js 20.18.1, glibc 2.36"; empty for nil.
 func RuntimeOf(r *v1alpha1.InspectedRuntime) string {
 	if r == nil {
 		return ""
@@ -157,7 +156,7 @@ func stalled(s *v1alpha1.StallSnapshot) string {
 	return when + " it " + s.Summary
 }
 
-// held lists the limits that were effective; empty: the agent did not write them.
+// held lists the effective limits; empty: the agent did not record them.
 func held(s *v1alpha1.StallSnapshot) string {
 	var limits []string
 	for _, l := range []struct {
@@ -171,7 +170,7 @@ func held(s *v1alpha1.StallSnapshot) string {
 	return strings.Join(limits, ", ")
 }
 
-// filled lists what was resident, as parts that add up.
+// filled lists the parts of resident memory.
 func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	if m == nil {
 		p.item("Filled by", "unknown: "+NotInspected(c))
@@ -194,14 +193,14 @@ func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	}
 	lines = append(lines, Amount(&m.Unexplained)+" unexplained")
 	p.list("Filled by", lines)
-	if m == c.Memory { // and not what it was killed with
+	if m == c.Memory { // not the memory at the kill
 		p.item("Retained", kept(m, c.Peak))
 	}
 	p.list("Would help", helping(m))
 }
 
 // kept describes memory that a program has freed and its allocator retains, so that it does not shrink after a load;
-// empty where the amount is not worth an action.
+// empty if the amount is too small for an action.
 func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 	var free memory.Bytes
 	for i := range m.Parts {
@@ -220,7 +219,7 @@ func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 		"for the next one", free, highest)
 }
 
-// helping lists what would give memory back, each with how that was computed.
+// helping lists actions that would give memory back, and how each was computed.
 func helping(m *v1alpha1.MemoryParts) []string {
 	lines := []string{m.Summary}
 	for i := range m.Savings {
@@ -255,10 +254,10 @@ const (
 		"90 s after the start of a pod, within 5 min on a node with many new pods"
 )
 
-// levels are a curve's heights, from nothing to the highest.
+// levels are the heights of a curve, from lowest to highest.
 var levels = []rune("▁▂▃▄▅▆▇█")
 
-// curve is a series as one line.
+// curve draws a series as one line of text.
 func curve(series []v1alpha1.UsagePoint) string {
 	if len(series) < 2 {
 		return ""
@@ -274,7 +273,7 @@ func curve(series []v1alpha1.UsagePoint) string {
 		Amount(&last.Usage), first.MillisecondsBefore/1000)
 }
 
-// did is what memfit did about the workload.
+// did prints memfit's actions on the workload.
 func (w *Why) did(p *page) {
 	e := w.Workload
 	if e == nil {
@@ -309,7 +308,7 @@ func (w *Why) did(p *page) {
 	p.section("What memfit did", lines)
 }
 
-// next is what to do: about the workload as memfit knows it, and about what the agent saw.
+// next prints the next steps: from the workload's recommendation, and from the snapshot.
 func (w *Why) next() []string {
 	var steps []string
 	if w.Workload != nil {
