@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group is the API group; annotation keys are built from it too.
+// Group is the API group; annotation keys begin with it.
 const Group = "memfit.dev"
 
 var (

@@ -26,20 +26,20 @@ const (
 	// MapAnnotation set to "true" on a pod asks the agent of its node, at tier See, for the map of its pages, which
 	// `kubectl memfit map` draws. Its snapshot has the map as long as the annotation exists.
 	MapAnnotation = Group + "/map"
-	// PriorsAnnotation on the MemoryCheckpoint PriorsName is what the memfit of another cluster learned of young
-	// containers, as `kubectl memfit export priors` writes it. It is added to what memfit learned by itself.
+	// PriorsAnnotation holds, on the MemoryCheckpoint PriorsName, what memfit in another cluster learned about young
+	// containers; `kubectl memfit export priors` writes it. memfit adds it to what it learned itself.
 	PriorsAnnotation = Group + "/priors"
 )
 
-// PriorsName is the MemoryCheckpoint in memfit's own namespace that has what was learned of young containers.
+// PriorsName is the MemoryCheckpoint in memfit's own namespace that holds what memfit learned about young containers.
 const PriorsName = "memfit-priors"
 
-// LabLabel set to "true" on memfit's own Namespace marks the cluster as a lab: only there does the manager start
-// with --lab-compress-evidence.
+// LabLabel set to "true" on memfit's own Namespace marks the cluster as a lab. The manager refuses
+// --lab-compress-evidence in any other cluster.
 const LabLabel = Group + "/lab"
 
-// IdentityLabel is on records of pods that are identified by what they have in common instead of by their owner. Its
-// value is the platform ("tekton"), or "labels" for labels that a profile names.
+// IdentityLabel is on the records of pods that share an identity other than their owner. Its value is the platform
+// ("tekton"), or "labels" for labels that a profile names.
 const IdentityLabel = Group + "/identity"
 
 // Annotations that memfit writes, on pods only.
@@ -61,7 +61,7 @@ const (
 	// ConditionConflicted is True when something else sizes the same workload, or two profiles select one pod; the
 	// message names both.
 	ConditionConflicted = "Conflicted"
-	// ConditionIdentitiesBounded is True while a profile has as many identities of pods as it may have, and absent
+	// ConditionIdentitiesBounded is True while a profile has reached its maximum of 1,000 pod identities, and absent
 	// otherwise.
 	ConditionIdentitiesBounded = "IdentitiesBounded"
 )
@@ -75,7 +75,7 @@ const (
 	ConditionMemoryStalled = "MemoryStalled"
 	// ConditionDriftDetected is True when memory grows steadily or is retained after load.
 	ConditionDriftDetected = "DriftDetected"
-	// ConditionSettingsMatchLimit is False when the settings of a running container were derived from another limit than
+	// ConditionSettingsMatchLimit is False when the settings of a running container were derived from a limit other than
 	// its current one.
 	ConditionSettingsMatchLimit = "SettingsMatchLimit"
 	// ConditionApplied is True when running pods have the recommended size; otherwise its reason is the guard that

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CheckpointVersion is the single version of all encodings in a MemoryCheckpoint. memfit refuses a
-// MemoryCheckpoint of a newer version and reports it.
+// CheckpointVersion is the common version of all encodings in a MemoryCheckpoint. memfit refuses a MemoryCheckpoint of
+// a newer version and reports it.
 const CheckpointVersion = 1
 
-// CheckpointContainer is what is known of one program in one container.
+// CheckpointContainer holds what memfit knows about one program in one container.
 type CheckpointContainer struct {
-	// evidence identifies the owner of the history, as JSON written by internal/workload: program, what its owner asks
-	// for, sizes.
+	// evidence identifies the owner of the history, as JSON written by internal/workload: program, the owner's sizes,
+	// current sizes.
 	Evidence []byte `json:"evidence,omitempty"`
 	// history is memfit's own compact encoding (internal/history).
 	History []byte `json:"history"`
@@ -22,8 +22,8 @@ type CheckpointContainer struct {
 	Name string `json:"name"`
 }
 
-// MemoryCheckpointStatus is memfit's memory of one workload. It is the truth: MemoryRecommendation status is derived
-// from it, so that a kill is counted in one write and never twice.
+// MemoryCheckpointStatus is memfit's state of one workload. MemoryRecommendation status is derived from it, so that one
+// write counts a kill and no kill counts twice.
 type MemoryCheckpointStatus struct {
 	// containers holds one packed history per container name and program, the newest program of a container first.
 	// +listType=atomic
@@ -33,11 +33,11 @@ type MemoryCheckpointStatus struct {
 	// ledger is the OOM ledger with its cursors, as packed by internal/oom.
 	Ledger []byte `json:"ledger,omitempty"`
 
-	// observed is what was observed besides histories (runtimes, live sets, demand, sources), as JSON written by
-	// internal/workload. Like the histories it may be minutes old.
+	// observed holds observations besides histories (runtimes, live sets, demand, sources), as JSON written by
+	// internal/workload. Like the histories, it may be minutes old.
 	Observed []byte `json:"observed,omitempty"`
 
-	// published is what was decided and reported last (sizes, and what Events reported), as JSON written by
+	// published holds the last published decisions (sizes, and the contents of Events), as JSON written by
 	// internal/workload. MemoryRecommendation status is a projection of it and is never read back.
 	Published []byte `json:"published,omitempty"`
 
@@ -48,7 +48,7 @@ type MemoryCheckpointStatus struct {
 	Version int32 `json:"version,omitempty"`
 }
 
-// MemoryCheckpoint is memfit's memory of one workload across restarts. It is packed; kubectl memfit report
+// MemoryCheckpoint is memfit's state of one workload across restarts. It is in a binary format; kubectl memfit report
 // draws the histories in it.
 //
 // +kubebuilder:object:root=true

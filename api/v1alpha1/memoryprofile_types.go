@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Libc names the C library, which decides whether MALLOC_* settings mean anything.
+// Libc names the C library, which decides whether MALLOC_* settings have an effect.
 // +kubebuilder:validation:Enum=Auto;Glibc;Musl
 type Libc string
 
@@ -22,13 +22,13 @@ const (
 // RuntimeSpec declares what a container runs.
 // +kubebuilder:validation:XValidation:rule="!has(self.variant) || self.type == 'JVM'",message="variant is only known for type JVM: remove variant or set type: JVM"
 type RuntimeSpec struct {
-	// type is the language runtime. Default: Auto, which injects only what cannot stop a process until the runtime is
-	// certain. Example: NodeJS.
+	// type is the language runtime. Default: Auto, which injects only settings that cannot stop a process, until the
+	// runtime is known. Example: NodeJS.
 	// +kubebuilder:default=Auto
 	Type RuntimeType `json:"type,omitempty"`
 
-	// version is the version of the runtime as far as it is known. It unlocks settings that older versions refuse, and
-	// advisories. Default: unknown: only what every supported version accepts is set. Example: "20", "17.0.9".
+	// version is the version of the runtime as far as it is known. It enables advisories, and settings that older
+	// versions refuse. Default: unknown, which sets only what every supported version accepts. Example: "20", "17.0.9".
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+){0,3}([+_u][0-9]+)?$')",message="version is up to four numbers joined by dots, without a leading v: for example 20 or 17.0.9, in quotes"
 	Version string `json:"version,omitempty"`
@@ -53,7 +53,7 @@ const (
 	TuningDisabled TuningMode = "Disabled"
 )
 
-// ConflictPolicy decides about a setting that the user already set.
+// ConflictPolicy decides what happens to a setting that the user already set.
 // +kubebuilder:validation:Enum=KeepUser;Replace
 type ConflictPolicy string
 
@@ -100,14 +100,14 @@ type TuningSpec struct {
 
 	// processes is how many processes of the runtime share the container's limit, each with a heap of its own (1-256):
 	// workers of PM2 or node:cluster, Go's prefork, several JVMs. Settings are derived from an equal part of the limit,
-	// after reserve. Default: none, as if one process had the whole limit; pm2 then gets no heap cap. Example: 4.
+	// after reserve. Default: unset, as if one process had the whole limit; pm2 then gets no heap cap. Example: 4.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	Processes *int32 `json:"processes,omitempty"`
 
-	// reserve is how much of the limit is kept for others than the runtime (process managers, log shippers, mapped files),
-	// at least 1Mi. It is taken off before shares and parts. Where it is not below the limit, nothing is derived from that
-	// limit, and the creator of the pod gets a warning. Default: none. Example: 256Mi.
+	// reserve is how much of the limit is kept for anything but the runtime (process managers, log shippers, mapped
+	// files), at least 1Mi. It is subtracted before shares and parts are computed. Where it is not below the limit,
+	// memfit derives no setting, and the creator of the pod gets a warning. Default: none. Example: 256Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
 	Reserve *MemoryQuantity `json:"reserve,omitempty"`
 
@@ -161,8 +161,8 @@ type TuningSpec struct {
 
 // GoTuning holds settings only Go understands.
 type GoTuning struct {
-	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs with the automemlimit library: it follows an
-	// in-place resize, and GOMEMLIMIT would switch it off.
+	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs with the automemlimit library: the library
+	// follows an in-place resize, and GOMEMLIMIT would switch it off.
 	// +kubebuilder:validation:Enum=GOMEMLIMIT;AUTOMEMLIMIT
 	MemoryLimitBy string `json:"memoryLimitBy,omitempty"`
 
@@ -280,13 +280,13 @@ const (
 	PostureCautious SizingPosture = "Cautious"
 )
 
-// Bounds keep a size within what its owner allows.
+// Bounds limit a size.
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || string(self.min).matches('[eE][-+]?[0-9]{3}') || string(self.max).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self.min)) || !isQuantity(string(self.max)) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0",message="min must not be above max: swap them or raise max"
 type Bounds struct {
 	// min is the smallest size memfit recommends, at least 1Mi. Default: 16Mi. Example: 64Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	Min *MemoryQuantity `json:"min,omitempty"`
-	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none, but
+	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: unset;
 	// without limit.max a limit grows to at most half of the largest node's allocatable memory (8Gi where no node is
 	// known). Example: 4Gi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
@@ -302,8 +302,8 @@ type SizingSpec struct {
 	// resized without restart where the kubelet can) or InPlaceOrEvict (evict, within PodDisruptionBudgets, the others).
 	Mode SizingMode `json:"mode,omitempty"`
 
-	// requestPolicy is Percentile (default: the 90th percentile of hourly peaks plus a third of the headroom, and at least
-	// what is in use) or EqualsLimit.
+	// requestPolicy is Percentile (default: the 90th percentile of hourly peaks plus a third of the headroom, and at
+	// least current use) or EqualsLimit.
 	RequestPolicy RequestPolicy `json:"requestPolicy,omitempty"`
 
 	// headroomPercent is the headroom of a recommended limit, in percent (0-200): above the highest demand in the first
@@ -328,8 +328,7 @@ type SizingSpec struct {
 	Decrease DecreasePolicy `json:"decrease,omitempty"`
 
 	// increase is Allowed (default) or AfterKill: a limit is raised only after the container was killed, or stalled, at
-	// it. A request is raised up to the limit as use asks for it; bounds are kept in any case. rescue: Enabled lends
-	// memory in any case.
+	// it. A request still rises with use, up to the limit. Bounds, and loans of rescue: Enabled, are unaffected.
 	Increase IncreasePolicy `json:"increase,omitempty"`
 
 	// rescue is Disabled (default) or Enabled: when the agent of a node predicts that a container reaches its limit within
@@ -364,7 +363,7 @@ type OOMSpec struct {
 	MinIncrease *MemoryQuantity `json:"minIncrease,omitempty"`
 }
 
-// MaintenanceWindow is a time that comes again and again.
+// MaintenanceWindow is a recurring period.
 type MaintenanceWindow struct {
 	// schedule is when the window opens, in the five fields of a CronJob's schedule. Example: "0 2 * * 1-5".
 	// +kubebuilder:validation:MinLength=1
@@ -379,7 +378,7 @@ type MaintenanceWindow struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('1m') && duration(self) <= duration('168h'))",message="duration must be between 1m and 168h, for example 3h"
 	Duration metav1.Duration `json:"duration"`
 
-	// timeZone is the IANA name of the time zone of schedule. Default: UTC. Example: Europe/Berlin.
+	// timeZone is the IANA name of the schedule's time zone. Default: UTC. Example: Europe/Berlin.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == '' || self != 'Local' && self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",message="timeZone is a name of the IANA time zone database, for example Europe/Berlin"
 	TimeZone string `json:"timeZone,omitempty"`
@@ -518,24 +517,24 @@ type ContainerPolicy struct {
 	Request *Bounds `json:"request,omitempty"`
 }
 
-// IdentitySpec selects what identifies pods that their owner alone does not: pods whose owner does not outlive them,
-// and pods of DaemonSets, which differ by node.
+// IdentitySpec selects the identity of pods whose owner is not enough: pods whose owner does not outlive them, and pods
+// of DaemonSets, whose use differs by node.
 type IdentitySpec struct {
 	// labels are 1 to 4 keys of labels whose values identify a kind of pod: pods of one namespace that have all of them,
 	// with equal values, are one workload, whichever object owns them. They count for pods whose owner does not outlive
 	// them (bare pods, Jobs without a CronJob, custom resources); other pods are identified by their owner. Do not name a
-	// label that differs from run to run. Default: none; for platforms that memfit knows, such as Tekton, what the table
-	// in docs/reference/platforms.md has. Example: [app.kubernetes.io/name, step].
+	// label that differs from run to run. Default: none; for platforms that memfit knows, such as Tekton, the labels in
+	// docs/reference/platforms.md. Example: [app.kubernetes.io/name, step].
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	Labels []LabelKey `json:"labels,omitempty"`
 
 	// nodeClass is the key of a label of nodes: pods of a DaemonSet whose nodes have the same value have a request, a
-	// limit, a history and raises of their own. It counts for DaemonSets only; pods of other workloads may run on any node
-	// and are not kept apart. A pod whose node is unknown or has no such label belongs to the DaemonSet without a class.
-	// What is known of the whole DaemonSet is not evidence about a class. Do not name a label that differs on each node.
-	// Default: none. Example: node.kubernetes.io/instance-type.
+	// limit, a history and raises of their own. It applies to DaemonSets only, because pods of other workloads may run on
+	// any node. A pod whose node is unknown or has no such label belongs to the DaemonSet without a class. Evidence about
+	// the whole DaemonSet does not apply to a class. Do not name a label that differs on each node. Default: none.
+	// Example: node.kubernetes.io/instance-type.
 	NodeClass LabelKey `json:"nodeClass,omitempty"`
 }
 
@@ -555,19 +554,19 @@ const (
 	RoleDefaults ProfileRole = "Defaults"
 )
 
-// MemoryProfileSpec declares what workloads run on and what memfit may do about their memory.
+// MemoryProfileSpec declares the runtime of workloads and how memfit may change their memory.
 //
 // No field of tuning, sizing and drift has a default in the schema: a default from the API server could not be
 // distinguished from a value of the author, and a profile with role Defaults would never take effect. Their defaults
-// are in internal/profile/merge.go, and in what reads drift and disruption.
+// are in internal/profile/merge.go, and in the code that reads drift and disruption.
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.selector) && (!has(self.containers) || size(self.containers) == 0)",message="selector and containers must not be set when role is Defaults, which governs no pod: remove them, or set them in the profile of those pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="runtime must not be set when role is Defaults: remove it, and set it in the profiles that govern the pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type MemoryProfileSpec struct {
 	// role is Profile (default) or Defaults: governs no pod, and gives the profiles of its scope the values of tuning,
-	// sizing, drift and identity that they leave open, field by field. A ClusterMemoryProfile gives them to every profile,
-	// a MemoryProfile to those of its namespace, where it wins over the cluster's. One for each scope; of two, the older
-	// one counts.
+	// sizing, drift and identity that they leave unset, field by field. A ClusterMemoryProfile gives them to every
+	// profile, a MemoryProfile to those of its namespace, where it wins over the cluster's. One for each scope; of two,
+	// the older one counts.
 	Role ProfileRole `json:"role,omitempty"`
 
 	// selector chooses pods of this namespace (of a ClusterMemoryProfile: of namespaceSelector's namespaces) by label,
@@ -597,12 +596,12 @@ type MemoryProfileSpec struct {
 	// +kubebuilder:default={}
 	Drift DriftSpec `json:"drift,omitempty,omitzero"`
 
-	// identity selects what identifies pods whose owner does not outlive them (steps of pipelines, runners, executors),
-	// and by which nodes pods of DaemonSets are kept apart.
+	// identity selects the identity of pods whose owner does not outlive them (steps of pipelines, runners, executors),
+	// and of pods of DaemonSets on different nodes.
 	Identity *IdentitySpec `json:"identity,omitempty"`
 }
 
-// ClusterMemoryProfileSpec is what a MemoryProfile declares, and the namespaces that it is for.
+// ClusterMemoryProfileSpec has the fields of a MemoryProfile, and the namespaces that it applies to.
 // +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector) || !has(self.role) || self.role != 'Defaults'",message="namespaceSelector must not be set when role is Defaults, which is for the profiles of every namespace: remove it"
 type ClusterMemoryProfileSpec struct {
 	MemoryProfileSpec `json:",inline"`
@@ -617,15 +616,16 @@ type ClusterMemoryProfileSpec struct {
 type Coverage struct {
 	// governed is the number of running pods this profile governs.
 	Governed int32 `json:"governed"`
-	// injected is the number of them that run with what the profile would set today.
+	// injected is the number of them that run with the current settings of the profile.
 	Injected int32 `json:"injected"`
-	// missed is the number created without memfit: before the profile existed or while the webhook was unavailable.
+	// missed is the number that was created without memfit: before the profile existed or while the webhook was
+	// unavailable.
 	Missed int32 `json:"missed"`
-	// stale is the number that were injected, but would get other settings today.
+	// stale is the number that was injected with settings that have changed since.
 	Stale int32 `json:"stale"`
-	// skipped is the number in which every setting was left alone for a reason, for example because the user set it.
+	// skipped is the number for which memfit skipped every setting for a reason, for example because the user set it.
 	Skipped int32 `json:"skipped"`
-	// skippedReason is why, of one of them; absent in the status of profiles. Example: pod web-0: container app:
+	// skippedReason is the reason for one of them; absent in the status of profiles. Example: pod web-0: container app:
 	// GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself.
 	// +kubebuilder:validation:MaxLength=1024
 	SkippedReason string `json:"skippedReason,omitempty"`
@@ -643,14 +643,14 @@ type WorkloadSummary struct {
 	Summary string `json:"summary"`
 }
 
-// MemoryProfileStatus is what became of the profile.
+// MemoryProfileStatus is the observed state of the profile.
 type MemoryProfileStatus struct {
 	// observedGeneration is the generation of the spec this status is about; -1: memfit has not seen the profile yet.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; IdentitiesBounded while the profile has as many
-	// identities of pods as it may have; Stalled while it contradicts itself or what it inherits. One with role Defaults
-	// has Ready, Conflicted and Stalled.
+	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; IdentitiesBounded while the profile has the
+	// maximum number of pod identities; Stalled while it contradicts itself or a profile it inherits from. One with role
+	// Defaults has Ready, Conflicted and Stalled.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -685,7 +685,7 @@ type MemoryProfileStatus struct {
 	WorkloadsOmitted int32 `json:"workloadsOmitted,omitempty"`
 }
 
-// MemoryProfile declares the runtime of workloads in its namespace and what memfit may do about their memory.
+// MemoryProfile declares the runtime of workloads in its namespace and how memfit may change their memory.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

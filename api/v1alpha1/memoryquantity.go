@@ -5,9 +5,9 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// The schema of MemoryQuantity has no type, because a quantity is a string or an integer; without the marker it would
-// be that of a struct. isQuantity takes minutes for an exponent of many digits, so a rule of its own refuses these, and
-// all others pass them. Rules of fields do so as well.
+// The schema of MemoryQuantity has no type, because a quantity is a string or an integer; without the marker the schema
+// would be that of a struct. isQuantity takes minutes for an exponent of many digits, so one rule refuses these, and
+// the other rules, also of fields, accept them.
 
 // MemoryQuantity is an amount of memory in bytes, usually with a unit. Each field adds its range. Example: 512Mi.
 // +kubebuilder:validation:Type=""
@@ -20,5 +20,5 @@ type MemoryQuantity struct {
 	resource.Quantity `json:"-"`
 }
 
-// NewMemoryQuantity returns q as the API has it in optional fields.
+// NewMemoryQuantity returns q as a pointer, for optional fields.
 func NewMemoryQuantity(q resource.Quantity) *MemoryQuantity { return &MemoryQuantity{q} }

@@ -18,7 +18,7 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
-// PodIdentity is what the pods of a workload have in common, where that is not their owner alone.
+// PodIdentity identifies the pods of a workload whose owner does not.
 type PodIdentity struct {
 	// labels are the keys of the labels that the profile names: of pods (spec.identity.labels), or of nodes
 	// (spec.identity.nodeClass). Absent for a platform.
@@ -27,8 +27,8 @@ type PodIdentity struct {
 	Labels []string `json:"labels,omitempty"`
 	// lastSeen is the day on which a pod last existed. The records of the identity are deleted 35 days later.
 	LastSeen metav1.Time `json:"lastSeen"`
-	// platform is the platform whose pods they are (docs/reference/platforms.md), "labels" for labels that the profile
-	// names, or "nodeclass" for pods of a DaemonSet on one class of nodes. Example: tekton.
+	// platform is the platform of the pods (docs/reference/platforms.md), "labels" for labels that the profile names, or
+	// "nodeclass" for pods of a DaemonSet on one class of nodes. Example: tekton.
 	// +kubebuilder:validation:MaxLength=63
 	Platform string `json:"platform"`
 	// values identify the pods, in the order of the platform's row or of spec.identity.labels of the profile; for a class
@@ -55,35 +55,35 @@ type Size struct {
 	Request *resource.Quantity `json:"request,omitempty"`
 }
 
-// Canary allows one new pod to be the first with a lower limit.
+// Canary permits one new pod to be the first with a lower limit.
 type Canary struct {
 	// number distinguishes one permission from the next, which follows when the pod was not created.
 	Number int64 `json:"number"`
-	// replica is the name of the manager's pod whose webhook may use it, once; empty: each of them may, until a pod has
-	// the lower limit.
+	// replica is the name of the manager's pod whose webhook may use it, once; empty: each of them, until a pod has the
+	// lower limit.
 	// +kubebuilder:validation:MaxLength=253
 	Replica string `json:"replica"`
 }
 
-// Evidence is what a recommendation rests on.
+// Evidence is the basis of a recommendation.
 type Evidence struct {
-	// certainty of demand: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared memory is missing) or
+	// certainty of demand: Exact, or an estimate, which never lowers a limit: RSSOnly (shared memory is missing) or
 	// WorkingSetOnly (page cache is included). Absent before the first exact measurement.
 	// +kubebuilder:validation:Enum=Exact;RSSOnly;WorkingSetOnly
 	Certainty string `json:"certainty,omitempty"`
-	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
+	// heapCap is the least heap cap that running replicas have; absent while one of them has no cap.
 	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
-	// historySource is where usage from before memfit's own readings comes from: prometheus; absent: none.
+	// historySource is the source of usage from before memfit's own readings: prometheus; absent: no source.
 	// +kubebuilder:validation:Enum=prometheus
 	HistorySource string `json:"historySource,omitempty"`
-	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours
-	// each. memfit sets no heap cap that it does not fit under. Only for runtimes whose heap can be capped.
+	// liveSet is the largest live heap of a replica without a heap cap: the highest of the low points of six hours each.
+	// memfit sets no heap cap below it. Only for runtimes whose heap can be capped.
 	LiveSet *resource.Quantity `json:"liveSet,omitempty"`
-	// liveSetSeen is the day on which a replica last came close to liveSet. Eight days without, and liveSet comes down.
+	// liveSetSeen is the day on which a replica last came close to liveSet. After eight days without, liveSet falls.
 	LiveSetSeen *metav1.Time `json:"liveSetSeen,omitempty"`
 	// peakDemand is the highest demand seen in one container, in the window: the memory that the kernel cannot reclaim,
-	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. With a source "(RSS only)" it
-	// may be higher, with "(working set only)" it contains page cache.
+	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. From a source "(RSS only)" it
+	// may be too low, from "(working set only)" it contains page cache.
 	PeakDemand *resource.Quantity `json:"peakDemand,omitempty"`
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
 	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`
@@ -99,7 +99,7 @@ type Evidence struct {
 	// +kubebuilder:validation:Enum=kubelet;prometheus;metrics-api
 	// +optional
 	Source string `json:"source,omitempty"`
-	// liveSetMedian is the median of the low points between collections: what is alive in a typical replica.
+	// liveSetMedian is the median of the low points between collections: the live heap of a typical replica.
 	LiveSetMedian *resource.Quantity `json:"liveSetMedian,omitempty"`
 	// windowSeconds is how far back the evidence goes.
 	// +kubebuilder:validation:Minimum=0
@@ -122,16 +122,18 @@ type Shape struct {
 	OutlierPods []string `json:"outlierPods,omitempty"`
 	// summary is one sentence with the numbers.
 	Summary string `json:"summary"`
-	// timeToLimitMaxSeconds is the longest time until the limit is reached, at the slowest rate that fits (95 %).
+	// timeToLimitMaxSeconds is the longest time until the limit is reached, at the lowest rate of growth in the 95 %
+	// confidence interval.
 	// +kubebuilder:validation:Minimum=0
 	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
-	// timeToLimitMinSeconds is the shortest time until the limit is reached, at the fastest rate that fits (95 %).
+	// timeToLimitMinSeconds is the shortest time until the limit is reached, at the highest rate of growth in the 95 %
+	// confidence interval.
 	// +kubebuilder:validation:Minimum=0
 	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
 }
 
-// ContainerRecommendation is the answer for one container. kubectl describe sorts fields by name and prints list
-// items without a separator, so container comes first and summary has the essentials.
+// ContainerRecommendation is the recommendation for one container. kubectl describe sorts fields by name and prints
+// list items without a separator, so container comes first and summary has the essentials.
 type ContainerRecommendation struct {
 	// advice are suggestions memfit does not carry out itself, for example a runtime setting to try.
 	// +listType=atomic
@@ -147,23 +149,24 @@ type ContainerRecommendation struct {
 	// decision is Hold (too little evidence), Keep (the size is right), Increase or Decrease.
 	// +kubebuilder:validation:Enum=Hold;Keep;Increase;Decrease
 	Decision string `json:"decision"`
-	// evidence is what the number rests on.
+	// evidence is the basis of the number.
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
-	// breakdown lists what fills the replica that uses the most, as the agent on its node read it: the replica and the
-	// time, its three largest parts, and the rest. It is written when something else changes. Absent without agents
+	// breakdown lists what fills the replica with the highest use, as the agent on its node read it: the replica and the
+	// time, its three largest parts, and the rest. It is updated only when another field changes. Absent without agents
 	// (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	Breakdown []string `json:"breakdown,omitempty"`
-	// breakdownOutlier is the pod that breakdown is about, where it holds far more than the other replicas.
+	// breakdownOutlier is the pod of breakdown, if it uses far more than the other replicas.
 	BreakdownOutlier string `json:"breakdownOutlier,omitempty"`
 	// foundRuntime is what the replicas run, as agents (config/agent) found; absent without agents, and while replicas
 	// differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
-	// identity is the runtime that memfit takes the container to run; absent: unknown.
+	// identity is the runtime that memfit assumes for the container; absent: unknown.
 	Identity *RuntimeIdentity `json:"identity,omitempty"`
-	// newPods is what new pods of this program get, where sizing.mode sizes new pods. It is the recommended size, or more:
-	// until one pod has been watched with a lower limit, what running pods have, and at least what their owner asks for.
+	// newPods is what new pods of this program get, where sizing.mode sizes new pods. It is the recommended size, or
+	// more: until one pod has been watched with a lower limit, it is the size of running pods, and at least that in the
+	// pod template.
 	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
@@ -174,17 +177,17 @@ type ContainerRecommendation struct {
 	// +listMapKey=program
 	// +kubebuilder:validation:MaxItems=2
 	OtherPrograms []ProgramSize `json:"otherPrograms,omitempty"`
-	// owner is the memory that the container's owner asks for in its pod template.
+	// owner is the container's size in its owner's pod template.
 	Owner *Size `json:"owner,omitempty"`
-	// program is a fingerprint of what the container runs (image, command, args, env, tuning), for whose pods the
-	// recommendation is; the annotation memfit.dev/injected of a pod has that of the pod.
+	// program is a fingerprint of what the container runs (image, command, args, env, tuning). The recommendation is for
+	// pods with this fingerprint, which the annotation memfit.dev/injected of a pod has.
 	// +kubebuilder:validation:MaxLength=64
 	Program string `json:"program,omitempty"`
-	// reasons is the chain from evidence to number, each step with its figures.
+	// reasons are the steps from evidence to number, each with its figures.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Reasons []string `json:"reasons,omitempty"`
-	// recommended is the size memfit recommends; absent while it holds.
+	// recommended is the size memfit recommends; absent while decision is Hold.
 	Recommended *Size `json:"recommended,omitempty"`
 	// runtime is identity as a sentence, or why it is unknown.
 	Runtime string `json:"runtime,omitempty"`
@@ -192,13 +195,14 @@ type ContainerRecommendation struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Settings []string `json:"settings,omitempty"`
-	// shape is what memory does over time.
+	// shape describes memory over time.
 	Shape *Shape `json:"shape,omitempty"`
 	// stalls is the number of times this container was stalled just below its limit without being OOM-killed.
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary is one line: what was found and what to do.
 	Summary string `json:"summary"`
-	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and drift.window after the last.
+	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and when the last is older than
+	// drift.window.
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
 	// usage is the highest demand of one running replica in the last two hours at most (see evidence.peakDemand), or its
 	// working set where demand is unknown. It is written when it has changed by an eighth or so, and once in ten minutes
@@ -206,8 +210,8 @@ type ContainerRecommendation struct {
 	Usage *resource.Quantity `json:"usage,omitempty"`
 	// usageTime is when that replica was last read before usage was written.
 	UsageTime *metav1.Time `json:"usageTime,omitempty"`
-	// suggestions are what would give memory of the replica in breakdown back: a summary, and what each action would
-	// give, which may be nothing, with how that was computed. Absent without agents (config/agent, tier See).
+	// suggestions are actions that would give memory of the replica in breakdown back: a summary, and for each action the
+	// amount, which may be 0, and how it was computed. Absent without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
 	Suggestions []string `json:"suggestions,omitempty"`
@@ -225,13 +229,13 @@ type ProgramSize struct {
 	Program string `json:"program"`
 }
 
-// UnexplainedRestarts are restarts of a container in pods that exist, of which memfit does not know the cause: the
-// container ended by itself, and neither the kernel nor a full heap ended it.
+// UnexplainedRestarts are restarts of a container in existing pods whose cause is unknown: the process exited by
+// itself, not by an OOM kill or a full heap.
 type UnexplainedRestarts struct {
-	// count of such restarts. Where many OOM kills came between, it is the least that it can be.
+	// count of such restarts. It is a lower bound where many OOM kills occurred in between.
 	// +kubebuilder:validation:Minimum=1
 	Count int32 `json:"count"`
-	// exitCode of the last one. 128+n is the end by signal n: 135 is SIGBUS, which a full memory-backed volume causes.
+	// exitCode of the last one. 128+n is death by signal n: 135 is SIGBUS, which a full memory-backed volume causes.
 	ExitCode int32 `json:"exitCode"`
 	// lastLines are the last lines of its termination message; with terminationMessagePolicy FallbackToLogsOnError, these
 	// are the last lines of its log.
@@ -245,8 +249,8 @@ type UnexplainedRestarts struct {
 	// pod in which the last one happened.
 	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
-	// resized is true where the last one happened in a pod that was raised in place: its memory-backed volumes without
-	// sizeLimit have the size that they got at creation.
+	// resized is true where the last one happened in a pod that was resized in place: its memory-backed volumes without
+	// sizeLimit keep their size from creation.
 	Resized bool `json:"resized,omitempty"`
 	// time at which the last instance ended, by the clock of its node.
 	Time metav1.Time `json:"time"`
@@ -266,9 +270,9 @@ const (
 	RuntimeFromReplicas RuntimeSource = "Found"
 )
 
-// RuntimeIdentity is what a container runs, and how that is known.
+// RuntimeIdentity is the runtime of a container, and its source.
 type RuntimeIdentity struct {
-	// evidence is how it is known, in words. Example: declared by the profile.
+	// evidence is how memfit detected it, in words. Example: declared by the profile.
 	// +kubebuilder:validation:MaxLength=512
 	Evidence string `json:"evidence,omitempty"`
 	// source is Declared, Command or Found.
@@ -282,22 +286,22 @@ type RuntimeIdentity struct {
 	Version string `json:"version,omitempty"`
 }
 
-// FoundRuntime is what replicas of a container were found to run, by reading their processes.
+// FoundRuntime is the runtime that agents detected in the processes of replicas.
 type FoundRuntime struct {
-	// declared is how that differs from what was declared, and what to do; absent where it does not.
+	// declared is how it differs from the declared runtime, and what to do; absent where it does not differ.
 	// +kubebuilder:validation:MaxLength=512
 	Declared string `json:"declared,omitempty"`
 	// evidence is what showed it. Example: libjvm.so has version 17.0.15+6.
 	// +kubebuilder:validation:MaxLength=256
 	Evidence string `json:"evidence,omitempty"`
 	// heapPercent is the share of the limit, in percent, that the runtime gave its heap, as read in the replicas; absent
-	// where a flag sets a number, where replicas differ, and where it was not read: such a heap counts as one that does
-	// not grow with the limit, unless memfit set its share.
+	// where a flag sets a number, where replicas differ, and where it was not read. memfit then assumes that the heap
+	// does not grow with the limit, unless memfit set its share.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	HeapPercent int32 `json:"heapPercent,omitempty"`
-	// image of the replicas. A pod with the same image gets settings for this version; with another tag of it, those that
-	// every supported version takes; from another repository, none.
+	// image of the replicas. A pod with the same image gets settings for this version; with another tag, those that every
+	// supported version accepts; from another repository, none.
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image,omitempty"`
 	// imageVariables are variables for memory settings that come from the image or its start script. memfit sets none of
@@ -308,19 +312,19 @@ type FoundRuntime struct {
 	ImageVariables []string `json:"imageVariables,omitempty"`
 	// libc is the C library, where it was found.
 	Libc Libc `json:"libc,omitempty"`
-	// nodeHeap is the largest heap that a replica allows itself although its memory limit is lower and no option sets
-	// it: the runtime does not see the limit and sizes its heap by the node (JDK-8349988, kernels without
-	// CONFIG_MEMCG_V1). Shares such as heapPercent are then set together with -XX:MaxRAM. Absent: not seen.
+	// nodeHeap is the maximum heap of a replica that exceeds its memory limit although no option sets it: the runtime
+	// does not detect the limit and sizes its heap by the node (JDK-8349988, kernels without CONFIG_MEMCG_V1). Shares
+	// such as heapPercent are then set together with -XX:MaxRAM. Absent: not observed.
 	NodeHeap *resource.Quantity `json:"nodeHeap,omitempty"`
-	// replicas is the number of inspected replicas, all of which run it. It is written at most once in ten minutes, unless
-	// there is other news.
+	// replicas is the number of inspected replicas, all of which run it. It is written at most once in ten minutes,
+	// unless another field changes.
 	// +kubebuilder:validation:Minimum=1
 	Replicas int32 `json:"replicas"`
 	// type is the runtime.
 	Type RuntimeType `json:"type"`
 	// variant is the build. JVM only.
 	Variant RuntimeVariant `json:"variant,omitempty"`
-	// version is the runtime's own, absent while replicas run several.
+	// version is the runtime's version, absent while replicas run several.
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`
 }
@@ -349,15 +353,15 @@ type OOMKillRecord struct {
 
 // StallRecord is a period in which a container was stalled just below its limit without being OOM-killed.
 type StallRecord struct {
-	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
+	// anonymous is the anonymous memory when the stall was confirmed.
 	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
 	// container that stalled.
 	Container string `json:"container"`
-	// ended is when it was over; absent while it goes on.
+	// ended is when it ended; absent while it continues.
 	Ended *metav1.Time `json:"ended,omitempty"`
-	// limit is the memory limit that was effective.
+	// limit is the memory limit in effect.
 	Limit resource.Quantity `json:"limit"`
-	// majorFaultsPerSecond is how often in a second the container waited for a page to be read from disk.
+	// majorFaultsPerSecond is the rate of page faults that read from disk.
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
 	// pod that stalled.
 	Pod string `json:"pod"`
@@ -371,7 +375,7 @@ type StallRecord struct {
 	Time metav1.Time `json:"time"`
 }
 
-// SizeChange is what a change made of the size of one container.
+// SizeChange is a change of one container's size.
 type SizeChange struct {
 	// container that was changed; absent: the pod as a whole.
 	Container string `json:"container,omitempty"`
@@ -381,33 +385,33 @@ type SizeChange struct {
 	To Size `json:"to,omitempty,omitzero"`
 }
 
-// ChangeRecord is something that memfit did to running pods, and what came of it.
+// ChangeRecord is a change that memfit made to running pods, and its outcome.
 type ChangeRecord struct {
-	// change of sizes in words, at most 512 bytes; absent where the size stayed.
+	// change of sizes in words, at most 512 bytes; absent where the size is unchanged.
 	// +kubebuilder:validation:MaxLength=512
 	Change string `json:"change,omitempty"`
 	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ConflictingWriter (another writer
 	// changed the pod), RestartedForMemory, MemoryLoaned or LoanReturned (sizing.rescue).
 	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ConflictingWriter;RestartedForMemory;MemoryLoaned;LoanReturned
 	Kind string `json:"kind"`
-	// pod is the last one that it happened to.
+	// pod is the last changed pod.
 	Pod string `json:"pod"`
-	// pods is how many pods it happened to, one after the other.
+	// pods is the number of changed pods, one after the other.
 	Pods int32 `json:"pods"`
-	// sizes are those that change has in words, by container; absent where the size stayed.
+	// sizes are the sizes in change, by container; absent where the size is unchanged.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Sizes []SizeChange `json:"sizes,omitempty"`
-	// since is when it was seen of the first pod; absent where there is one.
+	// since is when memfit observed it for the first pod; absent where there is only one.
 	Since *metav1.Time `json:"since,omitempty"`
-	// time is when it was seen of the last pod.
+	// time is when memfit observed it for the last pod.
 	Time metav1.Time `json:"time"`
-	// why is what was recommended when the change began, or why it came to nothing, in at most 512 bytes.
+	// why is the recommendation when the change began, or why the change failed, in at most 512 bytes.
 	// +kubebuilder:validation:MaxLength=512
 	Why string `json:"why,omitempty"`
 }
 
-// MemoryRecommendationStatus is what memfit found and advises.
+// MemoryRecommendationStatus is memfit's findings and recommendation.
 type MemoryRecommendationStatus struct {
 	// observedGeneration is the generation of this object that the status is about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -415,53 +419,53 @@ type MemoryRecommendationStatus struct {
 	// profile is the profile that governs the workload.
 	Profile ProfileReference `json:"profile,omitempty,omitzero"`
 
-	// identity is what the pods have in common, where that is not their owner alone. The kind of the workload is
-	// PodIdentity, which is not an object of the API, or DaemonSet for a class of nodes.
+	// identity identifies the pods where their owner does not. The kind of the workload is PodIdentity, which is not an
+	// object of the API, or DaemonSet for a class of nodes.
 	Identity *PodIdentity `json:"identity,omitempty"`
 
 	// profileGeneration is the generation of the profile this status is about.
 	ProfileGeneration int64 `json:"profileGeneration,omitempty"`
 
-	// advisories are facts about the declared runtime version that its owner should know.
+	// advisories are known problems of the declared runtime version.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Advisories []string `json:"advisories,omitempty"`
 
-	// remedies are what to do about OOM kills that memfit does not act on, for example in an init container that the
+	// remedies are actions against OOM kills that memfit cannot take itself, for example in an init container that the
 	// profile does not name.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Remedies []string `json:"remedies,omitempty"`
 
-	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, SettingsMatchLimit, Applied; Stalled while
-	// memfit cannot go on with the workload.
+	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, SettingsMatchLimit, Applied; Stalled while memfit
+	// cannot continue with the workload.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// containers are the answers per container.
+	// containers are the recommendations per container.
 	// +listType=map
 	// +listMapKey=container
 	// +kubebuilder:validation:MaxItems=32
 	Containers []ContainerRecommendation `json:"containers,omitempty"`
 
-	// canary allows one new pod to be the first with the lower recommended limit; absent while none may.
+	// canary permits one new pod to be the first with the lower recommended limit; absent while no pod may.
 	Canary *Canary `json:"canary,omitempty"`
 
 	// coverage counts the workload's pods and how many run with the profile's settings.
 	Coverage *Coverage `json:"coverage,omitempty"`
 
-	// currentLimit is the limits that the containers have now in one string, for the print column.
+	// currentLimit is the current limits of the containers in one string, for the print column.
 	CurrentLimit string `json:"currentLimit,omitempty"`
 
 	// recommendedLimit is the recommended limits of the containers in one string, for the print column.
 	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
-	// largestNode is the allocatable memory of the largest node that is known to run pods of this workload: one ran on it
-	// in the last 35 days. memfit never raises the memory request of a new pod above it, even if the cluster has larger
-	// nodes, and raises it that far even if no such node exists at the moment, because an autoscaler may add one. It falls
-	// when a pod has waited 10 minutes for such a node, or pods have run on smaller nodes for two days and none of that
-	// size is left. Set where sizing.mode sizes new pods.
+	// largestNode is the allocatable memory of the largest node that ran a pod of this workload in the last 35 days.
+	// memfit never raises the memory request of a new pod above it, even if the cluster has larger nodes, and raises it
+	// that far even if no such node exists at the moment, because an autoscaler may add one. It falls when a pod has
+	// waited 10 minutes for such a node, or pods have run on smaller nodes for two days and none of that size is left.
+	// Set where sizing.mode sizes new pods.
 	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
 
 	// oomKills is the number of OOM kills counted so far.
@@ -473,7 +477,7 @@ type MemoryRecommendationStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Problem string `json:"problem,omitempty"`
 
-	// recentChanges are the last 16 things that memfit did to running pods, newest first (see kubectl memfit history).
+	// recentChanges are the last 16 changes that memfit made to running pods, newest first (see kubectl memfit history).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	RecentChanges []ChangeRecord `json:"recentChanges,omitempty"`
@@ -498,8 +502,8 @@ type MemoryRecommendationStatus struct {
 	Workload WorkloadReference `json:"workload,omitempty,omitzero"`
 }
 
-// MemoryRecommendation is memfit's answer for one workload: evidence, formula, number, decision. memfit writes it; the
-// workload owns it. It has no spec: what memfit may do is in the profile.
+// MemoryRecommendation is memfit's recommendation for one workload: evidence, formula, number, decision. memfit writes
+// it; the workload owns it. It has no spec: the profile has the policy.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -519,7 +523,7 @@ type MemoryRecommendation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// status is what memfit found and advises.
+	// status is memfit's findings and recommendation.
 	Status MemoryRecommendationStatus `json:"status,omitempty,omitzero"`
 }
 

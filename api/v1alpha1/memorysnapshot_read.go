@@ -11,12 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// longExponent matches a text that is a number with an exponent of three or more digits. As a quantity it takes minutes
-// to read.
+// longExponent matches numbers with an exponent of three or more digits, which take minutes to parse as a quantity.
 var longExponent = regexp.MustCompile(`"[-+]?[0-9.]+[eE][-+]?[0-9.]{3,}"`)
 
-// UnmarshalJSON reads a snapshot. Of one with an unreadable status it reads the metadata only, without an error: each
-// node's agent writes its own snapshots, and informers read those of all nodes in one list, which an error would end.
+// UnmarshalJSON reads a snapshot. If the status is unreadable, it reads only the metadata and returns no error: an
+// error would fail the informer's list of all nodes' snapshots, and any node's agent can write one.
 func (s *MemorySnapshot) UnmarshalJSON(data []byte) error {
 	type plain MemorySnapshot // without this method
 	var all plain

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AgentTier is how far an agent inspects containers.
+// AgentTier is how deeply an agent inspects containers.
 // +kubebuilder:validation:Enum=Watch;See
 type AgentTier string
 
 const (
-	// AgentWatch reads the memory files that the kernel keeps for each container, and nothing of a process's memory.
+	// AgentWatch reads the memory files that the kernel keeps for each container, and no process memory.
 	AgentWatch AgentTier = "Watch"
-	// AgentSee also reads what processes have mapped, and the headers in it that distinguish used from free.
+	// AgentSee also reads what processes have mapped, and the headers there that distinguish used from free memory.
 	AgentSee AgentTier = "See"
 )
 
@@ -25,7 +25,7 @@ const (
 type Inspection string
 
 const (
-	// InspectionDone means that memory and runtime are what the agent read.
+	// InspectionDone means that the agent read memory and runtime.
 	InspectionDone Inspection = "Inspected"
 	// InspectionNotEnabled means that the agent runs at tier Watch.
 	InspectionNotEnabled Inspection = "NotEnabled"
@@ -35,10 +35,10 @@ const (
 	InspectionUnreadable Inspection = "Unreadable"
 )
 
-// InspectedRuntime is the language runtime of one container as its largest process shows it; the first process is often
-// a shell that started it. FoundRuntime is what the replicas of a container have in common.
+// InspectedRuntime is the language runtime of one container by its largest process; the first process is often a shell
+// that started it. FoundRuntime merges this over replicas.
 type InspectedRuntime struct {
-	// allocator is who hands out memory outside of the managed heap: glibc, musl, jemalloc, tcmalloc, mimalloc or Go.
+	// allocator allocates memory outside of the managed heap: glibc, musl, jemalloc, tcmalloc, mimalloc or Go.
 	// +kubebuilder:validation:MaxLength=64
 	Allocator string `json:"allocator,omitempty"`
 	// containerAware is whether the runtime sizes its heap by the limit (Yes) or by the memory of the node (No); absent:
@@ -50,7 +50,7 @@ type InspectedRuntime struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	Evidence []string `json:"evidence,omitempty"`
-	// flags are the memory settings that it was started with, and their source. Example: -Xmx300m (command line).
+	// flags are the memory settings on start, and their source. Example: -Xmx300m (command line).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
@@ -86,16 +86,16 @@ const (
 	PartShared PartGroup = "Shared"
 )
 
-// PartArenas is the name of the part in which glibc keeps what a program has freed.
+// PartArenas is the name of the part with glibc's arenas, which keep freed memory.
 const PartArenas = "glibc arenas"
 
 // MemoryPart is a named part of a container's resident memory.
 type MemoryPart struct {
-	// free is how much of it holds nothing: it is resident, and its owner could give it back.
+	// free is its unused memory: resident, and the allocator could give it back.
 	Free *resource.Quantity `json:"free,omitempty"`
-	// group is the use of the part: Heap is the heap that the runtime manages, Native what its allocator handed out,
-	// thread stacks and compiled code, Files the pages of programs, libraries and other mapped files, Shared memory
-	// that processes share.
+	// group is the use of the part: Heap is the heap that the runtime manages, Native memory from its allocator, thread
+	// stacks and compiled code, Files the pages of programs, libraries and other mapped files, Shared memory that
+	// processes share.
 	// +kubebuilder:validation:Enum=Heap;Native;Files;Shared
 	Group PartGroup `json:"group,omitempty"`
 	// name of the part. Example: glibc arenas.
@@ -105,43 +105,43 @@ type MemoryPart struct {
 	Resident resource.Quantity `json:"resident"`
 }
 
-// PredictedSaving is what one action would give back, of what was resident.
+// PredictedSaving is the resident memory that one action would give back.
 type PredictedSaving struct {
 	// action that may give memory back. Example: malloc_trim.
 	// +kubebuilder:validation:MaxLength=64
 	Action string `json:"action"`
-	// atMost is the most that it may give back, where amount is only the least; absent: amount is what it gives back.
+	// atMost is the upper bound where amount is a lower bound; absent: amount is exact.
 	AtMost *resource.Quantity `json:"atMost,omitempty"`
-	// amount is how much less would be resident; 0 where the action gives nothing back.
+	// amount is the reduction of resident memory; 0 where the action gives nothing back.
 	Amount resource.Quantity `json:"amount"`
 	// how to do it. Example: tuning.arenaMax: 2 in the profile, for new pods.
 	// +kubebuilder:validation:MaxLength=256
 	How string `json:"how,omitempty"`
-	// limit of the container with which the runtime collects no more often than by itself; absent: it has enough, or that
-	// is unknown.
+	// limit of the container that the runtime needs to collect no more often than without the setting; absent: the
+	// current one is enough, or unknown.
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// method is how amount was computed, with its numbers. For GOMEMLIMIT and a JVM's larger heap it includes the share of
-	// processor time that the garbage collector took since the process started, and where it is known the least share that
-	// a limit higher by 64Mi would save.
+	// method is how amount was computed, with its numbers. For GOMEMLIMIT and a JVM's larger heap it includes the garbage
+	// collector's share of processor time since the process started and, where known, the least share that a limit higher
+	// by 64Mi would save.
 	// +kubebuilder:validation:MaxLength=256
 	Method string `json:"method,omitempty"`
-	// setting of memfit that does it; absent: memfit has none. Example: MALLOC_ARENA_MAX.
+	// setting of memfit for this action; absent: no setting. Example: MALLOC_ARENA_MAX.
 	// +kubebuilder:validation:MaxLength=64
 	Setting string `json:"setting,omitempty"`
 }
 
-// MemoryParts is what fills a container: parts that add up to what is resident, with unexplained.
+// MemoryParts lists what fills a container. The parts and unexplained add up to resident.
 type MemoryParts struct {
-	// coveragePercent is the share of the bytes examined that could be read and made sense: the least of each heap and
-	// of all that is resident. Below 95, numbers of free memory are lower bounds.
+	// coveragePercent is the share of examined bytes that were readable and consistent: the lowest of each heap and of
+	// all resident memory. Below 95, amounts of free memory are lower bounds.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	CoveragePercent int32 `json:"coveragePercent,omitempty"`
-	// savings are what could be given back, and by what, the surest first. Actions that give nothing back are among them.
+	// savings are actions that would give memory back, the most certain first, including actions that give nothing back.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Savings []PredictedSaving `json:"savings,omitempty"`
-	// summary is a sentence about the largest of savings, or that savings is empty.
+	// summary is a sentence about the largest saving, or the absence of savings.
 	// +kubebuilder:validation:MaxLength=512
 	Summary string `json:"summary,omitempty"`
 	// parts of the resident memory, the largest first.
@@ -155,35 +155,34 @@ type MemoryParts struct {
 	Resident resource.Quantity `json:"resident"`
 	// time is when it was read.
 	Time metav1.Time `json:"time"`
-	// unexplained is what is in no part. It is never left out.
+	// unexplained is resident memory in no part. It is always set.
 	Unexplained resource.Quantity `json:"unexplained"`
 }
 
-// MapRegion is a range of addresses, drawn in blocks. A part that lies in many small ranges is one region, each range
-// behind the other.
+// MapRegion is a range of addresses, drawn in blocks. The ranges of a part with many small ranges are joined to one
+// region.
 type MapRegion struct {
 	// block is the size that one block represents; the last one may represent less.
 	Block resource.Quantity `json:"block"`
-	// free is how much of it holds nothing and is resident.
+	// free is its unused resident memory.
 	Free *resource.Quantity `json:"free,omitempty"`
-	// pages are the blocks in the order of their addresses, a letter and how many follow each other: L all that is
-	// resident is in use, M some of it is free, F all of it is free, A nothing is resident. Example: L12F3A40.
+	// pages are the blocks in the order of addresses, run-length encoded: L all resident memory is in use, M some of it
+	// is free, F all of it is free, A nothing is resident. Example: L12F3A40.
 	// +kubebuilder:validation:MaxLength=20480
 	Pages string `json:"pages"`
 	// part is the name of the part it belongs to.
 	// +kubebuilder:validation:MaxLength=64
 	Part string `json:"part"`
-	// process is the number of its process in the container.
+	// process is the PID of its process in the container.
 	// +kubebuilder:validation:Minimum=0
 	Process int32 `json:"process,omitempty"`
-	// resident is how much of it is in RAM.
+	// resident is its memory in RAM.
 	Resident resource.Quantity `json:"resident"`
 	// size is the whole range.
 	Size resource.Quantity `json:"size"`
 }
 
-// MemoryMap is where in its address space the memory of a container lies: which pages are in use, free and absent. It
-// takes 32 KiB at most.
+// MemoryMap shows which pages of a container's address space are in use, free and absent. It takes 32 KiB at most.
 type MemoryMap struct {
 	// regions with the most resident memory, the largest first.
 	// +listType=atomic
@@ -197,7 +196,7 @@ type MemoryMap struct {
 
 // UsagePoint is one reading before a kill or a stall.
 type UsagePoint struct {
-	// millisecondsBefore is how long it was read before the kill was noticed, or before the stall showed.
+	// millisecondsBefore is the time from this reading until the agent noticed the kill, or the stall showed.
 	// +kubebuilder:validation:Minimum=0
 	MillisecondsBefore int32 `json:"millisecondsBefore"`
 	// usage is what the kernel counted against the limit.
@@ -209,41 +208,41 @@ type ProcessDied struct {
 	// name of the process, as the kernel shows it. The process chooses it.
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name"`
-	// pid in the container's own numbering; 0 where it is not known.
+	// pid in the container's PID namespace; 0 where unknown.
 	// +kubebuilder:validation:Minimum=0
 	PID int32 `json:"pid,omitempty"`
-	// resident is its memory when it was last seen.
+	// resident is its memory in the last reading.
 	Resident *resource.Quantity `json:"resident,omitempty"`
 }
 
-// MinuteBefore is what an agent recorded of a container in the minute before a kill, or before a stall showed, which is
-// five seconds after it started.
+// MinuteBefore is what an agent recorded about a container in the minute before a kill, or before a stall showed, five
+// seconds after its start.
 type MinuteBefore struct {
 	// containerLimit is the effective limit of the container's own cgroup; absent: none.
 	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
 	// growthMilliseconds is how long usage had been growing.
 	// +kubebuilder:validation:Minimum=0
 	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
-	// growthPerSecond is how fast.
+	// growthPerSecond is the growth of usage in a second.
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
 	// memory is what filled the container when it was last inspected before the kill, or before the stall became certain,
 	// half a minute after it started; its time is the time of that inspection.
 	Memory *MemoryParts `json:"memory,omitempty"`
 	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
-	// series is the minute, oldest first: up to 40 readings of the last ten seconds as they were read, and before them the
-	// highest of every 2.5 seconds.
+	// series are the readings of the minute, oldest first: up to 40 single readings of the last ten seconds, and before
+	// them the highest of every 2.5 seconds.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=60
 	Series []UsagePoint `json:"series,omitempty"`
 	// summary is one sentence with the numbers.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`
-	// usage is the last reading; absent where nothing was read in the minute.
+	// usage is the last reading; absent without readings in the minute.
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
-// KillSnapshot is what an agent saw of an OOM kill and of the minute before it.
+// KillSnapshot is an agent's record of an OOM kill and of the minute before it.
 type KillSnapshot struct {
 	MinuteBefore `json:",inline"`
 
@@ -251,17 +250,17 @@ type KillSnapshot struct {
 	// before the count was read, and the kubelet reports OOMKilled).
 	// +kubebuilder:validation:Enum=CounterRose;PodStatus
 	Evidence string `json:"evidence"`
-	// kind is MainProcess when the container ended with it, and ChildProcess when it went on.
+	// kind is MainProcess when the kill ended the container, and ChildProcess when the container continued.
 	// +kubebuilder:validation:Enum=MainProcess;ChildProcess
 	Kind string `json:"kind"`
-	// lastReadMillisecondsBefore is how long before the kill was noticed the memory was last read; what happened in
-	// between is unknown.
+	// lastReadMillisecondsBefore is the time from the last reading of the memory until the agent noticed the kill; what
+	// happened in between is unknown.
 	// +kubebuilder:validation:Minimum=0
 	LastReadMillisecondsBefore int32 `json:"lastReadMillisecondsBefore,omitempty"`
-	// limitsChanged is true where containerLimit or podLimit changed before the kill was noticed, so which of them was
-	// effective is not certain; the lower ones are reported.
+	// limitsChanged is true where containerLimit or podLimit changed before the kill was noticed, so the effective limit
+	// is uncertain; the lower ones are reported.
 	LimitsChanged bool `json:"limitsChanged,omitempty"`
-	// processes that were there before the kill and not after it, the largest first.
+	// processes that existed before the kill and not after it, the largest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
 	Processes []ProcessDied `json:"processes,omitempty"`
@@ -274,17 +273,17 @@ type KillSnapshot struct {
 type StallSnapshot struct {
 	MinuteBefore `json:",inline"`
 
-	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
+	// anonymous is the anonymous memory when the stall was confirmed.
 	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
-	// ended is when it was over; absent while it goes on.
+	// ended is when it ended; absent while it continues.
 	Ended *metav1.Time `json:"ended,omitempty"`
-	// high is the memory.high at which the kernel held it, below its limit; absent: it did not.
+	// high is the memory.high that stalled it, below its limit; absent: it stalled at the limit.
 	High *resource.Quantity `json:"high,omitempty"`
-	// majorFaultsPerSecond is how often in a second a page had to be read back from disk, when the stall became certain.
+	// majorFaultsPerSecond is the rate of page faults that read from disk, when the stall was confirmed.
 	// +kubebuilder:validation:Minimum=0
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
-	// stalledPercent is the share of time in which no task of the container could go on for want of memory (PSI memory
-	// full), where the kernel reports it.
+	// stalledPercent is the share of time in which every task of the container waited for memory (PSI memory full), where
+	// the kernel reports it.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	StalledPercent int32 `json:"stalledPercent,omitempty"`
@@ -292,7 +291,7 @@ type StallSnapshot struct {
 	Started metav1.Time `json:"started"`
 }
 
-// ContainerSnapshot is what the agent knows of one container. kubectl describe sorts fields by name and prints list
+// ContainerSnapshot is the agent's data about one container. kubectl describe sorts fields by name and prints list
 // items without a separator, so container comes first and summary has the essentials.
 type ContainerSnapshot struct {
 	// container is the container's name.
@@ -300,8 +299,8 @@ type ContainerSnapshot struct {
 	Container string `json:"container"`
 	// demand is the memory that the kernel cannot reclaim: usage without page cache, and swap.
 	Demand *resource.Quantity `json:"demand,omitempty"`
-	// high is the memory.high that the kernel enforces for the container's own cgroup, below its limit: from there on
-	// it slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: not set.
+	// high is the memory.high that the kernel enforces for the container's own cgroup, below its limit: above it, the
+	// kernel slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: not set.
 	High *resource.Quantity `json:"high,omitempty"`
 	// inspection is the result of the last inspection. NotEnabled: tier Watch; Declined: annotation memfit.dev/inspect.
 	Inspection Inspection `json:"inspection"`
@@ -313,9 +312,9 @@ type ContainerSnapshot struct {
 	// lastStall is the last stall that the agent saw in this container.
 	LastStall *StallSnapshot `json:"lastStall,omitempty"`
 	// limit is the memory limit that the kernel enforces for the container's own cgroup; absent: none. It differs from
-	// the pod's spec while a resize has not arrived.
+	// the pod's spec while a resize is in progress.
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// map is where its memory lies, for kubectl memfit map, while the pod has the annotation memfit.dev/map: "true".
+	// map is the map of its memory for kubectl memfit map, while the pod has the annotation memfit.dev/map: "true".
 	Map *MemoryMap `json:"map,omitempty"`
 	// memory is what fills the container, at tier See.
 	Memory *MemoryParts `json:"memory,omitempty"`
@@ -324,9 +323,9 @@ type ContainerSnapshot struct {
 	OOMKills int32 `json:"oomKills,omitempty"`
 	// peak is the highest usage that the agent read since the container started.
 	Peak *resource.Quantity `json:"peak,omitempty"`
-	// runtime is what the container really runs, at tier See.
+	// runtime is the detected runtime, at tier See.
 	Runtime *InspectedRuntime `json:"runtime,omitempty"`
-	// summary is one line: what was found.
+	// summary is one line with the findings.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`
 	// swap is the memory of the container that was swapped out. It counts against no memory limit in cgroup v2.
@@ -335,9 +334,9 @@ type ContainerSnapshot struct {
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
-// Alarm is the last prediction that a container of a pod reaches its memory limit within the time that a higher limit
-// takes to become effective, about half a second. It is not removed when the container no longer grows. The manager
-// compares it with the pod before it lends memory (sizing.rescue of a profile).
+// Alarm is the last prediction that a container of a pod reaches its memory limit before a higher limit could take
+// effect, about half a second later. It is not removed when the container stops growing. The manager compares it with
+// the pod before it lends memory (sizing.rescue of a profile).
 type Alarm struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63
@@ -357,37 +356,37 @@ type Alarm struct {
 	// sequence is not above the last one handled is ignored.
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence"`
-	// time is when demand and limit were read, by the node's clock.
+	// time is when demand and limit were read, on the node's clock.
 	Time metav1.MicroTime `json:"time"`
-	// timeToLimitMilliseconds is (limit - demand) / growthPerSecond at time: how long until the limit is reached. 0: it is
-	// reached.
+	// timeToLimitMilliseconds is (limit - demand) / growthPerSecond at time: the time until the limit is reached. 0: the
+	// limit is reached.
 	// +kubebuilder:validation:Minimum=0
 	TimeToLimitMilliseconds int32 `json:"timeToLimitMilliseconds"`
 }
 
-// MemorySnapshotStatus is what the agent of a node found out about one pod.
+// MemorySnapshotStatus is what the agent of a node reports about one pod.
 type MemorySnapshotStatus struct {
-	// alarm is the last prediction that a container of the pod is about to reach its memory limit; absent: none since the
-	// agent started. It is written immediately, in a request of its own, at most once a second for each container; all
-	// other fields keep their last values and observedTime.
+	// alarm is the last prediction that a container of the pod is about to reach its memory limit; absent: no prediction
+	// since the agent started. It is written immediately, in a request of its own, at most once a second for each
+	// container; all other fields keep their last values and observedTime.
 	Alarm *Alarm `json:"alarm,omitempty"`
 
 	// cgroupVersion of the node: v1 or v2.
 	// +kubebuilder:validation:Enum=v1;v2
 	CgroupVersion string `json:"cgroupVersion"`
 
-	// containers of the pod that ran when it was written.
+	// containers of the pod that ran at the time of the write.
 	// +listType=map
 	// +listMapKey=container
 	// +kubebuilder:validation:MaxItems=32
 	Containers []ContainerSnapshot `json:"containers,omitempty"`
 
-	// nodeName is the node whose agent wrote this; an admission policy holds the agent to its own.
+	// nodeName is the node whose agent wrote this; an admission policy allows an agent only its own.
 	// +kubebuilder:validation:MaxLength=253
 	NodeName string `json:"nodeName"`
 
-	// observedTime is when the numbers were read. They are written at most six times an hour, up to three of these in
-	// quick succession, and only when they changed by an eighth; a kill or a stall is written immediately.
+	// observedTime is when the numbers were read. They are written at most six times an hour, up to three times in quick
+	// succession, and only when they changed by an eighth; a kill or a stall is written immediately.
 	ObservedTime metav1.Time `json:"observedTime"`
 
 	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, which its containers share; absent:
@@ -397,17 +396,17 @@ type MemorySnapshotStatus struct {
 	// podUsage is what the kernel counts against podLimit.
 	PodUsage *resource.Quantity `json:"podUsage,omitempty"`
 
-	// summary is one line about the container that most needs attention.
+	// summary is one line about the container that needs attention most.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary,omitempty"`
 
-	// tier is how far the agent inspects containers: Watch or See.
+	// tier is how deeply the agent inspects containers: Watch or See.
 	Tier AgentTier `json:"tier"`
 }
 
-// MemorySnapshot is what the agent on a pod's node (config/agent) knows of the pod's memory: its effective limits,
-// what runs, what fills it, and the minute before the last kill. It has the pod's name, belongs to it and goes with
-// it. The agent writes it as a whole in one request, so status is not a subresource.
+// MemorySnapshot is what the agent on a pod's node (config/agent) knows about the pod's memory: its effective limits,
+// its runtime, what fills it, and the minute before the last kill. It has the pod's name and is owned by the pod. The
+// agent writes it in one request, so status is not a subresource.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=memsnap,categories=memory
@@ -419,12 +418,13 @@ type MemorySnapshot struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// status is what the agent found.
+	// status has the agent's findings.
 	Status MemorySnapshotStatus `json:"status,omitempty,omitzero"`
 }
 
-// IsOf reports whether the agent of a pod's node wrote the snapshot of this very pod. An agent may write snapshots
-// under any name, for its own node alone (config/agent/watch/admission_policy.yaml), so readers ask this first.
+// IsOf reports whether the agent of a pod's node wrote the snapshot, and for this pod. An agent may write snapshots
+// under any name, but only for its own node (config/agent/watch/admission_policy.yaml), so readers must check this
+// first.
 func (s *MemorySnapshot) IsOf(pod types.UID, node string) bool {
 	return len(s.OwnerReferences) == 1 && s.OwnerReferences[0].UID == pod && node != "" && s.Status.NodeName == node
 }

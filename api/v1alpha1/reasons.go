@@ -3,8 +3,8 @@
 
 package v1alpha1
 
-// This file has every reason of the conditions and Events of memfit: what it means, and what to do where something
-// is to be done. test/arch holds the rest of memfit to it.
+// This file has every reason of the conditions and Events of memfit: its meaning, and what to do if anything. test/arch
+// checks that the rest of memfit uses only these.
 
 // Reasons of the conditions Ready and Stalled of profiles, InjectionUpToDate, UsageAvailable, Conflicted and
 // IdentitiesBounded.
@@ -32,21 +32,21 @@ const (
 	ReasonInjectionDisabled = "InjectionDisabled"
 	// ReasonUsageRead: every node that hosts governed pods reports their usage.
 	ReasonUsageRead = "UsageRead"
-	// ReasonUsageMissing: some nodes, or all, do not report usage, and memfit changes nothing because of missing usage.
-	// The message has the node and its error; docs/guide/troubleshooting.md has the fix for each. Also a reason of the
-	// condition Ready of recommendations: no node of the workload reports usage.
+	// ReasonUsageMissing: some nodes, or all, do not report usage, and memfit changes nothing without usage. The message
+	// has the node and its error; docs/guide/troubleshooting.md has the fix for each. Also a reason of the condition
+	// Ready of recommendations: no node of the workload reports usage.
 	ReasonUsageMissing = "UsageMissing"
 	// ReasonNoConflict: no other controller sizes these pods, and no other profile selects them.
 	ReasonNoConflict = "NoConflict"
 	// ReasonAmbiguousProfile: the selectors of two profiles match the same pods, and neither is applied. Narrow one of
 	// them, or name a profile by annotation, which has precedence.
 	ReasonAmbiguousProfile = "AmbiguousProfile"
-	// ReasonConflict: something else sizes this memory: a VPA, an HPA on memory, a writer in a pod's managed fields, or
-	// a manifest of a bare pod that sets its memory. memfit only recommends until one of the two no longer sizes it.
-	// Also a reason of Applied and of an Event.
+	// ReasonConflict: another controller or user sizes this memory: a VPA, an HPA on memory, a writer in a pod's managed
+	// fields, or a manifest of a bare pod that sets its memory. memfit only recommends until only one of the two sizes
+	// it. Also a reason of Applied and of an Event.
 	ReasonConflict = "Conflict"
-	// ReasonTooManyIdentities: the profile has 1,000 identities of pods, and pods of others keep their own size. Set
-	// spec.identity.labels to labels that do not differ from run to run, or split the profile.
+	// ReasonTooManyIdentities: the profile has 1,000 pod identities, the maximum, and pods of further identities keep
+	// their own size. Set spec.identity.labels to labels that do not differ from run to run, or split the profile.
 	ReasonTooManyIdentities = "TooManyIdentities"
 )
 
@@ -109,7 +109,7 @@ const (
 
 // Reasons of the condition SettingsMatchLimit.
 const (
-	// ReasonSettingsMatch: no running container has settings that were derived from another limit than its current one.
+	// ReasonSettingsMatch: no running container has settings that were derived from a limit other than its current one.
 	ReasonSettingsMatch = "SettingsMatch"
 	// ReasonRestartRequired: a container was resized, and its process keeps the settings it was started with. The
 	// message lists the settings of a new pod; restart the pod at a convenient time.
@@ -144,8 +144,8 @@ const (
 	ReasonReverted = "Reverted"
 	// ReasonCoolingDown: the last change is too recent. memfit continues after sizing.disruption.cooldown.
 	ReasonCoolingDown = "CoolingDown"
-	// ReasonDisruptionBudget: the maximum number of pods is being changed or not ready, or a PodDisruptionBudget does
-	// not allow an eviction. memfit continues when they are ready.
+	// ReasonDisruptionBudget: the maximum number of pods is being changed or not ready, or a PodDisruptionBudget does not
+	// allow an eviction. memfit continues when the pods are ready.
 	ReasonDisruptionBudget = "DisruptionBudget"
 	// ReasonSingleReplica: the only replica would restart. Set sizing.disruption.singleReplica to Allowed, or restart it
 	// yourself.
@@ -179,7 +179,8 @@ const (
 	// well.
 	ReasonModeRecommend = "ModeRecommend"
 	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, no controller would
-	// recreate the pod, or it has no limit yet, which no resize could remove again. The webhook gives new pods the size.
+	// recreate the pod, or the pod has no limit yet, and a resize cannot remove one again. The webhook gives new pods the
+	// size.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"
@@ -191,14 +192,14 @@ const (
 	// ReasonWaitingForWindow: no maintenance window of sizing.disruption.windows is open. memfit continues when the next
 	// one opens; the message has the time.
 	ReasonWaitingForWindow = "WaitingForWindow"
-	// ReasonWaitingForBudget: the change budget of all workloads for this hour is used up (--change-budget-bytes,
+	// ReasonWaitingForBudget: the change budget of all workloads for this hour is spent (--change-budget-bytes,
 	// --change-budget-pods). memfit continues when the budget allows it; the message has the time.
 	ReasonWaitingForBudget = "WaitingForBudget"
 	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery returns a series, or fails, so that no limit is lowered.
 	// memfit continues when the result is empty.
 	ReasonWaitingForQuery = "WaitingForQuery"
-	// ReasonDeferred: the kubelet waits for free memory on the node. A limit is raised without the request that waits,
-	// where the pod is not Guaranteed. sizing.mode: InPlaceOrEvict evicts the pod after 5 minutes.
+	// ReasonDeferred: the kubelet waits for free memory on the node. Unless the pod is Guaranteed, memfit raises the
+	// limit meanwhile, without the request. sizing.mode: InPlaceOrEvict evicts the pod after 5 minutes.
 	ReasonDeferred = "Deferred"
 	// ReasonInfeasible: the kubelet reports that the node cannot hold the size. memfit retries after an hour, or evicts
 	// the pod where the mode allows it.
@@ -215,8 +216,9 @@ const (
 	// ReasonNotEffective: the container's status shows the new limit, and the cgroup of its pod still has the old one.
 	// Delete the pod that the message names, unless the mode allows its eviction.
 	ReasonNotEffective = "NotEffective"
-	// ReasonRefused: the API server refused the resize, or the eviction where the mode allows one. The message quotes it
-	// and names a missing right; fix what it names. memfit retries after an hour, or 10 minutes for a missing right.
+	// ReasonRefused: the API server refused the resize, or the eviction where the mode allows one. The message quotes the
+	// answer; grant the right it names, or fix the cause. memfit retries after an hour, or 10 minutes for a missing
+	// right.
 	ReasonRefused = "Refused"
 )
 
@@ -225,16 +227,16 @@ const (
 	// EventOOMKilled: the kernel killed a process of the container. The note has the limit, the peak and the
 	// recommendation.
 	EventOOMKilled = "OOMKilled"
-	// EventOOMKillExplained: what the agent of the node recorded about a kill of an earlier Event: the process that
-	// died, the minute before, what filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
+	// EventOOMKillExplained: the agent's record of a kill in an earlier Event: the process that died, the minute before,
+	// what filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
 	EventOOMKillExplained = "OOMKillExplained"
 	// EventHeapExhausted: the runtime ended at its own heap cap. It is not an OOM kill, and the limit may be large
 	// enough: raise heapPercent.
 	EventHeapExhausted = "HeapExhausted"
 	// EventMemoryStalled: a container began to stall just below its limit. See [ConditionMemoryStalled].
 	EventMemoryStalled = "MemoryStalled"
-	// EventStallExplained: what the agent of the node recorded about a stall of an earlier Event: the limit that was
-	// reached, the minute before, what filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
+	// EventStallExplained: the agent's record of a stall in an earlier Event: the limit that was reached, the minute
+	// before, what filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
 	EventStallExplained = "StallExplained"
 	// EventRestartedForMemory: the pod was evicted before an OOM kill, because the profile has drift.action: Restart.
 	// Find out why its memory grows.
@@ -243,7 +245,8 @@ const (
 	EventResizing = "Resizing"
 	// EventEvictedForResize: the pod was evicted so that its successor gets a size that this pod cannot get in place.
 	EventEvictedForResize = "EvictedForResize"
-	// EventResizeRefused: the API server refused a resize or an eviction. The note quotes it; fix what it names.
+	// EventResizeRefused: the API server refused a resize or an eviction. The note quotes the answer; fix the cause it
+	// names.
 	EventResizeRefused = "ResizeRefused"
 	// EventResized: the new size is effective.
 	EventResized = "Resized"
@@ -258,13 +261,14 @@ const (
 	// (sizing.rescue: Enabled). The note has the old and the new limit, the growth and when the loan ends. If it happens
 	// again, raise limit.max or find out what grows.
 	EventMemoryLoaned = "MemoryLoaned"
-	// EventLoanReturned: a loan has ended: the limit is back at what it was, or the workload's recommendation covers it.
+	// EventLoanReturned: a loan has ended: the limit is back at its previous value, or the workload's recommendation
+	// covers it.
 	EventLoanReturned = "LoanReturned"
 	// EventOOMExpected: a container is about to be OOM-killed, and memfit lends it no memory. The note has the number of
-	// seconds and the reason, for example a leak, limit.max or a node short of memory; fix what it names.
+	// seconds and the reason, for example a leak, limit.max or a node short of memory; fix that reason.
 	EventOOMExpected = "OOMExpected"
 	// EventConflictingWriter: another writer changed a size that memfit had set, and memfit ignores these pods for 24
-	// hours. Let only one of the two write it.
+	// hours. Let only one of the two write the size.
 	EventConflictingWriter = "ConflictingWriter"
 )
 
@@ -273,7 +277,7 @@ const (
 	// EventRecommendationChanged: the recommended size of a container changed.
 	EventRecommendationChanged = "RecommendationChanged"
 	// EventInjectionOutOfDate: some pods run without the current settings of the profile. Restart the workload at a
-	// convenient time; where memfit was installed without its webhook, install that first.
+	// convenient time; if memfit was installed without its webhook, install the webhook first.
 	EventInjectionOutOfDate = "InjectionOutOfDate"
 	// EventDriftDetected: memory began to grow or to stay high. See the reasons of [ConditionDriftDetected].
 	EventDriftDetected = "DriftDetected"
