@@ -81,7 +81,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return errors.New("node name required: set --node-name or NODE_NAME")
 	}
 	if o.tier != "watch" && o.tier != "see" {
-		return fmt.Errorf("--tier=%s: watch and see are the tiers", o.tier)
+		return fmt.Errorf("--tier=%s: must be watch or see", o.tier)
 	}
 	tree, err := cgroup.Open(folder(o.cgroups))
 	if err != nil {

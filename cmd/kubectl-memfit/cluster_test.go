@@ -168,7 +168,7 @@ func TestCluster(t *testing.T) {
 		}
 		c.create(t, build.ClusterProfile("jvm", v1alpha1.RuntimeJVM), build.Profile("shop", "web", v1alpha1.RuntimeNodeJS))
 		if _, errs, _ := c.run("reader", "status", "-n", "empty"); !strings.Contains(
-			errs, "a profile that is there (ClusterMemoryProfile jvm)",
+			errs, "an existing profile (ClusterMemoryProfile jvm)",
 		) {
 			t.Errorf("the cluster's profile is not offered: %q", errs)
 		}
@@ -346,7 +346,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("nothing to export: exit %d, %q, %q", code, out, errs)
 		}
 		if _, errs, code := c.run("reader", "export", "-o", "yaml"); code != exitFailed ||
-			!strings.Contains(errs, "-o yaml is not known") {
+			!strings.Contains(errs, "-o yaml is unknown") {
 			t.Errorf("-o yaml: exit %d, %q", code, errs)
 		}
 	})
@@ -403,7 +403,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("without the right to read the cluster's profiles: exit %d, %q", code, errs)
 		}
 		if _, errs, code := c.run("reader", "report", "--price-per-gib-month", "-1"); code != exitFailed ||
-			!strings.Contains(errs, "give what a GiB costs a month") {
+			!strings.Contains(errs, "set the monthly price of a GiB") {
 			t.Errorf("exit %d, %q", code, errs)
 		}
 	})

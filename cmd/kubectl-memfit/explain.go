@@ -10,11 +10,11 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const explainLong = `Explain the recommendation for one workload: the evidence, the steps from there to the number, what the profile allows, the
+const explainLong = `Explain the recommendation for one workload: the evidence, the steps from there to the number, the profile's policy, the
 runtime settings, every OOM kill with the limit at that time, the conditions (Applied names the guard that stopped a change), and
 what to do next.
 
-WORKLOAD is a name, or kind and name as kubectl takes them: web, deploy/web, deployment.apps/web. Nothing is written to the cluster.`
+WORKLOAD is a name, or kind and name as in kubectl: web, deploy/web, deployment.apps/web. Nothing is written to the cluster.`
 
 const explainExample = `  kubectl memfit explain deployment/web -n shop
 
@@ -54,7 +54,7 @@ func explain(c *call) error {
 	case governing == nil:
 		c.warn("the bounds of the profile are unavailable: %v", err)
 	default:
-		c.warn("what the profile inherits from the cluster is unavailable: %v", err)
+		c.warn("the cluster's defaults for the profile are unavailable: %v", err)
 	}
 	explanation := report.Explain(rec, governing)
 	return c.page("WorkloadExplanation", explanation, explanation.Write)

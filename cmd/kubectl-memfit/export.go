@@ -29,13 +29,13 @@ A step is exported as json6902 for the object that has its template: Task or Pip
 WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
 --pull-request writes the same numbers with their reasons as the text of a pull request.
 
-export priors writes what memfit learned of young containers, by image and a hash of command and arguments
+export priors writes what memfit learned about young containers, by image and a hash of command and arguments
 (-n: the namespace that memfit runs in).
-kubectl apply adds it to what the memfit of another cluster has learned, within ten minutes.
+After kubectl apply, memfit in another cluster adds it to what it has learned, within ten minutes.
 
 Exit codes:
-  0  done, also when some workloads were left out (standard error names them)
-  2  nothing could be exported: no such workload, no recommendation, no right`
+  0  done, even if some workloads were left out (standard error names them)
+  2  nothing could be exported: no such workload, no recommendation, or no permission`
 
 const exportExample = `  # All of a namespace, next to its kustomization
   kubectl memfit export -n shop > memory.yaml      # kustomization.yaml: patches: [{path: memory.yaml}]
@@ -84,7 +84,7 @@ func exportCommand() *cobra.Command {
 func priorsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "priors -n NAMESPACE",
-		Short: "Write what memfit learned of young containers, for kubectl apply in another cluster",
+		Short: "Write what memfit learned about young containers, for kubectl apply in another cluster",
 		Args:  cobra.NoArgs,
 	}
 	reading(cmd).runs(exportPriors)

@@ -17,25 +17,25 @@ import (
 
 const injectLong = `Show what memfit's webhook would set on the pods of the workloads in FILE, without a cluster.
 
-The same plan that runs in the webhook is made for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob,
+It runs the webhook's code for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob,
 PodTemplate, ReplicationController and Argo Rollout. Every other object, and every workload that no profile governs, passes through
-byte for byte. A document that cannot be read is reported and passes through likewise. In a workload that changes, order and comments stay; anchors and merge keys are written out, blank lines go, and
-indentation becomes the usual one.
+byte for byte. An unreadable document is reported and also passes through. In a workload that changes, order and comments remain; anchors and merge keys are expanded, blank lines removed, and
+indentation normalized.
 
 Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by annotation
 memfit.dev/profile or by selector. If --profile holds exactly one profile, it also governs every workload that does not opt out and
 that nothing else governs. ConfigMaps in FILE are read for the names of their keys, Namespaces for their annotations, and
-MemoryRecommendations for sizes of new pods and for live heaps. What only a cluster knows is not seen: limits that a LimitRange adds
-and what other webhooks change.
+MemoryRecommendations for sizes of new pods and for live heaps. It does not see what only a cluster knows: limits that a LimitRange adds,
+and changes by other webhooks.
 
-Standard error lists what is set, and what is skipped and why (--quiet omits it).
+Standard error lists the set and the skipped settings, with reasons (--quiet omits it).
 
 Exit codes:
-  0  done; with -o diff: nothing would change
-  1  -o diff: something would change
+  0  done; with -o diff: no changes
+  1  -o diff: changes
   2  the file of --profile or a flag cannot be used; nothing was written
-  3  everything was written, but a document cannot be read and is unchanged, or a workload asks for a profile that does not exist or
-     that is not the only one`
+  3  everything was written, but a document cannot be read and is unchanged, or a workload requests a profile that is missing
+     or ambiguous`
 
 const injectExample = `  # What would the profile change?
   kubectl memfit inject -f deployment.yaml --profile profile.yaml -o diff
@@ -71,8 +71,8 @@ func injectCommand() *cobra.Command {
 	flags.StringVarP(&f.file, "filename", "f", "", "manifests to inject into; - reads standard input (required)")
 	flags.StringVar(&f.profile, "profile", "", "file with MemoryProfiles or ClusterMemoryProfiles; - reads standard input")
 	outputFlag(cmd, &f.output, injectFormats[0], injectFormats...)
-	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of objects that name none")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing about what is set and what is skipped")
+	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of objects without one")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not list set and skipped settings")
 	return cmd
 }
 

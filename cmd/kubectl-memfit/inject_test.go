@@ -100,7 +100,7 @@ func TestInject(t *testing.T) {
 			args: []string{"-f", filepath.Join(dir, "nope")}, wantCode: 2, wantErr: "reading manifests: open",
 		},
 		"an unknown output": {
-			args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is not known: use yaml, diff",
+			args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is unknown: use yaml, diff",
 		},
 		"a file without its flag": {
 			args: []string{"pod.yaml"}, wantCode: 2, wantErr: "pod.yaml: name manifests with -f, for example -f pod.yaml",

@@ -67,7 +67,7 @@ func (c server) inside(t *testing.T) {
 	want(0, "<svg ", "map", pod.Name, "-o", "svg")
 	want(exitFailed, `it has no container "nope": name one of app, proxy, over`, "map", pod.Name, "-c", "nope")
 	want(0, "app         Node.js 20.18.1   470Mi (92%)   512Mi   263Mi   100Mi", "top", "--sort-by", "free")
-	want(exitFailed, "--sort-by size is not known: use use, share", "top", "--sort-by", "size")
+	want(exitFailed, "--sort-by size is unknown: use use, share", "top", "--sort-by", "size")
 
 	for _, verb := range []string{"top", "scan", "status"} {
 		if out, _, code := c.run("reader", verb, "-n", "inside", "--no-headers"); code != 0 ||
@@ -77,7 +77,7 @@ func (c server) inside(t *testing.T) {
 	}
 	folder := t.TempDir()
 	want(
-		0, "nodejs.yaml\nCheck what is suggested, then: kubectl apply -R -f "+folder+"\n", "scan", "--write",
+		0, "nodejs.yaml\nCheck the suggestions, then: kubectl apply -R -f "+folder+"\n", "scan", "--write",
 		folder,
 	)
 	if _, errs, _ := c.run("reader", "scan", "-n", "inside", "--write", folder); strings.Contains(errs, "kubectl apply") ||

@@ -17,16 +17,16 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-const mapLong = `Draw where the memory of a pod is: a bar for each container, with a piece for each part of what is resident, the limit as a mark, and
-the numbers below. What is resident and free is hatched (small letters on a terminal). Unexplained memory is always shown.
+const mapLong = `Draw the memory of a pod: a bar for each container, with a segment for each part of its resident memory, the limit as a mark, and
+the numbers below. Free memory is hatched (lower case on a terminal). Unexplained memory is always shown.
 
-Of a workload the pod with the newest kill or stall is drawn, and standard error names the others.
+For a workload, it draws the pod with the newest kill or stall; standard error names the others.
 
 The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; the first line has its time.
 
-  --pages  also each region of addresses, block by block: in use, free in part, all of it free, not in RAM. Only where the snapshot has a
-           map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true; svg has
-           it then without being asked
+  --pages  also each region of addresses, block by block: in use, partly free, free, not in RAM. Only if the snapshot has a
+           map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true; svg
+           then always has it
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -40,7 +40,7 @@ func mapCommand() *cobra.Command {
 	var pages bool
 	cmd := &cobra.Command{
 		Use:   "map POD|WORKLOAD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o FORMAT]",
-		Short: "Draw where the memory of a pod is",
+		Short: "Draw the memory of a pod",
 		Long:  mapLong, Example: mapExample,
 		Args: oneOf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)"),
 	}
@@ -54,7 +54,7 @@ func mapCommand() *cobra.Command {
 }
 
 func draw(c *call, container string, pages bool) error {
-	recs, _ := c.recommendations() // without this right, workloads go by the owners of pods
+	recs, _ := c.recommendations() // without this right, the owners of pods identify workloads
 	rec, _ := c.find(recs, c.args[0])
 	snapshot, err := c.snapshot(c.args[0], rec)
 	if err != nil {
@@ -70,15 +70,14 @@ func draw(c *call, container string, pages bool) error {
 	}
 	return c.page(snapshot.Kind, snapshot, func(w io.Writer, colors listing.Colors) error {
 		if pages && !drawn.Mapped() {
-			c.warn("the snapshot has no map of pages; ask for one (and take it back with %s-):\n"+
-				"  kubectl annotate pod -n %s %s %s=true", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
+			c.warn("the snapshot has no map of pages; request one (and remove the annotation later with %s-):\n  kubectl "+
+				"annotate pod -n %s %s %s=true", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
 		}
 		return drawn.WriteText(w, colors, pages)
 	})
 }
 
-// podName is the name of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8, po/web-7d9f8. False: another kind is
-// named.
+// podName returns the pod's name in an argument: web-7d9f8, pod/web-7d9f8, po/web-7d9f8. ok is false for another kind.
 func podName(text string) (string, bool) {
 	kind, name, typed := strings.Cut(text, "/")
 	if !typed {

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
-// output is how a verb prints: the one place for -o, --no-headers and --sort-by.
+// output holds the flags -o, --no-headers and --sort-by of a verb.
 type output struct {
 	value     string
 	offered   []string
@@ -23,31 +23,31 @@ type output struct {
 	orders    []string
 }
 
-// prints gives a verb -o with the values that it offers.
+// prints adds -o with these values to a verb.
 func (r *reader) prints(standard string, offered ...string) {
 	r.output.offered = offered
 	outputFlag(r.cmd, &r.output.value, standard, offered...)
 }
 
-// lists makes cmd a verb that lists. orders are words for --sort-by, the usual one first.
+// lists makes cmd a verb that lists. orders are the values of --sort-by, the default first.
 func (r *reader) lists(orders []string) {
 	r.prints("", listing.OfList...)
 	o := &r.output
 	o.orders = orders
-	r.cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print nothing but the lines of the table, for scripts")
+	r.cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print only the rows of the table, for scripts")
 	r.cmd.Flags().StringVar(&o.sortBy, "sort-by", orders[0], strings.Join(orders, ", "))
 	completes(r.cmd, "sort-by", orders)
 }
 
-// outputFlag adds -o with its values, which complete.
+// outputFlag adds -o with completion of its values.
 func outputFlag(cmd *cobra.Command, value *string, standard string, offered ...string) {
 	cmd.Flags().StringVarP(value, "output", "o", standard, strings.Join(offered, ", "))
 	completes(cmd, "output", offered)
 }
 
-// completes offers words for a flag. After a word that ends in "=" no space is added.
+// completes adds completion to a flag. It adds no space after a word that ends in "=".
 func completes(cmd *cobra.Command, flag string, words []string) {
-	// fails only for a flag that is not there
+	// fails only for an undefined flag
 	_ = cmd.RegisterFlagCompletionFunc(
 		flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			fits := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.HasPrefix(word, typed) })
@@ -66,13 +66,13 @@ func (o *output) options(cmd *cobra.Command) (options listing.Options, err error
 		return options, err
 	}
 	if len(o.orders) > 0 && !slices.Contains(o.orders, o.sortBy) {
-		return options, fmt.Errorf("--sort-by %s is not known: use %s", o.sortBy, strings.Join(o.orders, ", "))
+		return options, fmt.Errorf("--sort-by %s is unknown: use %s", o.sortBy, strings.Join(o.orders, ", "))
 	}
 	options.NoHeaders, options.Colors = o.noHeaders, colors(cmd)
 	return options, nil
 }
 
-// colors are for terminals that have them and people who want them.
+// colors reports whether the terminal supports colors and NO_COLOR is unset.
 func colors(cmd *cobra.Command) listing.Colors {
 	return listing.Colors(printers.AllowsColorOutput(cmd.OutOrStdout()))
 }

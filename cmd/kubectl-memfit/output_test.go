@@ -36,11 +36,11 @@ func (c server) formats(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"-o csv is not known: use json, yaml, jsonpath=", []string{"explain", "deploy/web", "-o", "csv"}},
-		{"-o name is not known: use json, yaml", []string{"history", "deploy/web", "-o", "name"}},
-		{"-o wide is not known: use svg, json", []string{"map", "web-7d9f8", "-o", "wide"}},
+		{"-o csv is unknown: use json, yaml, jsonpath=", []string{"explain", "deploy/web", "-o", "csv"}},
+		{"-o name is unknown: use json, yaml", []string{"history", "deploy/web", "-o", "name"}},
+		{"-o wide is unknown: use svg, json", []string{"map", "web-7d9f8", "-o", "wide"}},
 		{`context "nope" does not exist`, []string{"status", "--context", "nope"}},
-		{"--sort-by nope is not known: use urgency, use, kills, name", []string{"status", "--sort-by", "nope"}},
+		{"--sort-by nope is unknown: use urgency, use, kills, name", []string{"status", "--sort-by", "nope"}},
 	} {
 		if out, errs, code := c.run("reader", append(tc.args, "-n", "shop")...); code != exitFailed || out != "" ||
 			!strings.Contains(errs, tc.want) {

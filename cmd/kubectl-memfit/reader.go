@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 )
 
-// reader is what the verbs that read a cluster have in common: kubectl's own flags, -o, and completion.
+// reader holds the common parts of verbs that read a cluster: kubectl's flags, -o, and completion.
 type reader struct {
 	cmd   *cobra.Command
 	flags *genericclioptions.ConfigFlags
@@ -23,10 +23,10 @@ type reader struct {
 	output     output
 }
 
-// inHelp are the flags of kubectl that help shows; the others work as well, and would bury ours.
+// inHelp are the flags of kubectl shown in help; the others also work, but would hide memfit's.
 var inHelp = []string{"namespace", "context", "kubeconfig", "as", "request-timeout"}
 
-// reading gives a verb kubectl's flags.
+// reading adds kubectl's flags to a verb.
 func reading(cmd *cobra.Command) *reader {
 	r := &reader{cmd: cmd, flags: genericclioptions.NewConfigFlags(true)}
 	kubectl := pflag.NewFlagSet("kubectl", pflag.ContinueOnError)
@@ -35,15 +35,15 @@ func reading(cmd *cobra.Command) *reader {
 	cmd.Flags().AddFlagSet(kubectl)
 	_ = cmd.RegisterFlagCompletionFunc("context", r.completeContexts)
 	offer := r.offering(namespaces)
-	_ = cmd.RegisterFlagCompletionFunc( // fails only for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc( // fails only for an undefined flag
 		"namespace", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return offer(cmd, nil, typed) // a namespace may have the name of the workload that is given
+			return offer(cmd, nil, typed) // the argument before may be a workload or a namespace
 		},
 	)
 	return r
 }
 
-// readingAll gives a verb kubectl's flags, and -A.
+// readingAll adds kubectl's flags and -A to a verb.
 func readingAll(cmd *cobra.Command) *reader {
 	r := reading(cmd)
 	cmd.Flags().BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
@@ -59,7 +59,7 @@ func (r *reader) open() (*cluster.Cluster, error) {
 	return c, err
 }
 
-// oneOf accepts one argument; with fewer or more, the error has this text.
+// oneOf accepts exactly one argument, and otherwise returns an error with this text.
 func oneOf(text string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -69,7 +69,7 @@ func oneOf(text string) cobra.PositionalArgs {
 	}
 }
 
-// place is a namespace in words.
+// place describes a namespace.
 func place(namespace string) string {
 	if namespace == "" {
 		return "all namespaces"

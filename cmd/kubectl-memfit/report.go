@@ -19,19 +19,18 @@ import (
 	"github.com/memfit/memfit/internal/history"
 )
 
-const reportLong = `Write one page of HTML about the workloads of a namespace, or of the cluster, the one that most
-needs attention first: what was used against requests and limits in the last 35 days and two days, OOM kills and
-stalls on the curves, what memfit changed and what came of it, what is requested beyond what is recommended, what
-is missing, and what memfit has given back of what owners wrote.
+const reportLong = `Write one page of HTML about the workloads of a namespace, or of the cluster, most urgent first:
+use against requests and limits in the last 35 days and two days with OOM kills and stalls, memfit's changes and
+their outcomes, requests above and below the recommendations, and requested memory that memfit has given back.
 
-The page loads nothing and runs nothing: it can be sent by mail or put on any web server. Requests and limits are
-drawn as they were, as far as changes by memfit, OOM kills and stalls show it. Use is the most that one replica used in each day or hour. The curves are read from
-MemoryCheckpoints; without the right to read them the page has only a table and a note. Nothing is written
-to the cluster.`
+The page is self-contained: send it by mail, or put it on any web server. Past requests and limits are drawn as
+far as memfit's changes, OOM kills and stalls show them. Use is the highest of any replica in each day or hour.
+The curves are read from MemoryCheckpoints; without the right to read them the page has only a table and a note.
+Nothing is written to the cluster.`
 
 const reportExample = `  kubectl memfit report -n shop > shop.html
 
-  # The whole cluster, with what the requested memory costs
+  # The whole cluster, with the cost of the requested memory
   kubectl memfit report -A --price-per-gib-month 3.20 --currency EUR > memfit.html`
 
 func reportCommand() *cobra.Command {
@@ -61,7 +60,7 @@ func reportCommand() *cobra.Command {
 	return cmd
 }
 
-// price is what requested memory costs.
+// price is the cost of requested memory.
 type price struct {
 	perGiBMonth float64
 	currency    string
@@ -70,7 +69,7 @@ type price struct {
 func priceFlags(cmd *cobra.Command) *price {
 	var p price
 	cmd.Flags().Float64Var(
-		&p.perGiBMonth, "price-per-gib-month", 0, "what a GiB of requested memory costs a month; 0: no money",
+		&p.perGiBMonth, "price-per-gib-month", 0, "monthly price of a GiB of requested memory; 0: show no costs",
 	)
 	cmd.Flags().StringVar(&p.currency, "currency", "USD", "the currency of that price")
 	return &p
@@ -79,13 +78,13 @@ func priceFlags(cmd *cobra.Command) *price {
 func (p *price) check() error {
 	if !(p.perGiBMonth >= 0) { // NaN neither
 		return fmt.Errorf(
-			"--price-per-gib-month is %v: give what a GiB costs a month, or 0", p.perGiBMonth,
+			"--price-per-gib-month is %v: set the monthly price of a GiB, or 0", p.perGiBMonth,
 		)
 	}
 	return nil
 }
 
-// pageInput reads what the page is made of.
+// pageInput reads the input of the page.
 func (c *call) pageInput(p *price) (*htmlreport.Input, error) {
 	ctx, s := c.Context(), c.cluster
 	recs, err := c.recommendations()
@@ -128,7 +127,7 @@ func (c *call) pageInput(p *price) (*htmlreport.Input, error) {
 	return in, nil
 }
 
-// historiesOf unpacks a checkpoint; unread counts the containers that cannot be.
+// historiesOf unpacks a checkpoint; unread counts the containers that could not be decoded.
 func historiesOf(checkpoint *v1alpha1.MemoryCheckpoint) (of map[string]*history.Container, unread int) {
 	of = map[string]*history.Container{}
 	for _, packed := range checkpoint.Status.Containers {

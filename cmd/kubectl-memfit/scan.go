@@ -18,11 +18,11 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 )
 
-const scanLong = `List what runs in a cluster: every workload with its runtime and how that is known, the use of its fullest pod against the limit,
-and the OOM kills of the last days. It needs neither a profile nor the webhook, and not even memfit in the cluster.
+const scanLong = `List the workloads of a cluster with their runtimes and the sources of these, the use of the fullest pod against its limit, and
+the OOM kills of the last days. It needs no profile, no webhook, and not even memfit in the cluster.
 
-Where memfit's agent runs, the runtime is what it found inside. Elsewhere it is what image, command and variables suggest, with a
-question mark: check it before you declare it.
+Where memfit's agent runs, it detects the runtime. Elsewhere image, command and variables suggest one, shown with a question
+mark: check it before you declare it.
 
   --write DIR  writes a MemoryProfile for each runtime of each namespace, for the workloads that have none, with the commands that
                opt them in. They recommend; no pod gets a setting or a size. Existing files are unchanged
@@ -85,8 +85,8 @@ func writeProfiles(c *call, folder string, files []inventory.File) error {
 		}
 	}
 	if written > 0 {
-		// -R: kubectl reads a folder's own files only, and profiles lie in a folder for each namespace.
-		c.note("Check what is suggested, then: kubectl apply -R -f %s", folder)
+		// -R, because profiles are in one folder per namespace, and kubectl does not read subfolders by default.
+		c.note("Check the suggestions, then: kubectl apply -R -f %s", folder)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func writeNew(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // below the folder of --write; names are checked
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // in the folder of --write; names are checked
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func writeNew(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// inventory reads what top and scan are about. Pods are what was asked for; the rest adds to it, and what cannot be
-// read is reported.
+// inventory reads the input of top and scan. Only pods are required; other kinds add details, and it reports those it
+// cannot read.
 func (c *call) inventory() (*inventory.Inventory, error) {
 	ctx, namespace := c.Context(), c.cluster.Namespace
 	warn := func(what string, err error) {
@@ -125,7 +125,7 @@ func (c *call) inventory() (*inventory.Inventory, error) {
 	return in, nil
 }
 
-// records indexes recommendations. With an error, pods of DaemonSets have no class of nodes.
+// records indexes recommendations. On error, pods of DaemonSets have no class of nodes.
 func (c *call) records(recs []v1alpha1.MemoryRecommendation) (records inventory.Records, err error) {
 	records = inventory.RecordsOf(recs)
 	if records.ByNode() {

@@ -13,17 +13,17 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const statusLong = `Show the workloads that memfit governs, the one that most needs attention first: killed recently,
+const statusLong = `Show the workloads that memfit governs, most urgent first: killed recently,
 memory that drifts, a size that waits to be applied, no recommendation yet, the rest.
 
   LIMIT    of running pods -> recommended; (Hold) until there is a recommendation
-  USE      the most that one replica used in the last two hours, and its share of the limit
+  USE      highest use of one replica in the last two hours, and its share of the limit
   OOMS     OOM kills counted so far; "recently" within the profile's drift.window (24h by default)
-  MEMORY   what memory does over time, and how long until the limit is reached
+  MEMORY   shape of memory over time, and the time until the limit is reached
   APPLIED  whether running pods have the recommended size, and if not, why
   PODS     (-o wide) pods that run with the profile's settings / pods it governs
 
-kubectl get memoryrecommendations --watch prints what changes.
+kubectl get memoryrecommendations --watch prints changes.
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -64,7 +64,7 @@ func status(c *call) error {
 	case unread == nil:
 		status.Seek(c.cluster.Askers(ctx, namespace), profiles)
 	case len(recs) == 0 || slices.ContainsFunc(recs, unknown):
-		// Who has a role in one namespace sees no profiles of the cluster, and mostly misses none.
+		// A user with a role in one namespace cannot read ClusterMemoryProfiles, and usually does not need them.
 		c.warn("could not read the status of profiles: %v", unread)
 	}
 	if len(recs) == 0 && c.options.Format.IsTable() {

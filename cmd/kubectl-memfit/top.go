@@ -11,17 +11,17 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 )
 
-const topLong = `List containers with the memory they use, and what it is.
+const topLong = `List containers with the memory they use, and its parts.
 
-  RUNTIME      what the agent found, else what the profile declares, else with a question mark what the pod suggests
-  USE          demand, what the kernel cannot reclaim, from the agent; else the working set of metrics.k8s.io
-  HEAP         what the runtime's heap holds, garbage that was not collected included
-  FREE         resident and holding nothing, in all parts
-  NATIVE       what the allocator handed out, stacks, compiled code
-  FILES        pages of programs, libraries and other files, and what processes share
+  RUNTIME      found by the agent, else declared by the profile, else suggested by the pod (with a question mark)
+  USE          demand (memory the kernel cannot reclaim) from the agent, else the working set from metrics.k8s.io
+  HEAP         the runtime's heap, including garbage
+  FREE         resident but unused, in all parts
+  NATIVE       memory from the allocator, stacks, compiled code
+  FILES        pages of programs, libraries and other files, and shared memory
   UNEXPLAINED  resident, of unknown use
 
-HEAP to UNEXPLAINED add up to what is resident. They need memfit's agent, at tier See; lines below the table report what is missing, and
+HEAP to UNEXPLAINED add up to resident memory. They need memfit's agent, at tier See; lines below the table report what is missing, and
 why. kubectl memfit map draws one pod. Nothing is written to the cluster.`
 
 const topExample = `  # Who holds on to free memory?
@@ -33,7 +33,7 @@ const topExample = `  # Who holds on to free memory?
 func topCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [-n NAMESPACE | -A] [--sort-by " + strings.Join(inventory.Orders, "|") + "] [-o FORMAT]",
-		Short: "List containers by the memory they use, and what it is",
+		Short: "List containers by the memory they use, and its parts",
 		Long:  topLong, Example: topExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := readingAll(cmd)

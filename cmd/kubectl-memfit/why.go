@@ -21,8 +21,8 @@ const whyLong = `Show on one page what happened to the memory of a pod: the last
 its containers, what memfit did about its workload, and what to do next.
 
 It reads the pod's MemorySnapshot, which the agent of its node writes (docs/guide/agent.md), the pod's owner, and the recommendations of its
-namespace. Of a workload it reads the pod with the newest kill or stall, and standard error names the others.
-Where no such pod exists any more, it shows what the recommendation recorded. Nothing is written to the cluster.`
+namespace. For a workload, it reads the pod with the newest kill or stall; standard error names the others.
+If no such pod exists any more, it shows the records of the recommendation. Nothing is written to the cluster.`
 
 const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop
 
@@ -52,7 +52,7 @@ func why(c *call) error {
 		return err
 	}
 	name := c.args[0]
-	rec, _ := c.find(recs, name) // nil: a pod is named, or a workload that no profile governs
+	rec, _ := c.find(recs, name) // nil: the argument is a pod, or a workload without a profile
 	snapshot, err := c.snapshot(name, rec)
 	if err == nil {
 		rec = c.recommendationOf(recs, snapshot.Name, snapshot.Status.NodeName)
@@ -91,9 +91,9 @@ func (c *call) recommendationOf(
 	return records.Of(records.OnNode(inventory.RefOf(c.cluster.Namespace, *owner), node))
 }
 
-// snapshot reads the snapshot of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8. Of a workload it is that of the
-// pod with the newest kill or stall, and standard error names the others. rec is the recommendation of the workload
-// that is named; nil: its name is compared with those of the pods' owners.
+// snapshot reads the snapshot of a pod: web-7d9f8, pod/web-7d9f8. For a workload it takes the pod with the newest kill
+// or stall, and names the others on standard error. rec is the recommendation of the named workload; nil: the name is
+// compared with those of the pods' owners.
 func (c *call) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
 	ctx, namespace := c.Context(), c.cluster.Namespace
 	pod, isPod := podName(name)

@@ -36,7 +36,7 @@ func udpStory() Story {
 		},
 		Look: Place{memfit, collect},
 		Needed: []Need{
-			{"that memory does not come down after the load", `does not come down after a load`},
+			{"that memory does not come down after the load", `remains after a load`},
 			{"whether it is V8's heap or native memory", `Mi V8 heap|V8 heap +\S+Mi`},
 			{"which version runs", `20\.\d+\.\d+`},
 			{"what would give it back, and how much", `(would give back|may give back up to) \d+Mi`},

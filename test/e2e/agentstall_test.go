@@ -71,7 +71,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		GinkgoWriter.Println(seen.Summary)
 		Expect(seen.Ended).To(BeNil())
 		Expect(seen.ContainerLimit.String()).To(Equal(limit.String()))
-		Expect(seen.Summary).To(HavePrefix("stalls at its limit of 128Mi without being killed: "))
+		Expect(seen.Summary).To(HavePrefix("stalls at its limit of 128Mi without an OOM kill: "))
 		Expect(memory.FromQuantity(*seen.Usage)).To(BeNumerically(">=", limit.Percent(90)))
 		// 2 MiB a second by the program's own clock; the kernel and the file add to it and take from it.
 		Expect(seen.GrowthPerSecond).NotTo(BeNil(), seen.Summary)

@@ -77,7 +77,7 @@ func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
 }
 
 var (
-	errNoProcess     = errors.New("no process of it could be read")
+	errNoProcess     = errors.New("none of its processes could be read")
 	errManyProcesses = fmt.Errorf("only the %d largest are inspected", processesMost)
 )
 

@@ -44,8 +44,8 @@ const (
 	// reads another process can block without bound: its pages or files may be served by its own program (userfaultfd,
 	// FUSE) or by a server that does not answer (NFS). A busy node takes several times explainMost for the last process.
 	patience = 30 * time.Second
-	// abandonedMost bounds the inspections blocked at a time, each with a thread, and abandonedMostOfNamespace those in one
-	// namespace.
+	// abandonedMost bounds the inspections blocked at a time, each with a thread, and abandonedMostOfNamespace those in
+	// one namespace.
 	abandonedMost            = 8
 	abandonedMostOfNamespace = 2
 )

@@ -373,7 +373,7 @@ func TestLargestUnread(t *testing.T) {
 	if f.Err != nil || f.Runtime != nil || f.Memory.Processes != 2 {
 		t.Errorf("without its largest process: %+v", f)
 	}
-	if want := "what would help is not known: the heaps of its processes could not be read"; f.Memory.Summary != want {
+	if want := "no action is known to help: the heaps of its processes could not be read"; f.Memory.Summary != want {
 		t.Errorf("it helps that %q, want %q", f.Memory.Summary, want)
 	}
 }

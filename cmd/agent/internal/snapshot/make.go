@@ -138,7 +138,7 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 		parts[0] += fmt.Sprintf(" (%s swapped out)", size(c.Swap))
 	}
 	if c.High != nil && c.Usage != nil {
-		parts = append(parts, fmt.Sprintf("the kernel slows it down from %s on (memory.high)", size(c.High)))
+		parts = append(parts, fmt.Sprintf("the kernel slows it down above %s (memory.high)", size(c.High)))
 	}
 	if m := c.Memory; m != nil && m.Summary != "" {
 		parts = append(parts, m.Summary)

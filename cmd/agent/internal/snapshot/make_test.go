@@ -103,7 +103,7 @@ func TestSummarize(t *testing.T) {
 	s.Containers = s.Containers[:1]
 	s.Containers[0].High = amount(460 * memory.MiB)
 	Summarize(s)
-	if want := "reclaimed; the kernel slows it down from 460Mi on (memory.high)"; !strings.HasSuffix(s.Summary, want) {
+	if want := "reclaimed; the kernel slows it down above 460Mi (memory.high)"; !strings.HasSuffix(s.Summary, want) {
 		t.Errorf("%s\nwant ... %s", s.Summary, want)
 	}
 	s.Containers = append(s.Containers, killed)

@@ -42,7 +42,7 @@ func (f Format) usage() []string {
 		return []string{
 			"JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live " +
 				"template, so each",
-			"patch is right for that template only: it tests the name of the container first, and fails if another one is at " +
+			"patch is valid for that template only: it first tests the container's name, and fails if another container is " +
 				"there now.",
 			"kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.",
 			"Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE",
@@ -53,20 +53,20 @@ func (f Format) usage() []string {
 				"puts them (resources),",
 			"those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent " +
 				"under the name of a",
-			"subchart. cpu is not here; Helm keeps what your other values set.",
+			"subchart. cpu is not included; Helm keeps your other values.",
 		}
 	case SSA:
 		return []string{
 			"Manifests for server-side apply; they hold the memory fields and nothing else:",
 			"  kubectl apply --server-side --field-manager=memfit-export -f FILE",
-			"The API server refuses with a conflict what another manager set. If that is your manifests in Git, change them " +
-				"instead, or they will",
-			"take the fields back; --force-conflicts hands the fields over to memfit-export.",
+			"The API server reports a conflict for fields of another manager. If that one applies your manifests from Git, " +
+				"change them, or they",
+			"revert the fields later; --force-conflicts transfers the fields to memfit-export.",
 		}
 	default:
 		return []string{
 			"Strategic merge patches, one YAML document for each workload. kustomization.yaml: patches: [{path: FILE}]",
-			"Namespaces must be those of the resources that are patched: with a base that has none, export with --no-namespace.",
+			"Namespaces must match those of the patched resources: for a base without one, export with --no-namespace.",
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestPullRequestIsBounded(t *testing.T) {
 		t.Errorf("the text has %d bytes, want at most 65536", len(got))
 	}
 	shown := strings.Count(got, "\n### ")
-	if want := fmt.Sprintf("\n%d workloads more change and do not fit here", 500-shown); r.Exported != 500 || shown == 0 ||
+	if want := fmt.Sprintf("\n%d workloads more do not fit here", 500-shown); r.Exported != 500 || shown == 0 ||
 		!strings.Contains(got, want) {
 		t.Errorf("%d exported, %d shown; the text does not say %q", r.Exported, shown, want)
 	}
@@ -330,7 +330,7 @@ func operations(t *testing.T) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		title, _, found := strings.Cut(string(doc), ": what memfit recommends")
+		title, _, found := strings.Cut(string(doc), ": recommended by memfit")
 		if !found {
 			t.Fatalf("a document that does not say what it is about:\n%s", doc)
 		}

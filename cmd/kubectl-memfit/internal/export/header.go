@@ -29,14 +29,14 @@ func (c *comment) line(format string, args ...any) {
 func (w *workload) header() string {
 	var c comment
 	c.line(
-		"%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Status.Profile.Kind,
+		"%s: recommended by memfit (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Status.Profile.Kind,
 		w.rec.Status.Profile.Name,
 	)
 	if w.target != "" {
 		c.line("The patch is for %s.", w.target)
 	}
 	if at := written(w.rec); !at.IsZero() {
-		c.line("As memfit wrote it at %s.", format.Time(at.Time))
+		c.line("Written by memfit at %s.", format.Time(at.Time))
 	}
 	for i := range w.sized {
 		r := w.sized[i].rec

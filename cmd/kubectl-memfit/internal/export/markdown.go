@@ -67,14 +67,14 @@ func (m *markdown) text() []byte {
 	} else {
 		fmt.Fprintf(&out, "memfit recommends other memory for %s", format.Count(m.workloads, "workload"))
 		if m.same > 0 {
-			fmt.Fprintf(&out, "; %d more have what it recommends", m.same)
+			fmt.Fprintf(&out, "; %d more have the recommended size", m.same)
 		}
-		out.WriteString(". Below the table is why.\n\n" +
-			"| workload | container | limit | request | decision | confidence |\n|---|---|---|---|---|---|\n")
+		out.WriteString(". The reasons are below the table.\n\n| workload | container | limit | request | decision | " +
+			"confidence |\n|---|---|---|---|---|---|\n")
 		out.Write(m.rows.Bytes())
 	}
 	if m.omitted > 0 {
-		fmt.Fprintf(&out, "\n%s more change and do not fit here: see the comments of the files.\n",
+		fmt.Fprintf(&out, "\n%s more do not fit here: see the comments of the files.\n",
 			format.Count(m.omitted, "workload"))
 	}
 	out.Write(m.reasons.Bytes())

@@ -116,7 +116,7 @@ func (w *workload) inTemplate(s Source, f Format) (all []container, whole corev1
 	w.kind = kind
 	switch {
 	case known && len(kind.Template) == 0:
-		return nil, whole, fmt.Errorf("a %s has no pod template; set the size where the pod is made", ref.Kind)
+		return nil, whole, fmt.Errorf("a %s has no pod template; set the size where the pod is created", ref.Kind)
 	case !known:
 		return nil, whole, fmt.Errorf("memfit does not know where a %s (%s) keeps its pod template; set the size there by "+
 			"hand, from kubectl memfit explain", ref.Kind, ref.APIVersion)
@@ -146,8 +146,8 @@ func (w *workload) inSteps(s Source, f Format) (all []container, whole corev1.Re
 		return nil, whole, errors.New("its DaemonSet has one pod template for all classes of nodes; with sizing.mode " +
 			"OnCreate memfit gives new pods the size of their class")
 	case !hasStep(is):
-		return nil, whole, errors.New("its pods have an owner each, and no template that memfit knows; set the size where " +
-			"the platform takes that of a step, from kubectl memfit explain")
+		return nil, whole, errors.New("each of its pods has its own owner, and memfit knows no template; set the size in " +
+			"the platform's definition of the step, from kubectl memfit explain")
 	case s.Object == nil:
 		return nil, whole, errors.New(s.Missing)
 	case f != JSON6902:
@@ -170,8 +170,8 @@ func (w *workload) add(c container, whole corev1.ResourceRequirements) {
 	case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
 		w.unsized = append(w.unsized, fmt.Sprintf("%s remains unchanged: %s", c.name, c.rec.Summary))
 	case beyondPod(whole, &c):
-		w.unsized = append(w.unsized, c.name+" remains unchanged: the pod sets memory for all containers together "+
-			"(spec.resources), and less than that takes: raise it there first")
+		w.unsized = append(w.unsized, c.name+" remains unchanged: it exceeds the memory of the whole pod "+
+			"(spec.resources): raise that first")
 	default:
 		w.sized = append(w.sized, c)
 	}

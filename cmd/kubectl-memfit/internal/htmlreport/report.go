@@ -195,8 +195,8 @@ func (s *sums) totals(in *Input) []total {
 		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedRecently, "workload") + " recently"},
 		{"Stalls", fmt.Sprint(s.stalls), "just below a limit, without a kill"},
 		{"Requested now", amount(s.requested), "by the running pods"},
-		{"Can be given back", amount(s.less), "requested beyond what is recommended" + in.money(s.less, "")},
-		{"Missing", amount(s.more), "recommended beyond what is requested" + in.money(s.more, "")},
+		{"Can be given back", amount(s.less), "requests above recommendations" + in.money(s.less, "")},
+		{"Missing", amount(s.more), "recommendations above requests" + in.money(s.more, "")},
 	}
 	if in.GivenBack == nil {
 		return all
@@ -206,21 +206,22 @@ func (s *sums) totals(in *Input) []total {
 
 // given describes the components of a difference.
 func (in *Input) given(d inventory.Difference) string {
-	text := "of what owners wrote"
+	text := "compared with the owners' requests"
 	switch {
 	case d.Less == 0 && d.More == 0 && d.Failed > 0:
 		text = "no lower request has lasted"
 	case d.Less == 0 && d.More == 0:
 		text = "memfit changed no request of these pods"
 	case d.More > 0:
-		text += fmt.Sprintf(", %s less by memfit, %s more", d.Less, d.More)
+		text += fmt.Sprintf(", %s less and %s more by memfit", d.Less, d.More)
 	}
 	text += in.money(d.Less.Minus(d.More), "") + in.money(d.More.Minus(d.Less), "−")
 	if d.Failed > 0 {
-		text += "; without " + format.Count(int64(d.Failed), "pod") + " with less, OOM-killed, stalled or rolled back since"
+		text += "; without " + format.Count(int64(d.Failed), "pod") + " with a lower request, OOM-killed, stalled or " +
+			"rolled back since"
 	}
 	if d.Unknown > 0 {
-		text += "; without " + format.Count(int64(d.Unknown), "pod") + " whose owner's size is not known"
+		text += "; without " + format.Count(int64(d.Unknown), "pod") + " whose owner's size is unknown"
 	}
 	return text
 }

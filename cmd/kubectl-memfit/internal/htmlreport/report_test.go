@@ -125,7 +125,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"&lt;b&gt;OOM-killed&lt;/b&gt; &amp; restarted", // nothing of the cluster is markup
 		"<dd class=\"value\">5.1Gi</dd>",                // 10 pods of 1Gi, 3 of 256Mi, less 10 of 512Mi and 3 of 32Mi
-		"requested beyond what is recommended: 15.28 EUR a month",
+		"requests above recommendations: 15.28 EUR a month",
 		"OOM-killed recently", "OOM kill (MainProcess) at 256Mi", "stalled at 256Mi", "Resized limit 192Mi to 256Mi",
 		"recommended limit 384Mi", "app: daily peaks", "app: hourly peaks",
 		"Hourly peaks of container app from 2026-11-21T17:00:00Z on, the highest 280Mi. " +
@@ -173,17 +173,17 @@ func TestGivenBack(t *testing.T) {
 	}{
 		"less": {
 			map[types.NamespacedName]inventory.Difference{deploymentWeb: {Less: 2 * memory.GiB}},
-			"2Gi", "of what owners wrote: 6.00 EUR a month", "2Gi",
+			"2Gi", "compared with the owners' requests: 6.00 EUR a month", "2Gi",
 		},
 		"more": {
 			map[types.NamespacedName]inventory.Difference{deploymentWeb: {Less: memory.GiB, More: 3 * memory.GiB, Unknown: 1}},
-			"−2Gi", "of what owners wrote, 1Gi less by memfit, 3Gi more: −6.00 EUR a month; " +
-				"without 1 pod whose owner's size is not known",
+			"−2Gi", "compared with the owners' requests, 1Gi less and 3Gi more by memfit: −6.00 EUR a month; without 1 " +
+				"pod whose owner's size is unknown",
 			"−2Gi",
 		},
 		"less, and killed": {
 			map[types.NamespacedName]inventory.Difference{deploymentWeb: {Failed: 2}}, "–",
-			"no lower request has lasted; without 2 pods with less, OOM-killed, stalled or rolled back since", "–",
+			"no lower request has lasted; without 2 pods with a lower request, OOM-killed, stalled or rolled back since", "–",
 		},
 		"nothing": {map[types.NamespacedName]inventory.Difference{}, "–", "memfit changed no request of these pods", "–"},
 	} {

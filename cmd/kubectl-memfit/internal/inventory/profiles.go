@@ -102,7 +102,7 @@ func declarable(runtime string) bool {
 
 func (g *group) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# kubectl memfit scan --write: what runs in namespace %s. Unchanged, it gives no pod a setting or a "+
+	fmt.Fprintf(&b, "# kubectl memfit scan --write, namespace %s. Unchanged, this profile gives no pod a setting or a "+
 		"size.\n# Check a suggestion before you apply it.\n", g.namespace)
 	for _, w := range g.workloads {
 		for _, c := range w {

@@ -151,8 +151,8 @@ func killNote(all []Workload) string {
 	if !slices.ContainsFunc(all, func(w Workload) bool { return w.Kills > 0 }) {
 		return ""
 	}
-	return fmt.Sprintf("Kills are those of the last %d days that are known. A pod reports the last kill of each "+
-		"container only: where no profile governs a workload, there may have been more\n", KillDays)
+	return fmt.Sprintf("Kills are the known ones of the last %d days. Without a profile there may have been more, "+
+		"because a pod reports only the last kill of each container\n", KillDays)
 }
 
 // evidence returns the source of the runtime in a few words.

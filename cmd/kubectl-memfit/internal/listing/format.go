@@ -44,7 +44,7 @@ func Parse(output string, offered []string) (Format, error) {
 	case output == "":
 		return f, nil
 	case !slices.Contains(offered, name):
-		return Format{}, fmt.Errorf("-o %s is not known: use %s", output, strings.Join(offered, ", "))
+		return Format{}, fmt.Errorf("-o %s is unknown: use %s", output, strings.Join(offered, ", "))
 	case name == JSON:
 		f.printer = &printers.JSONPrinter{}
 	case name == YAML:

@@ -109,10 +109,10 @@ func TestForMachines(t *testing.T) {
 
 func TestWhatCannotBePrinted(t *testing.T) {
 	for output, want := range map[string]string{
-		"xml":               "-o xml is not known: use wide, json, yaml, name, jsonpath=",
-		"jsonpath":          "-o jsonpath is not known: use wide",
+		"xml":               "-o xml is unknown: use wide, json, yaml, name, jsonpath=",
+		"jsonpath":          "-o jsonpath is unknown: use wide",
 		"jsonpath={.items[": "an example: -o jsonpath='{.items[*].name}'",
-		"json=x":            "-o json=x is not known",
+		"json=x":            "-o json=x is unknown",
 	} {
 		if _, err := Parse(output, OfList); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", output, err, want)

@@ -92,8 +92,8 @@ func (d *document) tree() (*yaml.Node, error) {
 	}
 	if left < 0 || m.deepest > depthMax {
 		return nil, fmt.Errorf(
-			"with its aliases it has more than %d values, or values nested more than %d deep, as an alias for itself has", most,
-			depthMax,
+			"with its aliases expanded it has more than %d values, or values nested more than %d deep: write the values out",
+			most, depthMax,
 		)
 	}
 	root.Content[0] = top

@@ -155,8 +155,8 @@ func (w *world) complaints() []string {
 			out = append(out, fmt.Sprintf("%s: %s", n, text))
 		}
 		if counts := w.index.Defaults(n.Namespace); n.GivesDefaults() && counts.Ref != n.Ref {
-			out = append(out, fmt.Sprintf("%s: has no effect, because %s has role: Defaults, too, and is the one that counts "+
-				"here: put the values into one of them", n, counts))
+			out = append(out, fmt.Sprintf("%s: has no effect, because %s has role: Defaults, too, and takes effect here: "+
+				"move the values into one of them", n, counts))
 		}
 	}
 	return out

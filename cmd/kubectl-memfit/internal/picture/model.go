@@ -151,8 +151,8 @@ func (c *Container) beside() {
 			Letter: besideMark, Name: "page cache and kernel", Size: c.Charged.Minus(sum), Color: besideColor,
 		})
 	case c.Charged > 0 && c.Charged < sum:
-		c.Notes = append(c.Notes, fmt.Sprintf("%s is resident and not charged to this container: pages that several "+
-			"processes share, or files that somebody else read first", sum.Minus(c.Charged)))
+		c.Notes = append(c.Notes, fmt.Sprintf("%s is resident and not charged to this container: shared pages, or files "+
+			"that another container read first", sum.Minus(c.Charged)))
 	}
 	if sum.Minus(c.Resident) > c.Resident.Percent(sumTolerance) {
 		c.Notes = append(c.Notes, fmt.Sprintf("the parts add up to %s, and only %s is resident", sum, c.Resident))
@@ -171,8 +171,8 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 		out = append(out, quote.Plain(m.Summary))
 	}
 	if m.CoveragePercent < coverageMost {
-		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there is more free memory than is "+
-			"shown", m.CoveragePercent))
+		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there may be more free memory "+
+			"than shown", m.CoveragePercent))
 	}
 	return out
 }

@@ -176,7 +176,7 @@ func covered(c *v1alpha1.Coverage) string {
 	for _, other := range []struct {
 		pods int32
 		are  string
-	}{{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"}, {c.Skipped, skipped}} {
+	}{{c.Missed, "created without memfit"}, {c.Stale, "with older settings"}, {c.Skipped, skipped}} {
 		if other.pods > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", other.pods, other.are))
 		}

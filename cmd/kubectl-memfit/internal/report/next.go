@@ -78,7 +78,7 @@ func unready(rec *v1alpha1.MemoryRecommendation) string {
 	if kills := rec.Status.OOMKills; kills > 0 {
 		after = " after " + format.Count(kills, "OOM kill")
 	}
-	text := fmt.Sprintf("No number yet%s (%s): %s", after, ready.Reason, strings.TrimSuffix(ready.Message, "."))
+	text := fmt.Sprintf("No recommendation yet%s (%s): %s", after, ready.Reason, strings.TrimSuffix(ready.Message, "."))
 	if after == "" || len(rec.Status.Remedies) > 0 || len(rec.Status.RecentOOMKills) == 0 {
 		return text
 	}

@@ -105,7 +105,7 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 		for i := range profiles {
 			names = append(names, profiles[i].String())
 		}
-		fmt.Fprintf(&text, "Opt a workload in with a profile that is there (%s):\n", SomeOf(names))
+		fmt.Fprintf(&text, "Opt a workload in with an existing profile (%s):\n", SomeOf(names))
 	}
 	name := "web"
 	if len(profiles) > 0 {

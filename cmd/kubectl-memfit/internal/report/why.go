@@ -215,8 +215,8 @@ func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 	if peak != nil {
 		highest = ", after a peak of " + Amount(peak)
 	}
-	return fmt.Sprintf("%s of it does not come down after a load: the program has freed it%s, and glibc retains it "+
-		"for the next one", free, highest)
+	return fmt.Sprintf("%s of it remains after a load: the program has freed it%s, and glibc retains it for the next "+
+		"one", free, highest)
 }
 
 // helping lists actions that would give memory back, and how each was computed.
@@ -249,7 +249,8 @@ func NotInspected(c *v1alpha1.ContainerSnapshot) string {
 // (docs/guide/agent.md).
 const (
 	FirstInspection = "the agent inspects a container 10 s after its start, on a node with many new containers some " +
-		"minutes later; to ask for it now: kubectl annotate pod POD --overwrite " + v1alpha1.InspectAnnotation + `="$(date)"`
+		"minutes later; to request it now: kubectl annotate pod POD " +
+		"--overwrite " + v1alpha1.InspectAnnotation + `="$(date)"`
 	NoSnapshot = "no snapshot: no agent runs on its node, or the pod is new: an agent writes the first snapshot 30 to " +
 		"90 s after the start of a pod, within 5 min on a node with many new pods"
 )
@@ -327,8 +328,8 @@ func (w *Why) next() []string {
 			steps = append(steps, c.Container+": "+m.Summary)
 		}
 		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 { // no flag sets it
-			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, and not by the "+
-				"limit; a profile sets it", c.Container, r.Type))
+			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, not by the "+
+				"limit: set the heap with a profile", c.Container, r.Type))
 		}
 	}
 	return steps

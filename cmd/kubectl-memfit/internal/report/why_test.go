@@ -160,8 +160,8 @@ func TestRetained(t *testing.T) {
 		}
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
-	const want = "Retained 38Mi of it does not come down after a load: the program has freed it, after a peak of 117Mi, " +
-		"and glibc retains it for the next one"
+	const want = "Retained 38Mi of it remains after a load: the program has freed it, after a peak of 117Mi, and glibc " +
+		"retains it for the next one"
 	if got := of("38Mi", false); !strings.Contains(got, want) {
 		t.Error(got)
 	}
