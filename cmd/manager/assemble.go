@@ -37,7 +37,7 @@ import (
 	profilewebhook "github.com/memfit/memfit/webhooks/profile"
 )
 
-// assemble puts the parts together.
+// assemble adds all components to the manager.
 func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o options) error {
 	for _, obj := range append(policy.Informers(), &v1alpha1.MemoryRecommendation{}) {
 		if _, err := mgr.GetCache().GetInformer(ctx, obj); err != nil {
@@ -69,7 +69,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 	return control(mgr, resolver, bounds, events, feed, profiles, o)
 }
 
-// control adds what runs on the leader.
+// control adds the components that run on the leader.
 func control(
 	mgr ctrl.Manager, resolver *policy.Resolver, bounds *constraintindex.Index, events *inbox.Inbox,
 	feed *workloadctl.PodSource, profiles *profilectl.Reconciler, o options,
@@ -166,8 +166,8 @@ func control(
 	)
 }
 
-// replica is the name of this process's pod, for Events, and by which the leader allows a webhook to create a canary.
-// Empty where the name of the host is unknown: no canary is created then.
+// replica returns the name of this process's pod, for Events and for the leader's permission to create a canary. Empty
+// if the host name is unknown; then this replica creates no canary.
 func replica() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -176,8 +176,7 @@ func replica() string {
 	return name
 }
 
-// samplesPerStep: a workload of which there is nothing but samples is stepped every fourth time, which is once a
-// minute.
+// samplesPerStep: a workload with new samples only is stepped at every fourth, once a minute.
 const samplesPerStep = 4
 
 // flushTimeout is well below the 30 s of graceful termination.
@@ -194,7 +193,7 @@ func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.Pendi
 	return kills, errors.Join(mgr.Add(failed), mgr.Add(follow))
 }
 
-// serve adds the webhooks. They start when their certificate is there.
+// serve adds the webhooks. They start when their certificate exists.
 func serve(
 	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver,
 	bounds *constraintindex.Index, o options,
@@ -217,7 +216,7 @@ func serve(
 		injector.ConfigMaps = mgr.GetCache()
 	}
 	register := func() {
-		// asking for the server is what makes the manager start it
+		// GetWebhookServer makes the manager start the server
 		mgr.GetWebhookServer().Register(podwebhook.Path, injector)
 		profilewebhook.SetupValidators(mgr, resolver)
 	}

@@ -24,16 +24,15 @@ import (
 )
 
 const (
-	// awaitEvery is the time between two looks for what memfit cannot start without.
+	// awaitEvery is the time between two checks of the cluster.
 	awaitEvery = 2 * time.Second
-	// awaitTimeout is for one of them.
+	// awaitTimeout bounds one check.
 	awaitTimeout = 5 * time.Second
 )
 
-// awaitCluster waits until the API server answers and serves memfit's kinds. A manager that cannot be built ends, and a
-// process that ends is started again after 10 s, 20 s and so on up to 5 minutes: seen with an API server that was away
-// for 45 s, after which memfit was away for a minute more. While it waits it is alive and not ready, and both probes
-// say what it waits for.
+// awaitCluster waits until the API server answers and serves memfit's kinds. A process that exits instead is restarted
+// with a backoff of 10 s to 5 minutes: after an outage of the API server of 45 s, memfit was unavailable for another
+// minute. While it waits it is alive and not ready, and both probes report the reason.
 func awaitCluster(ctx context.Context, config *rest.Config, probeAddr string) error {
 	config = rest.CopyConfig(config)
 	config.Timeout = awaitTimeout
@@ -67,7 +66,7 @@ var kinds = []string{
 	"ClusterMemoryProfile", "MemoryCheckpoint", "MemoryProfile", "MemoryRecommendation", "MemorySnapshot",
 }
 
-// unserved says what memfit cannot start without; nil: nothing is missing.
+// unserved returns an error if something that memfit needs to start is missing.
 func unserved(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) error {
 	version := v1alpha1.GroupVersion.String()
 	found, err := client.ServerResourcesForGroupVersionWithContext(ctx, version)

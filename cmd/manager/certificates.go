@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// whenCertified lets memfit make, renew and publish its own certificate, and calls register once it is mounted. Without
+// whenCertified creates, renews and publishes memfit's own certificate, and calls register once it is mounted. Without
 // a certificate the webhook server would end the process.
 func whenCertified(mgr ctrl.Manager, o options, register func()) error {
 	ready := make(chan struct{})
@@ -30,10 +30,10 @@ func whenCertified(mgr ctrl.Manager, o options, register func()) error {
 			{Name: o.validatingName, Type: rotator.Validating},
 		},
 		FieldOwner: "memfit-certificates",
-		// Every replica needs the files, and writes of the same Secret are settled by its resource version.
+		// Every replica needs the files; the resource version of the Secret resolves concurrent writes.
 		RequireLeaderElection: false,
-		// The CA is published once the certificate is mounted. Without this, the two halves of the rotator fill an empty
-		// Secret at the same moment, and the slower one complains in the log.
+		// The CA is published once the certificate is mounted. Without this, both parts of the rotator fill an empty Secret
+		// at the same time, and the slower one logs an error.
 		EnableReadinessCheck: true,
 	})
 	if err != nil {

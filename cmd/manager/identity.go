@@ -17,21 +17,21 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// A kubelet sees the token of whoever asks it, and a compromised node keeps it. The manager's own token may evict and
-// resize pods, so kubelets get one of another ServiceAccount, which may read nodes/stats and nodes/metrics and nothing
-// else. A pod has only one ServiceAccount, and a projected volume only tokens of that one, so the manager asks the API
-// server for tokens of the other (TokenRequest). The right for that is limited to this one name in memfit's own
-// namespace (config/rbac/usage_reader_token_role.yaml).
+// A kubelet sees the token of its clients, and a compromised node may keep it. The manager's own token may evict and
+// resize pods, so kubelets get a token of another ServiceAccount, which may only read nodes/stats and nodes/metrics. A
+// pod has only one ServiceAccount, and a projected volume only tokens of that one, so the manager asks the API server
+// for tokens of the other (TokenRequest). The right for that is limited to this one name in memfit's own namespace
+// (config/rbac/usage_reader_token_role.yaml).
 
 // defaultUsageAccount is the ServiceAccount that kubelets see.
 const defaultUsageAccount = "memfit-usage-reader"
 
 const (
-	// tokenLife is what is asked for: short, because a token cannot be taken back. tokenSpare is how long before its end
-	// another is asked for.
+	// tokenLife is the requested lifetime: short, because a token cannot be revoked. tokenSpare is how long before its
+	// expiry a token is renewed.
 	tokenLife  = time.Hour
 	tokenSpare = 15 * time.Minute
-	// tokenTimeout is for one request.
+	// tokenTimeout bounds one request.
 	tokenTimeout = 10 * time.Second
 )
 
@@ -41,7 +41,7 @@ type tokenSource func() (*oauth2.Token, error)
 // Token implements oauth2.TokenSource.
 func (s tokenSource) Token() (*oauth2.Token, error) { return s() }
 
-// requestTokens asks the API server for tokens of a ServiceAccount.
+// requestTokens returns a source of tokens of a ServiceAccount, and checks that it works.
 func requestTokens(config *rest.Config, client *http.Client, namespace, account string) (tokenSource, error) {
 	typed, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
@@ -56,8 +56,8 @@ func requestTokens(config *rest.Config, client *http.Client, namespace, account 
 		accounts := typed.CoreV1().ServiceAccounts(namespace)
 		answer, err := accounts.CreateToken(ctx, account, request, metav1.CreateOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("asking for a token of ServiceAccount %s/%s, which is all that kubelets may see: %w. It "+
-				"comes with config/rbac", namespace, account, err)
+			return nil, fmt.Errorf("requesting a token of ServiceAccount %s/%s for kubelets: %w. Install config/rbac, "+
+				"which creates it", namespace, account, err)
 		}
 		return &oauth2.Token{
 			AccessToken: answer.Status.Token, Expiry: answer.Status.ExpirationTimestamp.Add(-tokenSpare),
@@ -65,8 +65,8 @@ func requestTokens(config *rest.Config, client *http.Client, namespace, account 
 	}, nil
 }
 
-// asUsageReader is config with another identity: what proves that it is the manager is taken out, and each request gets
-// a token of the other ServiceAccount. client-go renews the token when it expires, and keeps the expired one when that
+// asUsageReader returns config with another identity: without the manager's credentials, and with a token of the other
+// ServiceAccount in each request. client-go renews the token when it expires, and keeps the expired one when that
 // fails. Without a first token no request is sent.
 func asUsageReader(config *rest.Config, tokens oauth2.TokenSource) *rest.Config {
 	anonymous := rest.AnonymousClientConfig(config)

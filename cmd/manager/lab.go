@@ -23,7 +23,7 @@ import (
 // compressFlag shortens memfit's own periods for tests; see package period.
 const compressFlag = "lab-compress-evidence"
 
-// bindLab adds the flag of a lab. LAB_COMPRESS_EVIDENCE in the environment is its default.
+// bindLab adds the flag of a lab, with LAB_COMPRESS_EVIDENCE in the environment as its default.
 func (o *options) bindLab(f *flag.FlagSet, env func(string) string) error {
 	f.IntVar(
 		&o.compressEvidence, compressFlag, 1,
@@ -46,14 +46,14 @@ func (o *options) validateLab() error {
 	return nil
 }
 
-// The least intervals that follow from compressed evidence. The kubelet measures every 10 to 15 s.
+// The minimum intervals with compressed evidence. The kubelet measures every 10 to 15 s.
 const (
 	leastUsage       = 5 * time.Second
-	leastCounters    = 10 * time.Second // as --kill-counters-interval asks for
+	leastCounters    = 10 * time.Second // as for --kill-counters-interval
 	leastCheckpoints = 10 * time.Second
 )
 
-// shortenIntervals divides the intervals that no flag sets, so that a compressed hour still has its samples, and a
+// shortenIntervals shortens the intervals that no flag sets, so that a compressed hour still has its samples, and a
 // crash loses no more evidence than without compression.
 func (o *options) shortenIntervals(f *flag.FlagSet) {
 	if o.compressEvidence <= 1 {
@@ -75,12 +75,10 @@ func (o *options) shortenIntervals(f *flag.FlagSet) {
 	}
 }
 
-// compressEvidence shortens periods of evidence where the flag asks for it and the cluster is a lab. It returns an
-// error anywhere else: with compressed evidence memfit lowers limits after minutes of use. Call it before anything
-// starts that counts evidence.
+// compressEvidence shortens the periods of evidence if the flag is set and the cluster is a lab. In any other cluster
+// it returns an error, because memfit would lower limits after minutes of use. Call it before anything counts evidence.
 //
-// The Namespace is read with the right to list namespaces, which the informers need anyway, so that no right is added
-// for labs.
+// Listing needs no right beyond those of the informers.
 func compressEvidence(ctx context.Context, config *rest.Config, o options) error {
 	if o.compressEvidence <= 1 {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"os"
 	"time"
-	_ "time/tzdata" // the zones of maintenance windows, where the machine has none
+	_ "time/tzdata" // time zones of maintenance windows, in case the image has none
 
-	// roots of trust where the image has none: for --prometheus-url without --prometheus-ca-file
+	// root certificates, in case the image has none: for --prometheus-url without --prometheus-ca-file
 	_ "golang.org/x/crypto/x509roots/fallback"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +38,7 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// leaderElectionID is the Lease by which replicas agree on who runs the controllers; config/rbac names it.
+// leaderElectionID is the Lease that elects the replica with the controllers; config/rbac names it.
 const leaderElectionID = "manager.memfit.dev"
 
 func main() {
@@ -61,13 +61,13 @@ func main() {
 	}
 }
 
-// run builds everything and works until ctx ends.
+// run builds the manager and runs it until ctx ends.
 func run(ctx context.Context, config *rest.Config, o options) error {
 	log := ctrl.Log.WithName("setup")
 	log.Info("Starting memfit", "version", version)
 	if o.kubeletInsecure {
 		log.Info(
-			"INSECURE: kubelets are not verified; the token that may read node statistics goes to whoever answers on a node's " +
+			"INSECURE: kubelets are not verified; the token that may read node statistics goes to any server at a node's " +
 				"address",
 		)
 	}
@@ -110,16 +110,16 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 		PprofBindAddress:              o.pprofAddr,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       o.namespace, // empty: that of the pod this runs in
+		LeaderElectionNamespace:       o.namespace, // empty: the namespace of this pod
 		LeaderElectionReleaseOnCancel: true,        // main returns right after Start does
 		Metrics:                       metricsOptions(o),
 		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: syncTimeout},
 	}
 }
 
-// syncTimeout is how long the leader may take to know every pod and workload before it gives up and ends. By default
-// that would be two minutes. A process that ends starts from nothing, so a cluster whose pods take longer than that, at
-// a busy API server or with the little processor time that memfit requests, would never get its leader.
+// syncTimeout is how long the leader may take to list all pods and workloads before it exits. With the default of two
+// minutes a large cluster, a busy API server or the little CPU that memfit requests might never get a leader, because
+// an exit starts over.
 const syncTimeout = 15 * time.Minute
 
 func metricsOptions(o options) metricsserver.Options {
@@ -137,15 +137,14 @@ func metricsOptions(o options) metricsserver.Options {
 // as well.
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
-// withoutOldTLS says what is Go's default today, and not for whoever sets GODEBUG=tls10server=1.
+// withoutOldTLS sets Go's default explicitly, in case of GODEBUG=tls10server=1.
 func withoutOldTLS(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
-// inOnePiece sends an answer as one TLS record. By default a connection that was idle for a second begins with records
-// of one network packet, so that a browser can show the first of them early; the API server can do nothing with half a
-// patch.
+// inOnePiece sends a response as one TLS record. By default an idle connection starts with records of one network
+// packet, for early rendering in browsers, which is of no use for a patch.
 func inOnePiece(c *tls.Config) { c.DynamicRecordSizingDisabled = true }
 
-// scheme knows the kinds memfit handles, and no others.
+// scheme has only the kinds that memfit handles.
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))

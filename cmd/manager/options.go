@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// certMode says who makes the webhook's certificate.
+// certMode is the issuer of the webhook's certificate.
 type certMode string
 
 const (
@@ -71,7 +71,7 @@ func parse(args []string, env func(string) string) (options, error) {
 	return o, err
 }
 
-// bind defines the flags. What env has for them is their default.
+// bind defines the flags, with their defaults from env.
 func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 disables it")
 	f.BoolVar(
@@ -172,15 +172,16 @@ func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 	return o.bindLab(f, env)
 }
 
-// defaultExcluded is what config/webhook excludes: what a cluster needs to recover, and what memfit needs to start.
+// defaultExcluded are the namespaces that config/webhook excludes, which a cluster needs to recover and memfit to
+// start.
 const defaultExcluded = "kube-system,kube-node-lease,cert-manager"
 
-// excluded are the namespaces memfit keeps away from.
+// excluded returns the namespaces that memfit ignores.
 func (o *options) excluded() []string {
 	return append(listed(o.excludeNamespaces), o.namespace)
 }
 
-// clients are the names of client certificates that are served.
+// clients returns the accepted names of client certificates.
 func (o *options) clients() []string { return listed(o.clientNames) }
 
 func listed(text string) []string {
@@ -203,7 +204,7 @@ func (o *options) validate() error {
 	return errors.Join(errors.Join(errs...), o.readChangeBudget(), o.validateLab(), o.sources.validate())
 }
 
-// refusals are what is wrong with flags.
+// refusals are errors of flags.
 type refusals []error
 
 func (r *refusals) when(wrong bool, format string, args ...any) {
@@ -212,7 +213,7 @@ func (r *refusals) when(wrong bool, format string, args ...any) {
 	}
 }
 
-// readChangeBudget makes a budget of its flags.
+// readChangeBudget returns the budget in the flags.
 func (o *options) readChangeBudget() error {
 	var errs refusals
 	q, err := memory.ParseQuantity(o.changeBudgetBytes)

@@ -37,7 +37,7 @@ const (
 	fromMetricsAPI = "metrics-api"
 )
 
-// sources are the flags about where usage is read from.
+// sources holds the flags for sources of usage.
 type sources struct {
 	names             string
 	killCounters      time.Duration
@@ -49,7 +49,7 @@ type sources struct {
 	prometheusStep    time.Duration
 	prometheusHeaders assignments
 	prometheusQueries assignments
-	// prometheus is what these flags are for; nil: there is none.
+	// prometheus is the source from these flags; nil: not configured.
 	prometheus *prometheus.Source
 }
 
@@ -60,17 +60,16 @@ func (s *sources) bind(f *flag.FlagSet) {
 			"(working set only)",
 	)
 	f.DurationVar(&s.killCounters, "kill-counters-interval", time.Minute,
-		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes and has what "+
-			"the exact demand of a container follows from (RBAC nodes/metrics), about 40 KiB per container each; 0 turns them "+
-			"off, and then no limit is lowered")
+		"interval between readings of the kubelets' /metrics/cadvisor for kills of child processes and exact demand "+
+			"(RBAC nodes/metrics), about 40 KiB per container; 0 disables them, and then no limit is lowered")
 	f.StringVar(
 		&s.prometheusURL, "prometheus-url", "",
-		"base URL of anything that speaks the Prometheus HTTP API, for what workloads used before memfit saw them; empty: "+
-			"memfit starts from nothing",
+		"base URL of a Prometheus HTTP API with the usage of workloads before memfit was installed; empty: memfit starts "+
+			"without history",
 	)
 	f.StringVar(
 		&s.prometheusToken, "prometheus-bearer-token-file", "",
-		"file with the bearer token for --prometheus-url; read again as it rotates",
+		"file with the bearer token for --prometheus-url; reloaded when renewed",
 	)
 	f.StringVar(
 		&s.prometheusCA, "prometheus-ca-file", "",
@@ -78,19 +77,20 @@ func (s *sources) bind(f *flag.FlagSet) {
 	)
 	f.BoolVar(
 		&s.rollbackQueries, "rollback-queries", false,
-		"ask --prometheus-url the sizing.disruption.rollbackQuery of profiles; who writes a profile can then learn, by "+
-			"whether memfit lowers a limit, about any series that Prometheus has",
+		"send the sizing.disruption.rollbackQuery of profiles to --prometheus-url; authors of profiles can then infer "+
+			"any series in Prometheus from whether memfit lowers a limit",
 	)
 	f.DurationVar(
 		&s.prometheusSpan, "prometheus-history", 7*24*time.Hour,
-		"how far back a workload's history is read at its first sight; 0 reads none",
+		"how much history is read of a new workload; 0 reads none",
 	)
 	f.DurationVar(
 		&s.prometheusStep, "prometheus-step", 5*time.Minute,
 		"resolution of that history: the highest and lowest of each step are read; at least 15s",
 	)
 	f.Var(
-		&s.prometheusHeaders, "prometheus-header", "NAME=VALUE sent along, for example X-Scope-OrgID=tenant; may be repeated",
+		&s.prometheusHeaders, "prometheus-header", "NAME=VALUE of a header to send, for example X-Scope-OrgID=tenant; "+
+			"may be repeated",
 	)
 	f.Var(
 		&s.prometheusQueries, "prometheus-query",
@@ -103,7 +103,7 @@ func (s *sources) validate() error {
 	var errs refusals
 	for _, name := range s.list() {
 		errs.when(name != fromKubelet && name != fromPrometheus && name != fromMetricsAPI,
-			"--usage-sources=%s: %q is none of kubelet, prometheus, metrics-api", s.names, name)
+			"--usage-sources=%s: %q must be kubelet, prometheus or metrics-api", s.names, name)
 		errs.when(name == fromPrometheus && s.prometheusURL == "",
 			"--usage-sources=%s: prometheus needs --prometheus-url", s.names)
 	}
@@ -122,17 +122,17 @@ func (s *sources) validate() error {
 			URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders,
 			Queries: prometheus.Queries(s.prometheusQueries),
 		})
-		errs.when(err != nil, "--prometheus-url and what goes with it: %w", err)
+		errs.when(err != nil, "--prometheus-url and its related flags: %w", err)
 	}
 	return errors.Join(errs...)
 }
 
 func (s *sources) list() []string { return strings.Split(s.names, ",") }
 
-// assignments is a flag that is given as NAME=VALUE, and may be repeated.
+// assignments is a repeatable flag NAME=VALUE.
 type assignments map[string]string
 
-// String implements flag.Value. Values may be secrets, so only names are said.
+// String implements flag.Value. Values may be secrets, so it returns only names.
 func (a *assignments) String() string { return strings.Join(slices.Sorted(maps.Keys(*a)), ",") }
 
 // Set implements flag.Value.
@@ -148,7 +148,7 @@ func (a *assignments) Set(text string) error {
 	return nil
 }
 
-// watchUsage adds what reads usage and kill counters to the manager.
+// watchUsage adds the readers of usage and kill counters to the manager.
 func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.Collector, error) {
 	identity := mgr.GetConfig()
 	if o.usageAccount != "" {
@@ -197,7 +197,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	return u, nil
 }
 
-// usage are the sources of current usage, best first.
+// usage returns the sources of current usage, best first.
 func (s *sources) usage(mgr ctrl.Manager, kubelets *kubelet.Source) (all []usage.Source, err error) {
 	for _, name := range s.list() {
 		switch name {
@@ -216,7 +216,7 @@ func (s *sources) usage(mgr ctrl.Manager, kubelets *kubelet.Source) (all []usage
 	return all, nil
 }
 
-// namer finds the container that has an ID by the status of its pod, in the cache.
+// namer finds a container by its ID in the cached pod's status.
 func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
 	return func(uid types.UID, id string) (memory.ContainerRef, bool) {
 		key, known := u.Inbox.Pod(uid)
@@ -245,7 +245,7 @@ func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
 	return pod.Spec.NodeName, pod.UID, pod.Spec.NodeName != ""
 }
 
-// readPast adds what reads workloads' past to the manager; nil when nobody knows it.
+// readPast adds the reader of workloads' history to the manager; nil without a source.
 func readPast(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagectl.HistoryBackfill, error) {
 	if o.sources.prometheusURL == "" || o.sources.prometheusSpan == 0 {
 		return nil, nil

@@ -25,7 +25,7 @@ func TestSourceOptions(t *testing.T) {
 		"the kubelet by default": {},
 		"a fallback":             {args: []string{"--usage-sources=kubelet,metrics-api"}},
 		"a source nobody knows": {
-			args: []string{"--usage-sources=kublet"}, want: `"kublet" is none of kubelet, prometheus, metrics-api`,
+			args: []string{"--usage-sources=kublet"}, want: `"kublet" must be kubelet, prometheus or metrics-api`,
 		},
 		"prometheus without an address": {
 			args: []string{"--usage-sources=prometheus"}, want: "prometheus needs --prometheus-url",

@@ -24,25 +24,25 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// A VerticalPodAutoscaler that controls memory writes what memfit would write: memfit only recommends then, and names
+// A VerticalPodAutoscaler that controls memory writes the same fields as memfit, which then only recommends and names
 // it. The kind need not exist.
 // +kubebuilder:rbac:groups=autoscaling.k8s.io,resources=verticalpodautoscalers,verbs=list;watch
 
 const (
-	// VPAInterval is how often memfit asks whether the kind has come or gone. It is one small request.
+	// VPAInterval is how often memfit checks whether the kind exists, with one small request.
 	VPAInterval = 2 * time.Minute
-	// vpaPatience is how long the start waits for the first answer, and then for the first list: without them, workloads
-	// are decided about as if there were no VerticalPodAutoscaler, and again when there is one.
+	// vpaPatience is how long the start waits for the first response, and then for the first list: without them, memfit
+	// decides as if there were no VerticalPodAutoscaler, and again when there is one.
 	vpaPatience = 10 * time.Second
 )
 
-// discoverer is the part of a discovery client that is needed here.
+// discoverer is the required part of a discovery client.
 type discoverer interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// ServesVPAs asks the API server itself whether it serves VerticalPodAutoscalers: a REST mapper would remember them
-// after their definition is gone.
+// ServesVPAs asks the API server itself whether it serves VerticalPodAutoscalers: a REST mapper would still know them
+// after their definition was deleted.
 func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		list, err := d.ServerResourcesForGroupVersionWithContext(ctx, informers.VPAKind.GroupVersion().String())
@@ -64,7 +64,7 @@ type vpas struct {
 	watched atomic.Pointer[toolscache.ResourceEventHandlerRegistration]
 }
 
-// list is empty while the kind is not served, or its first list is still under way: reading would wait for it.
+// list is empty while the kind is not served, or its first list is still under way: a read would wait for the list.
 func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOption) ([]constraints.VPA, error) {
 	if watched := v.watched.Load(); watched == nil || !(*watched).HasSynced() {
 		return nil, nil
@@ -73,7 +73,7 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 	list.SetGroupVersionKind(informers.VPAKind.GroupVersion().WithKind(informers.VPAKind.Kind + "List"))
 	if err := c.List(ctx, &list, options...); err != nil {
 		if v.watched.Load() == nil {
-			return nil, nil // gone in between
+			return nil, nil // deleted in between
 		}
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 	return all, nil
 }
 
-// WatchesVPAs reports whether the API server serves VerticalPodAutoscalers, which are watched then.
+// WatchesVPAs reports whether VerticalPodAutoscalers are served and watched.
 func (n *Watcher) WatchesVPAs() bool { return n.vpas.watched.Load() != nil }
 
 // keepChecking checks every few minutes until ctx ends.
@@ -103,8 +103,8 @@ func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 	}
 }
 
-// check begins to watch when the kind has come, and ends it when it has gone. If that is unknown, nothing changes, and
-// it returns false.
+// check starts the watch when the kind appears, and stops it when the kind disappears. If that is unknown, it changes
+// nothing and returns false.
 func (v *vpas) check(ctx context.Context, n *Watcher, f audience) (known bool) {
 	served, err := n.ServesVPAs(ctx)
 	watched := v.watched.Load() != nil
@@ -117,7 +117,7 @@ func (v *vpas) check(ctx context.Context, n *Watcher, f audience) (known bool) {
 	}
 	if err != nil && ctx.Err() == nil {
 		logf.FromContext(ctx).Error(
-			err, "Could not ask whether VerticalPodAutoscalers are served; tried again every few minutes",
+			err, "Could not check whether VerticalPodAutoscalers are served; retrying every few minutes",
 		)
 	}
 	return err == nil
@@ -148,7 +148,7 @@ func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
 	return nil
 }
 
-// end forgets the kind; the workloads that had one are stepped again.
+// end stops the watch, and queues the workloads that had a VerticalPodAutoscaler.
 func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
 	all, err := v.list(ctx, c)
 	if err != nil {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package constraints watches what else in the cluster determines a workload's memory: autoscalers, LimitRanges,
-// ResourceQuotas and nodes. A workload is queued when one that concerns it changes.
+// ResourceQuotas and nodes. It queues a workload when one of these that concerns it changes.
 package constraints
 
 import (
@@ -27,19 +27,18 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// An autoscaler that scales on memory reacts to every change of requests: memfit only recommends then, and names it.
+// An autoscaler that scales on memory reacts to every change of requests; memfit then only recommends and names it.
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch
-// What a namespace allows a container to have, and what its quota leaves: a size that admission would refuse is not
-// tried, nor given to a new pod.
+// LimitRanges and quotas: memfit does not try a size that admission would refuse, nor give it to a new pod.
 // +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
 
-// Watcher knows what else in the cluster determines a workload's memory, from informer caches. The source of pods
-// starts it, on the leader, before the first pod is read.
+// Watcher reads what else in the cluster determines a workload's memory, from informer caches. The pod source starts
+// it, on the leader, before it reads the first pod.
 type Watcher struct {
 	Cache cache.Cache
 	// Bounds reads LimitRanges, ResourceQuotas and nodes.
 	Bounds *constraintindex.Index
-	// ServesVPA asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVPA].
+	// ServesVPAs asks the API server whether it serves VerticalPodAutoscalers, see [ServesVPAs].
 	ServesVPAs func(context.Context) (bool, error)
 	// Clock triggers the next check.
 	Clock clock.WithTicker
@@ -47,13 +46,12 @@ type Watcher struct {
 	vpas vpas
 }
 
-// targetIndex is the cache index of autoscalers by the kind and name of the workload they are for.
+// targetIndex is the cache index of autoscalers by kind and name of their target.
 const targetIndex = "memfit.target"
 
 func targetKey(kind, name string) string { return kind + "/" + name }
 
-// Facts are what the objects around it mean for a workload, of which the managed containers and the newest pod are
-// given.
+// Facts returns the constraints of a workload with these managed containers and this newest pod.
 func (n *Watcher) Facts(
 	ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod,
 ) (constraints.Facts, error) {
@@ -71,8 +69,8 @@ func (n *Watcher) Facts(
 	return constraints.About(w, containers, pod, o), nil
 }
 
-// Follow watches constraints until ctx ends, and queues the workloads that they concern when they change; known are
-// those that have pods. It returns when all are known that existed.
+// Follow watches constraints until ctx ends, and queues the workloads that a change concerns; known returns the
+// workloads with pods. It returns when the caches have synced.
 func (n *Watcher) Follow(
 	ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef,
 ) error {
@@ -106,7 +104,7 @@ func (n *Watcher) Follow(
 	if !toolscache.WaitForCacheSync(ctx.Done(), n.Bounds.HasSynced) {
 		return ctx.Err()
 	}
-	// While it is unknown whether there are VerticalPodAutoscalers, memfit would work against them.
+	// Until VerticalPodAutoscalers are known, memfit might work against them.
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, vpaPatience, true, func(context.Context) (bool, error) {
 		return n.vpas.check(ctx, n, f), nil
 	})
@@ -114,13 +112,13 @@ func (n *Watcher) Follow(
 	return nil
 }
 
-// audience is whom changes of constraints concern.
+// audience determines the workloads that a change of constraints concerns.
 type audience struct {
 	queue interface{ Enqueue(...memory.WorkloadRef) }
 	known func() []memory.WorkloadRef
 }
 
-// onNews queues the workloads that an object concerns when it appears, goes, or changes what matters.
+// onNews queues the workloads that an object concerns when it is created, deleted, or relevantly changed.
 func onNews[T client.Object](
 	f audience, same func(before, after T) bool, whom func(T) []memory.WorkloadRef,
 ) toolscache.ResourceEventHandler {
@@ -141,8 +139,8 @@ func sameLimits(a, b *corev1.LimitRange) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// sameBounds leaves out what is used: it changes with every pod, and a workload that waits for quota is stepped again
-// with the next sample.
+// sameBounds ignores used quota, which changes with every pod: a workload that waits for quota is stepped with the next
+// sample anyway.
 func sameBounds(a, b *corev1.ResourceQuota) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status.Hard, b.Status.Hard)
 }
@@ -151,8 +149,8 @@ func targetOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) []memory.WorkloadRef 
 	return targets(h.Namespace, constraints.ReadHPA(h).Target)
 }
 
-// targets are the workloads that an autoscaler may mean: without a version, those that Kubernetes ships. Queueing one
-// that does not exist costs nothing.
+// targets returns the workloads that an autoscaler may target: without a version, the built-in kinds. Queueing a
+// missing one costs nothing.
 func targets(namespace string, t constraints.Target) []memory.WorkloadRef {
 	versions := []string{t.APIVersion}
 	if t.APIVersion == "" {

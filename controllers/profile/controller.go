@@ -35,51 +35,50 @@ import (
 	"github.com/memfit/memfit/internal/profilestatus"
 )
 
-// What people declare. memfit never writes it.
+// Profiles, which memfit never writes.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles;clustermemoryprofiles,verbs=list;watch
-// What became of it, for kubectl describe and for GitOps health checks.
+// Their status, for kubectl describe and GitOps health checks.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles/status;clustermemoryprofiles/status,verbs=update
 
-// ProfileIndex is the cache index of MemoryRecommendations by the profile they follow.
+// ProfileIndex is the cache index of MemoryRecommendations by their profile.
 const ProfileIndex = "status.profile"
 
 // Reconciler sums up a profile's workloads in its status.
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	client.Client
-	// Usage knows which nodes do not answer. Nil: usage is not read at all.
+	// Usage has the nodes that report no usage. nil: usage is not read.
 	Usage interface{ Gaps() []memory.Silence }
-	// Profiles knows the effective profiles, with what they inherit.
+	// Profiles has the effective profiles, merged with their defaults.
 	Profiles interface{ Profiles() *profile.Index }
-	// Problems lists workloads that nobody governs because two profiles claim them.
+	// Problems lists workloads without a profile because two profiles select them.
 	Problems *policy.Problems
-	// Watchdog is told what workers are on. Nil: nobody is.
+	// Watchdog tracks the workers; nil: no tracking.
 	Watchdog *liveness.Watchdog
-	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
+	// NoWebhook: memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 	// Clock tells the time.
 	Clock clock.PassiveClock
 
-	queue atomic.Pointer[queue] // the controller's, from its start on
+	queue atomic.Pointer[queue] // of the controller, set at its start
 }
 
-// queue is that of the controller.
+// queue is the controller's queue.
 type queue = workqueue.TypedRateLimitingInterface[profile.Key]
 
 const (
-	// resync is how long a status may stand without news: the nodes that do not answer are in no event.
+	// resync is the maximum age of a status: a node that stops reporting sends no event.
 	resync = 10 * time.Minute
-	// timeout is for one reconcile, which takes milliseconds; ten seconds leave room for a slow API server.
+	// timeout bounds one reconcile, which takes milliseconds; ten seconds allow for a slow API server.
 	timeout = 10 * time.Second
 )
 
-// summaryDelay collects the news of many workloads into one write: a status that is a second old is current for a
-// person.
+// summaryDelay collects changes of many workloads into one write; a status may be a second old.
 const summaryDelay = time.Second
 
 // Setup starts the reconciler with the manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
-	if err := IndexRecommendations(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // registration, before anything runs
+	if err := IndexRecommendations(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // registration, before the start
 		return err
 	}
 	return builder.TypedControllerManagedBy[profile.Key](mgr).
@@ -123,8 +122,8 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 	return nil
 }
 
-// debounced queues the profiles that recommendations follow, after a moment, so that the news of many workloads become
-// one write.
+// debounced queues the profiles of recommendations after summaryDelay, so that changes of many workloads become one
+// write.
 func debounced() handler.TypedEventHandler[client.Object, profile.Key] {
 	add := func(obj client.Object, q queue) {
 		if rec, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
@@ -134,15 +133,15 @@ func debounced() handler.TypedEventHandler[client.Object, profile.Key] {
 	return handler.TypedFuncs[client.Object, profile.Key]{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			add(e.ObjectOld, q) // the profile it followed until now
+			add(e.ObjectOld, q) // its previous profile
 			add(e.ObjectNew, q)
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q) },
 	}
 }
 
-// Enqueue queues profiles for which there is news that no object carries, each at most once until it is dealt with. A
-// controller reconciles everything when it starts, so that nothing is missed of what came before.
+// Enqueue queues profiles after a change that is in no object, each at most once until it is reconciled. It drops those
+// before the start, because a controller reconciles everything then.
 func (r *Reconciler) Enqueue(keys ...profile.Key) {
 	if q := r.queue.Load(); q != nil {
 		for _, k := range keys {
@@ -158,8 +157,8 @@ func (r *Reconciler) EnqueueAll(context.Context) {
 	}
 }
 
-// ProfilesChanged queues the profiles whose status changes of profiles concern: they themselves, whoever inherits from
-// them, which is among the changes, and those with role Defaults, which count their heirs. It does not block.
+// ProfilesChanged queues the changed profiles, which include those that inherit a change, and those with role Defaults,
+// whose status counts the profiles that inherit from them. It does not block.
 func (r *Reconciler) ProfilesChanged(changes []policy.Change) {
 	for _, c := range changes {
 		r.Enqueue(c.Key)
@@ -177,7 +176,7 @@ func keyOf(kind string) handler.TypedMapFunc[client.Object, profile.Key] {
 	}
 }
 
-// followed is the profile that a recommendation follows.
+// followed returns the profile of a recommendation.
 func followed(rec *v1alpha1.MemoryRecommendation) profile.Key {
 	key := profile.Key{Kind: rec.Status.Profile.Kind, Name: rec.Status.Profile.Name}
 	if key.Kind == profile.KindNamespaced {
@@ -186,7 +185,7 @@ func followed(rec *v1alpha1.MemoryRecommendation) profile.Key {
 	return key
 }
 
-// Reconcile writes the status of one profile, once, if it says something new.
+// Reconcile writes the status of one profile once, if it changed.
 func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.Result, error) {
 	defer r.Watchdog.Begin(key)()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -199,7 +198,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
-	case in == nil: // the effective profiles are read again at this moment
+	case in == nil: // the effective profiles are being read again
 		return reconcile.Result{RequeueAfter: summaryDelay}, nil
 	}
 	before := status.DeepCopy()
@@ -211,21 +210,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.
 	}
 	if err := r.Status().Update(ctx, obj); err != nil {
 		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: summaryDelay}, nil // the cache is behind what we wrote a moment ago
+			return reconcile.Result{RequeueAfter: summaryDelay}, nil // the cache lags behind the last write
 		}
 		return reconcile.Result{}, fmt.Errorf("writing the status of %s: %w", key, err)
 	}
 	return reconcile.Result{RequeueAfter: resync}, nil
 }
 
-// gather reads what the status of a profile depends on; nil while the effective profiles are older than obj.
+// gather reads the input of a profile's status; nil while the effective profiles are older than obj.
 func (r *Reconciler) gather(
 	ctx context.Context, key profile.Key, obj client.Object,
 ) (*profilestatus.Input, error) {
 	index := r.Profiles.Profiles()
 	n := index.Exactly(key)
 	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {
-		return nil, nil //nolint:nilnil // documented: there is nothing to say yet
+		return nil, nil //nolint:nilnil // documented: too early
 	}
 	var recs v1alpha1.MemoryRecommendationList
 	if err := r.List(
@@ -250,7 +249,7 @@ func (r *Reconciler) gather(
 	return in, nil
 }
 
-// read returns the profile, and where its status is.
+// read returns the profile, and a pointer to its status.
 func (r *Reconciler) read(ctx context.Context, key profile.Key) (
 	client.Object, *v1alpha1.MemoryProfileStatus, error,
 ) {

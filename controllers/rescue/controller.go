@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rescue raises limits before the kernel kills. It takes the alarms of agents from their MemorySnapshots,
-// outside of the queue of workloads so that no queue delay counts, gathers what memfit knows from caches, lets
-// internal/rescue decide, and has the workload reconciler write the loan down and send one resize. It runs on the
-// leader.
+// outside of the workload queue to avoid its delay, gathers facts from caches, lets internal/rescue decide, and lets
+// the workload reconciler store the loan and send one resize. It runs on the leader.
 package rescue
 
 import (
@@ -35,15 +34,15 @@ import (
 )
 
 // The resize of pods is the component config/rbac/resize-pods. Snapshots, pods, nodes, LimitRanges and ResourceQuotas
-// are in caches that memfit has anyway, and the loan is written into the workload's MemoryCheckpoint: a rescue needs no
-// right of its own.
+// are in caches that memfit has anyway, and the loan is stored in the workload's MemoryCheckpoint, so a rescue needs no
+// further right.
 
 const (
 	// workers is the number of alarms handled in parallel. A loan is two requests of some 10 to 100 ms, and replicas often
 	// burst together.
 	workers = 16
-	// soon is the delay after which an alarm is handled again whose workload is not loaded or whose write failed. It is
-	// tried until the alarm is stale.
+	// soon is the retry delay of an alarm whose workload is not loaded or whose write failed. Retries end when the alarm
+	// is stale.
 	soon = 50 * time.Millisecond
 	// warnEvery is the least time between two Events about the same refusal for one container.
 	warnEvery = 5 * time.Minute
@@ -51,7 +50,7 @@ const (
 	nodeIndex = "spec.nodeName"
 )
 
-// Lender writes loans down and sends them: the workload reconciler.
+// Lender stores and sends loans: the workload reconciler.
 type Lender interface {
 	Lend(
 		ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
@@ -61,17 +60,17 @@ type Lender interface {
 
 // Controller handles alarms.
 type Controller struct {
-	// Reader has nodes, and pods by [nodeIndex], which Indexer adds to the cache; nil: the reader needs none.
+	// Reader has nodes, and pods by [nodeIndex], which Indexer adds to the cache; nil: the reader needs no index.
 	Reader  client.Reader
 	Indexer client.FieldIndexer
 	// Pods returns pods of the cache, which must not be changed.
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}
-	// Resolver knows profiles and owners, Inbox what was found of each pod before.
+	// Resolver resolves profiles and owners, Inbox has the resolved workload of each pod.
 	Resolver *policy.Resolver
 	Inbox    *inbox.Inbox
-	// Constraints say what else bounds a container's memory. Nil: nothing does.
+	// Constraints returns other bounds of a container's memory. nil: no bounds.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
@@ -86,12 +85,12 @@ type Controller struct {
 	// alarms are the snapshots that are queued, by the pod's name.
 	alarms sync.Map
 
-	// handled is the last alarm that was decided, by pod; warned are the refusals of which an Event was written.
+	// handled is the last decided alarm of each pod; warned are the refusals with an Event.
 	handled *lru.Cache
 	warned  *cache.LRUExpireCache
 }
 
-// warning identifies refusals that are reported once in warnEvery.
+// warning identifies refusals, reported once in warnEvery.
 type warning struct {
 	pod       types.UID
 	container string
@@ -160,7 +159,7 @@ func (c *Controller) work(ctx context.Context) {
 	}
 }
 
-// again queues an alarm that could not be decided, unless a newer one came.
+// again queues an undecided alarm, unless there is a newer one.
 func (c *Controller) again(ctx context.Context, key types.NamespacedName, s *v1alpha1.MemorySnapshot, err error) {
 	if !errors.Is(err, workloadctl.ErrNotLoaded) {
 		c.Metrics.count(s, outcomeFailed)
@@ -173,7 +172,7 @@ func (c *Controller) again(ctx context.Context, key types.NamespacedName, s *v1a
 	c.queue.AddAfter(key, soon)
 }
 
-// Handle decides about the alarm of a snapshot and lends. An error means that it may be handled again.
+// Handle decides about the alarm of a snapshot and lends. After an error the caller may retry.
 func (c *Controller) Handle(ctx context.Context, s *v1alpha1.MemorySnapshot) error {
 	c.init()
 	began := c.Clock.Now()
@@ -194,25 +193,25 @@ func (c *Controller) Handle(ctx context.Context, s *v1alpha1.MemorySnapshot) err
 	return c.lend(ctx, &a)
 }
 
-// alarm is an alarm with what caches know about its container.
+// alarm is an alarm with the cached facts about its container.
 type alarm struct {
 	lending.Alarm
 	pod   *corev1.Pod
 	began time.Time
-	// governed: a profile sizes the container. The rest is valid only then.
+	// governed: a profile sizes the container. The other fields are valid only then.
 	governed bool
 	ref      memory.WorkloadRef
 	view     workload.Rescue
 	node     lending.Node
 	left     memory.Bytes
 	paused   string
-	// refusal is the last one; nil: a loan was decided. owner is the workload of both.
+	// refusal is the last refusal; nil: a loan was decided. owner is the workload of both.
 	refusal *lending.Refusal
 	loan    *lending.Loan
 	owner   memory.Workload
 }
 
-// gather reads from caches what decides about an alarm.
+// gather reads the input of the decision from caches.
 func (c *Controller) gather(ctx context.Context, a *alarm) error {
 	resolved, err := c.Resolver.ResolveKept(ctx, a.pod, c.Inbox.Kept(a.pod.UID))
 	if err != nil {
@@ -238,7 +237,7 @@ func (c *Controller) gather(ctx context.Context, a *alarm) error {
 	return c.nodeOf(ctx, a)
 }
 
-// nodeOf reads the state of the node of an alarm, and the memory that its pods do not request.
+// nodeOf reads the state of an alarm's node, and its unrequested memory.
 func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	name := a.pod.Spec.NodeName
 	node := &corev1.Node{}
@@ -263,7 +262,7 @@ func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	return nil
 }
 
-// lend has a loan written down and sent, and reports it or its refusal.
+// lend stores and sends a loan, and reports it or its refusal.
 func (c *Controller) lend(ctx context.Context, a *alarm) error {
 	err := c.Lender.Lend(ctx, a.ref, a.pod, a.Container, func(in workloadctl.Lending) (*lending.Loan, string) {
 		return c.decide(a, in)
@@ -312,7 +311,7 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, st
 	return a.loan, a.loan.Note(&a.Alarm)
 }
 
-// handledMost bounds what is kept of pods; the oldest do not matter, because their alarms are stale.
+// handledMost bounds the kept pods; the oldest do not matter, because their alarms are stale.
 const handledMost = 10_000
 
 func (c *Controller) last(pod types.UID) int64 {
@@ -321,5 +320,5 @@ func (c *Controller) last(pod types.UID) int64 {
 	return sequence
 }
 
-// decided notes that an alarm was decided, whatever the result. Alarms of one pod are handled one after the other.
+// decided records that an alarm was decided, whatever the result. Alarms of one pod are handled sequentially.
 func (c *Controller) decided(a *alarm) { c.handled.Add(a.pod.UID, max(c.last(a.pod.UID), a.Sequence)) }

@@ -16,18 +16,18 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Outcomes of alarms beside the causes of refusals, as labels of memfit_rescues_total.
+// Outcomes of alarms besides the causes of refusals, as labels of memfit_rescues_total.
 const (
 	outcomeLent    = "Lent"
 	outcomeRefused = "ResizeRefused"
 	outcomeFailed  = "Failed"
-	// outcomeChanged: the pod got another size meanwhile.
+	// outcomeChanged: the pod was resized meanwhile.
 	outcomeChanged = "PodChanged"
 	// outcomeForeign: the snapshot is not of the pod of that name, or not by its node's agent.
 	outcomeForeign = "OtherPod"
 )
 
-// Metrics are about alarms.
+// Metrics of alarms.
 type Metrics struct {
 	rescues *prometheus.CounterVec
 	sent    prometheus.Histogram
@@ -38,8 +38,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		rescues: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_rescues_total",
-			Help: "Alarms of agents that a container is about to reach its limit, by what became of them: Lent, or why " +
-				"nothing was lent.",
+			Help: "Alarms of agents that a container is about to reach its limit, by result: Lent, or the reason for no " +
+				"loan.",
 		}, []string{"namespace", "outcome"}),
 		sent: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "memfit_rescue_sent_seconds",
@@ -57,7 +57,7 @@ func (m *Metrics) count(pod metav1.Object, outcome string) {
 	m.rescues.WithLabelValues(pod.GetNamespace(), outcome).Inc()
 }
 
-// given reports a loan that the API server has accepted.
+// given reports a loan that the API server accepted.
 func (c *Controller) given(ctx context.Context, a *alarm) {
 	now := c.Clock.Now()
 	c.Metrics.count(a.pod, outcomeLent)
@@ -69,7 +69,7 @@ func (c *Controller) given(ctx context.Context, a *alarm) {
 	c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, a.loan.Note(&a.Alarm)))
 }
 
-// refused reports that nothing is lent. An alarm that is not about this container now is only counted.
+// refused reports a refused loan. An alarm of an outdated container is only counted.
 func (c *Controller) refused(ctx context.Context, a *alarm) {
 	c.Metrics.count(a.pod, string(a.refusal.Cause))
 	logf.FromContext(ctx).V(1).Info("Lent nothing", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
@@ -79,7 +79,7 @@ func (c *Controller) refused(ctx context.Context, a *alarm) {
 	}
 }
 
-// refusedByServer reports that the API server did not take the higher limit.
+// refusedByServer reports that the API server rejected the higher limit.
 func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) {
 	c.Metrics.count(a.pod, outcomeRefused)
 	logf.FromContext(ctx).Info("The API server refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name,
@@ -89,7 +89,7 @@ func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) 
 		"gets no loan: %s", a.Container, a.Limit, left.Seconds(), why))
 }
 
-// expect writes an Event that a kill is expected, once in warnEvery for each cause.
+// expect writes an Event about an expected kill, once in warnEvery for each cause.
 func (c *Controller) expect(a *alarm, cause lending.Cause, note string) {
 	key := warning{a.pod.UID, a.Container, cause}
 	if _, warned := c.warned.Get(key); warned {

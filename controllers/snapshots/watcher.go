@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snapshots follows MemorySnapshots on the leader: what the agents of nodes (config/agent) found out about
-// pods. memfit works without them, so nothing here ever holds up or fails a reconcile.
+// Package snapshots watches MemorySnapshots, which node agents (config/agent) write about pods, on the leader. memfit
+// works without them, so nothing here delays or fails a reconcile.
 package snapshots
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What agents found out about pods: what runs in them, and what fills their memory.
+// Findings of agents about pods: their runtimes, and what fills their memory.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memorysnapshots,verbs=list;watch
 
-// Watcher knows the MemorySnapshots of pods, from an informer cache.
+// Watcher reads the MemorySnapshots of pods from an informer cache.
 type Watcher struct {
 	Cache cache.Cache
-	// Workload returns the workload of a pod; not ok: none that memfit governs.
+	// Workload returns the workload of a pod; ok is false if memfit does not govern it.
 	Workload func(pod types.UID) (w memory.WorkloadRef, ok bool)
 	// OnAlarm is called with each snapshot whose alarm is new; it must not wait. Nil: alarms are ignored.
 	OnAlarm func(*v1alpha1.MemorySnapshot)
@@ -32,8 +32,8 @@ type Watcher struct {
 	synced func() bool // nil until MemorySnapshots are watched
 }
 
-// Follow watches MemorySnapshots, and queues the workload of a pod when something in its snapshot matters that was not
-// there before. It does not wait for the first list. Call it before [Watcher.Of].
+// Follow watches MemorySnapshots, and queues the workload of a pod when its snapshot has a relevant change. It does not
+// wait for the first list. Call it before [Watcher.Of].
 func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error {
 	news := func(s *v1alpha1.MemorySnapshot) {
 		for _, owner := range s.OwnerReferences {
@@ -63,7 +63,7 @@ func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory
 	return nil
 }
 
-// alarmed hands on a snapshot with an alarm that the version before it, if there is one, did not have.
+// alarmed passes on a snapshot with an alarm that its previous version, if any, did not have.
 func (w *Watcher) alarmed(before, s *v1alpha1.MemorySnapshot) {
 	if w.OnAlarm == nil || s.Status.Alarm == nil || before != nil && before.UID == s.UID &&
 		before.Status.Alarm != nil && before.Status.Alarm.Sequence == s.Status.Alarm.Sequence {
@@ -72,9 +72,9 @@ func (w *Watcher) alarmed(before, s *v1alpha1.MemorySnapshot) {
 	w.OnAlarm(s)
 }
 
-// Of is what the agents of their nodes wrote of pods, by UID; nil: nothing. A pod of a StatefulSet has the name of the
-// one before it, and another node's agent may write under the name of any pod. Snapshots belong to the cache: read
-// only.
+// Of returns the snapshots of pods by UID, written by their own nodes' agents; nil: none. It compares UID and node
+// because a StatefulSet reuses pod names, and any agent may write under any name. The snapshots are the cache's own: do
+// not change them.
 func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot {
 	if w.synced == nil || !w.synced() {
 		return nil

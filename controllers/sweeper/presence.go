@@ -20,8 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Cached reads the cache only; false when it does not have the workload. For a kind that cannot be read, the answer is
-// unknown.
+// Cached reads only the cache; false if it lacks the workload. The result is unknown for an unreadable kind.
 func (w Sweeper) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
 	if identity.Is(of) {
 		return records.Presence{State: records.Exists, UID: identity.UID(of)}, true
@@ -39,7 +38,7 @@ func (w Sweeper) Cached(ctx context.Context, of memory.WorkloadRef) (records.Pre
 	return presenceOf(m), err == nil
 }
 
-// Confirm asks the API server: nothing is deleted because of a cache alone.
+// Confirm asks the API server, because a stale cache must not delete anything.
 func (w Sweeper) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
 	if identity.Is(of) {
 		return records.Presence{State: records.Exists, UID: identity.UID(of)}, nil
@@ -72,8 +71,8 @@ func workloadKey(of memory.WorkloadRef) client.ObjectKey {
 	return client.ObjectKey{Namespace: of.Namespace, Name: of.Name}
 }
 
-// PodCount is how many pods a workload is to have; 0: unknown. The cache has metadata only, so this asks the API
-// server each time.
+// PodCount returns the desired number of pods of a workload; 0: unknown. It asks the API server each time, because the
+// cache has only metadata.
 func (w Sweeper) PodCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	if !known || len(kind.PodCount) == 0 {

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweeper deletes records that the garbage collector does not: those that have lost their owner, as after
-// `kubectl delete --cascade=orphan`, and those of identities without pods, which have none. It also knows whether a
-// workload exists; that is asked of the API server before anything is deleted because of it.
+// Package sweeper deletes records that the garbage collector does not: those that lost their owner, as after `kubectl
+// delete --cascade=orphan`, and those of identities without pods, which have no owner. It also checks whether a
+// workload exists, with the API server before any deletion.
 package sweeper
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/memfit/memfit/internal/records"
 )
 
-// Sweeper knows whether workloads exist, and deletes records of those that do not. Its Start checks all records, on the
-// leader.
+// Sweeper checks whether workloads exist, and deletes records of those that do not. Its Start checks all records, on
+// the leader.
 type Sweeper struct {
 	// Client reads workloads and MemoryRecommendations from the cache, and deletes.
 	client.Client
@@ -39,17 +39,17 @@ type Sweeper struct {
 }
 
 const (
-	// sweepPage is how many records one request reads: some 0.5 MB of metadata.
+	// sweepPage is the number of records in one request: some 0.5 MB of metadata.
 	sweepPage = 500
-	// sweepEvery is how often all records are checked. The time to live of identities is counted in days.
+	// sweepEvery is how often all records are checked. Identities live for days.
 	sweepEvery = 6 * time.Hour
 )
 
-// sweepSoon is how soon a sweep is repeated that failed: after a minute, and twice as long after each further failure.
+// sweepSoon is the delay after a failed sweep, doubled after each further failure.
 var sweepSoon = wait.Backoff{Duration: time.Minute, Factor: 2, Steps: math.MaxInt, Cap: sweepEvery}
 
-// Start sweeps until ctx ends, on the leader. One record is checked after the other: 10,000 orphaned ones take minutes,
-// in which the API server serves less load than for a few kubectl commands.
+// Start sweeps until ctx ends, on the leader. It checks records sequentially: 10,000 orphaned ones take minutes, with
+// less load on the API server than a few kubectl commands.
 func (w Sweeper) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("sweep")
 	soon := sweepSoon
@@ -62,7 +62,7 @@ func (w Sweeper) Start(ctx context.Context) error {
 		if err == nil {
 			soon = sweepSoon
 		} else if next = soon.Step(); ctx.Err() == nil {
-			log.Error(err, "Could not check every record; they are checked again", "after", next.String())
+			log.Error(err, "Could not check every record; retrying", "after", next.String())
 		}
 		select {
 		case <-ctx.Done():
@@ -103,8 +103,8 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 	}
 }
 
-// check deletes a record that the garbage collector leaves: of an identity, which has no object, or one that has lost
-// its owner, as after `kubectl delete --cascade=orphan`.
+// check deletes a record that the garbage collector leaves: of an identity, which has no object, or one that lost its
+// owner.
 func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool, err error) {
 	_, identified := record.GetLabels()[v1alpha1.IdentityLabel]
 	switch {
@@ -116,8 +116,8 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	return w.delete(ctx, record, "it names no owner")
 }
 
-// expire deletes a record of an identity of which no pod has existed for [identity.TimeToLive], or that has no
-// recommendation and is as old, as those of pods that no profile governs any more.
+// expire deletes a record of an identity that had no pod for [identity.TimeToLive], or that is as old without a
+// recommendation, as after its profile was removed.
 func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool, err error) {
 	seen := record.GetCreationTimestamp()
 	var rec v1alpha1.MemoryRecommendation
@@ -162,7 +162,7 @@ func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client
 	return w.delete(ctx, record, why)
 }
 
-// delete deletes this very version of a record: one that was written meanwhile has a workload or a pod again.
+// delete deletes exactly this version of a record: a newer one has a workload or a pod again.
 func (w Sweeper) delete(ctx context.Context, record client.Object, why string) (deleted bool, err error) {
 	uid, version := record.GetUID(), record.GetResourceVersion()
 	err = w.Delete(ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version})

@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// backfillReaders is the number of workloads whose past is read concurrently: a monitoring system has other users.
+	// backfillReaders bounds concurrent reads of history: a monitoring system has other users.
 	backfillReaders = 2
-	// backfillTries is how often a past that cannot be read is asked for, backfillPause apart, twice as long each time.
-	// Then memfit lives with what it sees itself, until its next start.
+	// backfillTries is how often an unreadable history is requested, backfillPause apart, doubled each time. After that
+	// memfit uses only its own samples until its next start.
 	backfillTries = 4
 	backfillPause = time.Minute
 )
 
-// HistoryBackfill reads what workloads used before memfit saw them, once each, in the background.
+// HistoryBackfill reads the usage of workloads from before memfit observed them, once each, in the background.
 type HistoryBackfill struct {
-	// Read hands over the samples of a workload between two times, oldest first.
+	// Read passes the samples of a workload between two times to take, oldest first.
 	Read func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error
 	// Name is the source, as status shows it: "prometheus".
 	Name string
-	// Span is how far back it goes.
+	// Span is the length of the history.
 	Span time.Duration
 	// Clock is the time.
 	Clock clock.WithTicker
-	// Queue queues a workload when its past has arrived. Nil: nothing is queued.
+	// Queue queues a workload when its history has arrived. nil: queue nothing.
 	Queue interface{ Enqueue(...memory.WorkloadRef) }
 
 	once    sync.Once
@@ -44,7 +44,7 @@ type HistoryBackfill struct {
 	asked   map[memory.WorkloadRef]*pastOf // until they are forgotten
 }
 
-// pastOf is one workload's past, once it was read.
+// pastOf is the history of one workload, once read.
 type pastOf struct {
 	done       bool
 	containers map[string]*history.Container
@@ -53,7 +53,7 @@ type pastOf struct {
 // Source is the name of the source.
 func (p *HistoryBackfill) Source() string { return p.Name }
 
-// Start reads what is asked for until ctx ends, on the leader.
+// Start reads requested histories until ctx ends, on the leader.
 func (p *HistoryBackfill) Start(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.queue().ShutDown)()
 	var wg sync.WaitGroup
@@ -77,8 +77,8 @@ func (p *HistoryBackfill) queue() workqueue.TypedRateLimitingInterface[memory.Wo
 	return p.waiting
 }
 
-// Get asks for a workload's past, and hands it over when it is there, until [HistoryBackfill.Forget]. A past that
-// cannot be read is empty.
+// Get requests the history of a workload, and returns it once it was read, until [HistoryBackfill.Forget]. An
+// unreadable history is empty.
 func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Container, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Contain
 	return nil, false
 }
 
-// Forget drops a past that was taken over, or whose workload is gone: it is not read any more.
+// Forget drops a history that was used, or whose workload was deleted.
 func (p *HistoryBackfill) Forget(w memory.WorkloadRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,7 @@ func (p *HistoryBackfill) Forget(w memory.WorkloadRef) {
 	p.queue().Forget(w)
 }
 
-// readNext waits for a workload and reads its past, and returns false when there will be none.
+// readNext waits for a request and reads the history. It returns false after the queue has shut down.
 func (p *HistoryBackfill) readNext(ctx context.Context) bool {
 	w, ended := p.queue().Get()
 	if ended {
@@ -142,7 +142,7 @@ func (p *HistoryBackfill) askedFor(w memory.WorkloadRef) *pastOf {
 	return p.asked[w]
 }
 
-// read makes histories of a workload's past.
+// read converts samples to histories.
 func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) (map[string]*history.Container, error) {
 	now, containers := p.Clock.Now(), map[string]*history.Container{}
 	err := p.Read(ctx, w, now.Add(-p.Span), now, func(s memory.Sample) {
@@ -151,7 +151,7 @@ func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) (map[s
 			h = history.New()
 			containers[s.Container.Container] = h
 		}
-		h.Add(s, 0) // the limits of then are not known
+		h.Add(s, 0) // past limits are unknown
 	})
 	if err != nil {
 		return nil, err

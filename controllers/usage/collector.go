@@ -1,9 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage reads what governed containers use, every interval, from the nodes that host them; how many processes
-// the kernel killed in containers that live on; and, once per workload, what it used before memfit saw it. All of it
-// runs on the leader.
+// Package usage reads what governed containers use, every interval, from the nodes that host them; kills of child
+// processes; and, once per workload, its earlier history. All of it runs on the leader.
 package usage
 
 import (
@@ -24,16 +23,16 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Where kubelets answer, how much memory pods may have there, and the labels by which profiles keep DaemonSets apart.
+// Addresses of kubelets, allocatable memory, and the labels for classes of DaemonSets.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
-// What containers use is read from kubelets with the identity of another ServiceAccount, whose rights are in
+// Kubelets are read with the identity of another ServiceAccount, whose rights are in
 // config/rbac/usage_reader_role.yaml.
 
-// Queue is where workloads wait for their reconcile.
+// Queue is the queue of workloads.
 type Queue interface {
-	// Sampled queues workloads that have new samples, which may wait.
+	// Sampled queues workloads with new samples, which may wait.
 	Sampled(...memory.WorkloadRef)
-	// Enqueue queues workloads, behind those that something happened to.
+	// Enqueue queues workloads after those with urgent events.
 	Enqueue(...memory.WorkloadRef)
 }
 
@@ -42,11 +41,11 @@ type Queue interface {
 type Collector struct {
 	// Reader reads nodes from the cache.
 	Reader client.Reader
-	// Inbox knows which nodes matter, and takes the samples.
+	// Inbox has the nodes of governed pods, and takes the samples.
 	Inbox *inbox.Inbox
-	// Queue takes the workloads that were sampled, and those in which something was killed.
+	// Queue takes the workloads with new samples or kills.
 	Queue Queue
-	// Collector asks the nodes.
+	// Collector reads the nodes.
 	Collector *usage.Collector
 	// Metrics count samples and errors.
 	Metrics *Metrics
@@ -54,14 +53,14 @@ type Collector struct {
 	Interval time.Duration
 	// Clock makes the ticks.
 	Clock clock.WithTicker
-	// OnGaps is called when nodes fall silent or answer again. Nil: it is not called.
+	// OnGaps is called when nodes stop or resume reporting; may be nil.
 	OnGaps func(context.Context)
 
 	mu   sync.Mutex
 	gaps []memory.Silence
 }
 
-// Start collects until ctx ends. A cycle that takes longer than an interval leaves out ticks.
+// Start collects until ctx ends. A cycle longer than an interval skips ticks.
 func (u *Collector) Start(ctx context.Context) error {
 	ticker := u.Clock.NewTicker(u.Interval)
 	defer ticker.Stop()
@@ -91,7 +90,7 @@ func (u *Collector) Collect(ctx context.Context) {
 	}
 }
 
-// nodes are the nodes that host governed pods. Pods of a node that was removed remain for a minute.
+// nodes returns the nodes that host governed pods. Pods of a node that was removed remain for a minute.
 func (u *Collector) nodes(ctx context.Context) (all []usage.Node) {
 	for name := range u.Inbox.GovernedNodes() {
 		var node corev1.Node
@@ -106,7 +105,7 @@ func (u *Collector) nodes(ctx context.Context) (all []usage.Node) {
 	return all
 }
 
-// address is the InternalIP, as the API server itself prefers; else the first address there is.
+// address returns the InternalIP, as the API server prefers, otherwise the first address.
 func address(node *corev1.Node) string {
 	for _, a := range node.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {
@@ -119,8 +118,7 @@ func address(node *corev1.Node) string {
 	return node.Name
 }
 
-// note remembers the gaps of this cycle and reports whether other nodes are silent than before. A gap is logged when
-// it opens, not at every attempt.
+// note stores the gaps of this cycle, and reports whether the silent nodes changed. It logs a gap once.
 func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -142,14 +140,14 @@ func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
 	return changed
 }
 
-// Gaps are the nodes whose usage could not be read in the last cycle. Nobody may change them.
+// Gaps returns the nodes whose usage could not be read in the last cycle. Do not change them.
 func (u *Collector) Gaps() []memory.Silence {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.gaps
 }
 
-// Metrics count what was read of usage.
+// Metrics count usage samples and errors.
 type Metrics struct {
 	scrapeErrors *prometheus.CounterVec
 	samples      *prometheus.CounterVec

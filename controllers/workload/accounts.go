@@ -25,12 +25,12 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Accounts keep account of what all workloads take of the cluster together: what is done to running pods, which the
-// change budget bounds, and the memory that they have on loan. What a workload takes is written to its MemoryCheckpoint
-// first; [Accounts.Start] adds that up when memfit becomes the leader. Until then no change is allowed that the budget
-// has to pay for, and nothing is lent. Safe for concurrent use; create it with Limit, APIReader and Clock.
+// Accounts keep the totals of all workloads: changes of running pods, which the change budget bounds, and memory on
+// loan. Each workload's part is stored in its MemoryCheckpoint first; [Accounts.Start] adds these up when memfit
+// becomes the leader. Until then the budget allows no change, and nothing is lent. Safe for concurrent use; create it
+// with Limit, APIReader and Clock.
 type Accounts struct {
-	// Limit is what the cluster's administrator allows. The zero value allows everything.
+	// Limit is the administrator's budget. The zero value is unlimited.
 	Limit rollout.ChangeBudget
 	// APIReader reads the checkpoints from the API server.
 	APIReader client.Reader
@@ -44,34 +44,34 @@ type Accounts struct {
 	known bool
 	spent map[client.ObjectKey][]rollout.Spent
 	loans map[client.ObjectKey][]rescue.Loan
-	// version counts the changes of spent that leave others another allowance.
+	// version counts the changes of spent that affect other workloads' allowance.
 	version int
 }
 
 const (
-	// checkpointPage is how many checkpoints are read at once: some 2 MB for workloads of one container.
+	// checkpointPage is the number of checkpoints in one request: some 2 MB for workloads of one container.
 	checkpointPage = 500
-	// readAgain is when they are read again after the API server did not answer.
+	// readAgain is the retry delay after the API server did not respond.
 	readAgain = time.Second
-	// reserveTries is how often a workload decides beside others before it decides while they wait.
+	// reserveTries bounds optimistic attempts of a workload; after that it decides while others wait.
 	reserveTries = 3
 )
 
-// Start reads what was taken before, and tries until it has, on the leader.
+// Start reads all checkpoints, with retries, on the leader.
 func (b *Accounts) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("accounts")
 	_ = wait.PollUntilContextCancel(ctx, readAgain, true, func(ctx context.Context) (bool, error) {
 		err := b.Recall(logf.IntoContext(ctx, log))
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Changes and loans wait: what was taken before is not known", "again", readAgain.String())
+			log.Error(err, "Changes and loans wait until all checkpoints are read; retrying", "again", readAgain.String())
 		}
 		return err == nil, nil
 	})
 	return nil
 }
 
-// Recall reads what was taken from all checkpoints. One that cannot be decoded counts nothing: its workload is not
-// changed until its checkpoint is fixed.
+// Recall adds up all checkpoints. It ignores an unreadable one, whose workload is not changed until the checkpoint is
+// fixed.
 func (b *Accounts) Recall(ctx context.Context) error {
 	spent, loans := map[client.ObjectKey][]rollout.Spent{}, map[client.ObjectKey][]rescue.Loan{}
 	page := &v1alpha1.MemoryCheckpointList{}
@@ -83,7 +83,7 @@ func (b *Accounts) Recall(ctx context.Context) error {
 			key := client.ObjectKeyFromObject(&page.Items[i])
 			state, err := workload.RolloutIn(&page.Items[i])
 			if err != nil {
-				logf.FromContext(ctx).Error(err, "Not counted in the change budget and in loans", "checkpoint", key)
+				logf.FromContext(ctx).Error(err, "Ignored an unreadable checkpoint in change budget and loans", "checkpoint", key)
 			}
 			if len(state.Spent) > 0 {
 				spent[key] = state.Spent
@@ -95,16 +95,16 @@ func (b *Accounts) Recall(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.Copy(spent, b.spent) // what was written meanwhile is newer
+	maps.Copy(spent, b.spent) // entries written meanwhile are newer
 	maps.Copy(loans, b.loans)
 	b.spent, b.loans, b.known = spent, loans, true
 	b.version++
 	return nil
 }
 
-// reserve calls decide with what other workloads have spent, and keeps what it returns: all that its own workload has
-// spent. Workloads decide at the same time; one that spends something while another did decides again, so that two
-// cannot spend the same budget. decide must be free of side effects. Without a budget it is given nil.
+// reserve calls decide with the allowance that other workloads leave, and stores the returned total of its own
+// workload. Workloads decide concurrently; one that spends while another did decides again, so that two cannot spend
+// the same budget. decide must have no side effects. Its argument is nil without a budget.
 func (b *Accounts) reserve(of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent) {
 	if !b.Limit.Bounds() {
 		decide(nil)
@@ -124,12 +124,12 @@ func (b *Accounts) reserve(of memory.WorkloadRef, decide func(*rollout.Allowance
 		}
 		b.mu.Unlock()
 	}
-	b.mu.Lock() // many workloads spend: in turn
+	b.mu.Lock() // too many conflicts: decide under the lock
 	defer b.mu.Unlock()
 	b.commit(own, decide(b.allowance(own)))
 }
 
-// allowance is what other workloads leave. The caller holds mu.
+// allowance returns the budget that other workloads leave. The caller holds mu.
 func (b *Accounts) allowance(own client.ObjectKey) *rollout.Allowance {
 	now := b.Clock.Now()
 	a := &rollout.Allowance{Budget: b.Limit, Unknown: !b.known}
@@ -144,7 +144,7 @@ func (b *Accounts) allowance(own client.ObjectKey) *rollout.Allowance {
 	return a
 }
 
-// same reports whether a workload has spent nothing else than before. The caller holds mu.
+// same reports whether the spending of a workload is unchanged. The caller holds mu.
 func (b *Accounts) same(own client.ObjectKey, spent []rollout.Spent) bool {
 	return slices.EqualFunc(rollout.Recent(b.spent[own], b.Clock.Now()), spent, func(x, y rollout.Spent) bool {
 		at := x.At.Equal(y.At)
@@ -153,7 +153,7 @@ func (b *Accounts) same(own client.ObjectKey, spent []rollout.Spent) bool {
 	})
 }
 
-// commit keeps what a workload has spent. The caller holds mu.
+// commit stores the spending of a workload. The caller holds mu.
 func (b *Accounts) commit(own client.ObjectKey, spent []rollout.Spent) {
 	if !b.same(own, spent) {
 		b.version++
@@ -161,7 +161,7 @@ func (b *Accounts) commit(own client.ObjectKey, spent []rollout.Spent) {
 	b.spent = noted(b.spent, own, slices.Clone(spent), b.known)
 }
 
-// used is what all workloads took within the last hour.
+// used returns the spending of all workloads within the last hour.
 func (b *Accounts) used() (bytes memory.Bytes, pods int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +172,7 @@ func (b *Accounts) used() (bytes memory.Bytes, pods int32) {
 	return bytes, pods
 }
 
-// Register adds the metrics of the budget: its bounds, where there are any, and what was taken.
+// Register adds the metrics of the budget: its bounds, if any, and its use.
 func (b *Accounts) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, value func() float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
@@ -187,16 +187,16 @@ func (b *Accounts) Register(r prometheus.Registerer) {
 		func() float64 { _, pods := b.used(); return float64(pods) })
 }
 
-// lent keeps the loans of a workload.
+// lent stores the loans of a workload.
 func (b *Accounts) lent(of memory.WorkloadRef, loans []rescue.Loan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.loans = noted(b.loans, accountOf(of), loans, b.known)
 }
 
-// lend calls decide with what the pods of a node have on loan and how many loans were given there within the last hour,
-// and keeps the workload's loans that it returns, before they are written: alarms are decided in turn, so that two
-// cannot have the same room. It reports false, and decides nothing, until the checkpoints were read.
+// lend calls decide with the memory on loan on a node and its number of loans within the last hour, and stores the
+// returned loans of the workload before they are written. Alarms are decided one at a time, so that two cannot take the
+// same memory. It returns false without a decision until the checkpoints were read.
 func (b *Accounts) lend(
 	of memory.WorkloadRef, node string, decide func(onNode memory.Bytes, lastHour int) []rescue.Loan,
 ) (known bool) {
@@ -209,8 +209,8 @@ func (b *Accounts) lend(
 	return known
 }
 
-// loansOn is what pods of a node have on loan, and how many loans were given there within the last hour, returned or
-// not. Known is false until the checkpoints were read.
+// loansOn returns the memory on loan on a node, and its number of loans within the last hour, returned or not. known is
+// false until the checkpoints were read.
 func (b *Accounts) loansOn(node string) (onNode memory.Bytes, lastHour int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,8 +236,8 @@ func accountOf(w memory.WorkloadRef) client.ObjectKey {
 	return client.ObjectKey{Namespace: w.Namespace, Name: policy.RecordName(w)}
 }
 
-// noted is all with the entries of one workload; none are kept, too, until the checkpoints were read, where they
-// replace older ones.
+// noted sets the entries of one workload. Until the checkpoints were read it also keeps an empty list, which replaces
+// older entries.
 func noted[T any](all map[client.ObjectKey][]T, of client.ObjectKey, entries []T, known bool) map[client.ObjectKey][]T {
 	if all == nil {
 		all = map[client.ObjectKey][]T{}

@@ -22,25 +22,23 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Executor does to running pods what a step decided.
+// Executor carries out a step's decisions on running pods.
 type Executor struct {
 	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
-	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
+	// Resize resizes the containers of one pod (see [Resizer]). nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]memory.Size) error
-	// HasRight reports whether memfit has the right to an action (see [Rights]), after the API server refused it. Nil: it
-	// is assumed.
+	// HasRight reports whether memfit has the right to an action that the API server refused (see [Rights]). nil: assume
+	// it.
 	HasRight func(context.Context, *corev1.Pod, rollout.Action) (bool, error)
 }
 
-// resizesAtOnce bounds how many pods of one workload are resized at the same time. On a busy node of two cores one
-// resize took up to 500 ms: 20 pods that were killed in the same second waited 5 s for their raises one after another,
-// and died again.
+// resizesAtOnce bounds concurrent resizes of one workload's pods. On a busy node of two cores one resize took up to 500
+// ms: without concurrency, 20 pods killed in the same second waited 5 s, and were killed again.
 const resizesAtOnce = 10
 
-// act carries out what the step decided to do to running pods. The checkpoint holds it already. Resizes that disturb
-// no pod do not wait for one another; others are carried out one by one, and before each the pods that serve are
-// counted.
+// act carries out the step's decisions on running pods, which the checkpoint already has. Resizes that disturb no pod
+// run concurrently; others run one by one, each after a count of the available pods.
 func (r *Reconciler) act(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []rollout.Action, now time.Time,
 ) error {
@@ -74,8 +72,7 @@ func (r *Reconciler) act(
 	return errors.Join(failed...)
 }
 
-// carryOutAlone is carryOut for a goroutine of its own, in which a panic would end the process. It becomes an error, as
-// a panic of a reconcile does.
+// carryOutAlone is carryOut for its own goroutine. It turns a panic into an error, as for a reconcile.
 func (r *Reconciler) carryOutAlone(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
 ) (o rollout.Outcome, err error) {
@@ -87,8 +84,8 @@ func (r *Reconciler) carryOutAlone(
 	return r.carryOut(ctx, s, m, a)
 }
 
-// podCount is how many pods a workload is to have; 0: unknown. A DaemonSet's number is for all nodes: those that have a
-// pod of another class do not count for this one. A pod that is missing may be of any class.
+// podCount returns the desired number of pods of a workload; 0: unknown. For a class of a DaemonSet it subtracts pods
+// of other classes; a missing pod may be of any class.
 func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
 	wanted, err := r.sweeper().PodCount(ctx, ref)
 	if err != nil || ref.NodeClass == "" {
@@ -97,7 +94,7 @@ func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int,
 	return max(wanted-r.Inbox.NodesOfOthers(ref), 0), nil
 }
 
-// carryOut does one thing to one pod.
+// carryOut carries out one action on one pod.
 func (r *Reconciler) carryOut(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
 ) (rollout.Outcome, error) {
@@ -122,7 +119,7 @@ func (r *Reconciler) carryOut(
 		err = r.Executor.Resize(ctx, pod, a.Sizes)
 	}
 	if errors.Is(err, errChanged) {
-		// A change of the pod brings the next step, which finds what there is then.
+		// The pod's change triggers the next step, which decides again.
 		return rollout.Outcome{}, nil
 	}
 	o, failed := workload.OutcomeOf(a, err, r.lacksRight(ctx, pod, a, err))
@@ -153,7 +150,7 @@ func (r *Reconciler) lacksRight(ctx context.Context, pod *corev1.Pod, a rollout.
 	return unknown == nil && !has
 }
 
-// changed counts and tells a change that the API server accepted.
+// changed counts and reports a change that the API server accepted.
 func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a rollout.Action) {
 	if a.Restart {
 		r.Metrics.restarted(s.Owner.Ref)

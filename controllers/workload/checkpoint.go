@@ -26,8 +26,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// load returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart, a change of
-// leader, or a write that may or may not have succeeded.
+// load returns the state of a workload: from memory, or from its MemoryCheckpoint after a restart, a change of leader,
+// or a write with unknown result.
 func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, error) {
 	ref := s.Owner.Ref
 	e, known := r.states.get(ref)
@@ -35,7 +35,7 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 		e.mu.Lock()
 		defer e.mu.Unlock()
 	}
-	// deleted and made again: maybe another program
+	// deleted and created again, perhaps with another program
 	if known && e.owner != "" && s.Owner.UID != "" && e.owner != s.Owner.UID {
 		r.drop(ref)
 		known = false
@@ -52,7 +52,7 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	}
 	if !known {
 		e = &entry{state: workload.NewState(), owner: s.Owner.UID}
-		if e.owner == "" && stored == nil { // what is written now would be nobody's
+		if e.owner == "" && stored == nil { // a record written now would have no owner
 			return nil, fmt.Errorf("%w: the UID of %s", errNotYet, ref)
 		}
 	}
@@ -68,7 +68,7 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	return e, nil
 }
 
-// read reads a record of the workload from the API server, and reports whether there is one that may be used.
+// read reads a record of the workload from the API server, and reports whether a usable one exists.
 func (r *Reconciler) read(ctx context.Context, s *workload.Snapshot, record client.Object) (usable bool, err error) {
 	key := client.ObjectKey{Namespace: s.Owner.Ref.Namespace, Name: policy.RecordName(s.Owner.Ref)}
 	switch err := r.APIReader.Get(ctx, key, record); {
@@ -84,13 +84,13 @@ func (r *Reconciler) read(ctx context.Context, s *workload.Snapshot, record clie
 // write that is known to have succeeded: then the write in doubt did not happen, and the state in memory is valid.
 func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) error {
 	switch {
-	case stored == nil: // nothing was written, or somebody deleted it: what is in memory is written again
+	case stored == nil: // not written, or deleted: write the state in memory again
 		e.adopt(&v1alpha1.MemoryCheckpoint{})
 		return nil
 	case stored.ResourceVersion == e.checkpoint.resourceVersion:
 		e.suspect = false
 		return nil
-	case stored.Status.Version == 0: // created, and nothing written into it yet
+	case stored.Status.Version == 0: // created and still empty
 		e.adopt(stored)
 		return nil
 	}
@@ -105,7 +105,7 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 	return nil
 }
 
-// adopt makes c the version that the next write builds on.
+// adopt stores the version of c for the next write.
 func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 	e.checkpoint, e.suspect = objectOf(c), false
 	e.saved = v1alpha1.MemoryCheckpointStatus{
@@ -114,16 +114,16 @@ func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 	}
 }
 
-// due reports whether a checkpoint with this status must be written now. What was counted or begun never waits;
-// history may, because losing minutes of samples changes no number.
+// due reports whether a checkpoint with this status must be written now. Counts and started changes never wait; history
+// may, because losing minutes of samples changes no number.
 func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories bool, every time.Duration, now time.Time) bool {
 	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Sizing, e.saved.Sizing) ||
 		!bytes.Equal(status.Published, e.saved.Published) ||
 		histories && now.Sub(e.savedAt) >= every
 }
 
-// save is the one write of a reconcile that counts: when it returns nil, the next state is what memfit goes on with.
-// When it fails, the state in memory is as it was, and the events stay in the inbox.
+// save is the decisive write of a reconcile: if it returns nil, memfit continues with the next state. If it fails, the
+// state in memory is unchanged, and the events remain in the inbox.
 func (r *Reconciler) save(
 	ctx context.Context, owner memory.Workload, e *entry, next *workload.State, now time.Time,
 ) error {
@@ -135,7 +135,7 @@ func (r *Reconciler) save(
 		if err := next.PackHistories(&status); err != nil {
 			return err
 		}
-		e.suspect = true // until it is known what became of it
+		e.suspect = true // until its result is known
 		if err := r.write(ctx, owner, e, status); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (r *Reconciler) save(
 	return nil
 }
 
-// newRecord is the metadata of a record that does not exist yet.
+// newRecord returns the metadata of a new record.
 func newRecord(of memory.Workload) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Namespace: of.Ref.Namespace, Name: policy.RecordName(of.Ref), OwnerReferences: records.Owners(of.Ref, of.UID),
@@ -169,12 +169,11 @@ func (r *Reconciler) write(
 		if err := r.Create(ctx, c); err != nil {
 			return fmt.Errorf("%w: creating MemoryCheckpoint %s/%s: %w", errNotSaved, c.Namespace, c.Name, err)
 		}
-		e.adopt(c) // it is still empty: the state is written to it below
+		e.adopt(c) // still empty; the state is written below
 		e.suspect = true
 	}
 	c.Status = status
-	// The resource version makes this an optimistic lock: another leader that wrote meanwhile wins, and we start from its
-	// state.
+	// The resource version makes this an optimistic lock: if another leader wrote meanwhile, its state wins.
 	if err := r.Status().Update(ctx, c); err != nil {
 		return fmt.Errorf("%w: writing MemoryCheckpoint %s/%s: %w", errNotSaved, c.Namespace, c.Name, err)
 	}
@@ -182,8 +181,8 @@ func (r *Reconciler) write(
 	return nil
 }
 
-// identifyRecommendation finds out what must be known of the stored recommendation to write it again. What it says
-// counts only for whether it must be written: decisions rest on the checkpoint.
+// identifyRecommendation reads the identity of the stored recommendation for the next write. Its contents only
+// determine whether a write is due; decisions use the checkpoint.
 func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	e.recommendation = projection{}
 	var stored v1alpha1.MemoryRecommendation
@@ -206,8 +205,8 @@ func (r *Reconciler) flush(ctx context.Context, ref memory.WorkloadRef, e *entry
 }
 
 // Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update
-// loses nothing; a crash loses at most CheckpointEvery of samples and no kill. As many are written at once as usual: a
-// write takes milliseconds in which memfit only waits, and there are seconds for ten thousand of them.
+// loses nothing; a crash loses at most CheckpointEvery of samples and no kill. Writes run concurrently, because there
+// are only seconds for ten thousand of them.
 func (r *Reconciler) Flush(ctx context.Context) {
 	var jobs sync.WaitGroup
 	turns := make(chan struct{}, workers)

@@ -31,49 +31,49 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// What memfit reads to know which pods exist, who owns them and what their containers did.
+// Pods, their owners and the states of their containers.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // Namespaces carry opt-in, opt-out and pause annotations.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
-// The owner chain of a pod, metadata only; and, before a pod is kept from serving, how many there are to be.
+// The owner chain of a pod, metadata only; and the desired number of replicas before a pod is disturbed.
 // +kubebuilder:rbac:groups=apps,resources=replicasets;deployments;statefulsets;daemonsets,verbs=get;list;watch
 // The owner chain of a batch pod, metadata only.
 // +kubebuilder:rbac:groups=batch,resources=jobs;cronjobs,verbs=get;list;watch
-// The owner of pods from before Deployments: the same.
+// The same for ReplicationControllers.
 // +kubebuilder:rbac:groups="",resources=replicationcontrollers,verbs=get;list;watch
-// What memfit found is written into objects of its own, and only there.
+// memfit writes its findings only into its own objects.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations,verbs=get;list;watch;create;delete
-// Its memory across restarts: read once per start, never watched.
+// Checkpoints: read once per start, never watched.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memorycheckpoints,verbs=get;list;create;delete
-// What memfit found, and its memory across restarts.
+// The status of both.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=update
-// Events say what happened on the pod and on its workload, where people look first.
+// Events on the pod and its workload.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
-// The lease of leader election and the reviews of who reads metrics are in config/rbac, where the lease can be named.
+// The rights for leader election and for reviews of metrics clients are in config/rbac, where the lease can be named.
 
-// Reconciler reconciles workloads: what happened to its pods, what its memory does, and what should change.
+// Reconciler reconciles workloads: it reads events of their pods and their memory, and decides about changes.
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	client.Client
 	// APIReader reads from the API server, for records that are read once per start.
 	APIReader client.Reader
-	// PodSource queues workloads whose pods turned out to belong elsewhere. Nil in tests that reconcile by hand.
+	// PodSource queues workloads whose pods belong to another workload. nil in tests that reconcile by hand.
 	PodSource *PodSource
-	// Inbox has what happened since the last step.
+	// Inbox has the events since the last step.
 	Inbox *inbox.Inbox
-	// Resolver knows profiles and owners.
+	// Resolver resolves profiles and owners.
 	Resolver *policy.Resolver
 
-	// Sources tell what else a step decides from.
+	// Sources are further inputs of a step.
 	Sources Sources
-	// Executor does what a step decided to do to running pods.
+	// Executor carries out a step's decisions on running pods.
 	Executor Executor
-	// Settings say how often and for how long.
+	// Settings are intervals and bounds.
 	Settings Settings
 
-	// Accounts know what all workloads take of the cluster.
+	// Accounts keep the totals of all workloads.
 	Accounts Accounts
-	// Priors are what was learned of young containers; nil: nothing is learned.
+	// Priors hold what was learned about young containers; nil: learning is off.
 	Priors *Priors
 	// Problems are the workloads whose profile is unavailable.
 	Problems *policy.Problems
@@ -81,7 +81,7 @@ type Reconciler struct {
 	Recorder EventRecorder
 	// Metrics for the workload.
 	Metrics *Metrics
-	// Watchdog is told what workers are on. Nil: nobody is.
+	// Watchdog tracks the workers; nil: no tracking.
 	Watchdog *liveness.Watchdog
 	// Clock tells the time.
 	Clock clock.PassiveClock
@@ -91,23 +91,23 @@ type Reconciler struct {
 	identities identities
 }
 
-// Settings of a Reconciler, which the manager's flags say.
+// Settings of a Reconciler, from the manager's flags.
 type Settings struct {
 	// CheckpointEvery is how old the stored history may be. [DefaultCheckpointEvery] is one write per workload and ten
 	// minutes.
 	CheckpointEvery time.Duration
-	// StepInterval is the least time between two steps of a workload of which there is nothing but samples. 0: each sample
-	// is a reason for one.
+	// StepInterval is the least time between two steps of a workload with only new samples. 0: every sample causes a
+	// step.
 	StepInterval time.Duration
 	// Timeout is how long one reconcile may take; 0: ten seconds.
 	Timeout time.Duration
-	// Replica is the name of this process's pod; its webhook may be allowed to create a canary. Empty: none is created.
+	// Replica is the name of this process's pod; its webhook may be permitted to create a canary. Empty: no canary.
 	Replica string
-	// MaxIdentities is how many identities one profile may have; 0: [identity.MostOfProfile].
+	// MaxIdentities bounds the identities of one profile; 0: [identity.MostOfProfile].
 	MaxIdentities int
-	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
+	// Unmeasured: no source takes samples, so a missing sample shows nothing about the time of a kill.
 	Unmeasured bool
-	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
+	// NoWebhook: memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 }
 
@@ -135,8 +135,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile deals with one workload within a budget of time, so that no workload holds another back for more than
-// seconds. A workload whose reconcile takes longer is retried after a backoff, and its status says so.
+// Reconcile reconciles one workload within a time limit, so that no workload delays another for more than seconds. If
+// it takes longer, it is retried after a backoff, and the status reports it.
 func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
 	if wait := r.overdue.wait(ref, r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -157,16 +157,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 		return result, err
 	}
 	wait, first := r.overdue.again(ref, r.Clock.Now(), longestRest)
-	logf.FromContext(ctx).Error(err, "The reconcile took too long and was given up", "again", wait)
+	logf.FromContext(ctx).Error(err, "The reconcile took too long and was canceled", "again", wait)
 	r.Metrics.gaveUp()
 	r.stalled(ctx, ref, v1alpha1.ReasonReconcileTimedOut,
-		fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
-			"the next is at %s: %s", format.Time(began), format.InWords(cmp.Or(r.Settings.Timeout, reconcileTimeout)),
+		fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was canceled; the next is at "+
+			"%s: %s", format.Time(began), format.InWords(cmp.Or(r.Settings.Timeout, reconcileTimeout)),
 			format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// reconcile reads what happened to one workload, decides, and writes: checkpoint, recommendation, events, changes of
+// reconcile reads the events of one workload, decides, and writes checkpoint, recommendation, Events and changes of
 // pods.
 func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
 	now := r.Clock.Now()
@@ -208,9 +208,8 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	return r.carryOn(ctx, s, e, now)
 }
 
-// carryOn takes one step of a workload that exists and is governed. The checkpoint is written first: if that fails,
-// nothing happened. The recommendation, events and changes of pods follow, and what fails of those is repeated by the
-// next step.
+// carryOn takes one step of an existing, governed workload. It writes the checkpoint first: if that fails, nothing
+// happened. Recommendation, Events and changes of pods follow; the next step repeats those that fail.
 func (r *Reconciler) carryOn(
 	ctx context.Context, s *workload.Snapshot, e *entry, now time.Time,
 ) (reconcile.Result, error) {
@@ -231,7 +230,7 @@ func (r *Reconciler) carryOn(
 	for i := range f.Events {
 		r.Recorder.Record(s.Owner, f.Events[i])
 	}
-	switch { // no pod is changed before people can read why: the next step decides on it again
+	switch { // change no pod before its reason is published; the next step decides again
 	case errors.Is(err, errNotYet):
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	case err != nil:
@@ -243,8 +242,8 @@ func (r *Reconciler) carryOn(
 	return reconcile.Result{RequeueAfter: r.schedule(e, f.Timing, now)}, nil
 }
 
-// take prepares a step: it tells the inbox which pods are the workload's and where they run, warns about a profile
-// that is unavailable, and asks for the workload's past.
+// take prepares a step: it passes the workload's pods and their nodes to the inbox, warns about an unavailable profile,
+// and requests the workload's history.
 func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
 	r.Inbox.Govern(s.Owner.Ref, placed(s), s.Profile.Key())
@@ -252,7 +251,7 @@ func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	s.Events.Past = r.past(s.Owner.Ref, e.state)
 }
 
-// step decides about one workload, within the change budget where there is one.
+// step decides about one workload, within the change budget if any.
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
 	if !s.Disturbs() {
 		return workload.Step(e.state, s, now)
@@ -265,7 +264,7 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 	return next, f
 }
 
-// done follows a saved checkpoint: the events that it holds leave the inbox, and the metrics count what the step found.
+// done follows a saved checkpoint: it removes the stored events from the inbox, and updates the metrics.
 func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
 	r.Inbox.Done(ref)
 	if r.Sources.Past != nil && e.state.KnowsPast() {
@@ -282,8 +281,7 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 	}
 }
 
-// unknown reports whether memfit has neither a state of the workload nor a MemoryRecommendation that could be out of
-// date.
+// unknown reports whether memfit has neither state nor a MemoryRecommendation of the workload.
 func (r *Reconciler) unknown(ctx context.Context, ref memory.WorkloadRef) bool {
 	if _, known := r.states.get(ref); known {
 		return false

@@ -1,8 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload is the reconciler of workloads: what happened to their pods, what their memory does, and what should
-// change.
+// Package workload is the reconciler of workloads: it collects events of pods, decides, and carries out changes.
 //
 // The flow, in reading order:
 //
@@ -14,10 +13,10 @@
 //	events.go       Events on pods and workloads; event_writer.go writes them, within bounds
 //	act.go          changes of running pods; executor.go sends them
 //
-// [workload.Step] decides, on values. The MemoryCheckpoint holds the state that it returns, and is written once, under
-// optimistic locking: an OOM kill is counted, and a change of pods is begun, in exactly one write. If that write fails
-// nothing happened, and the events stay in the inbox. Everything after it is a projection that the next reconcile
-// repeats. Nothing here writes a workload, a pod template or a spec.
+// [workload.Step] decides, on values. The MemoryCheckpoint stores the state that it returns, in one write with
+// optimistic locking: exactly one write counts an OOM kill or starts a change of pods. If it fails nothing happened,
+// and the events remain in the inbox. Everything after it is a projection that the next reconcile repeats. Nothing here
+// writes a workload, a pod template or a spec.
 //
 // [workload.Step]: github.com/memfit/memfit/internal/workload.Step
 package workload

@@ -17,31 +17,30 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// entry is what the reconciler holds of one workload: its state, and what is known of the objects that it is written
-// to.
+// entry holds the state of one workload, and the identities of its stored objects.
 type entry struct {
-	// mu is held for a reconcile, and while everything is written at the end.
+	// mu is held during a reconcile, and for the final writes.
 	mu sync.Mutex
-	// owner is the UID of the workload; another of the same name starts afresh. Empty: not known.
+	// owner is the UID of the workload; a new one of the same name starts with an empty state. Empty: unknown.
 	owner types.UID
-	// state is what the last step that was saved made of it.
+	// state is the state of the last saved step.
 	state *workload.State
-	// restUntil is when samples alone are a reason for a step again; zero: at once.
+	// restUntil: samples alone cause no step before; zero: immediately.
 	restUntil time.Time
 
-	// checkpoint identifies the MemoryCheckpoint; its resource version is what the next write builds on. saved is what it
-	// holds of what was counted and begun, since savedAt.
+	// checkpoint identifies the MemoryCheckpoint, with the resource version for the next write. saved has its counts and
+	// started changes, written at savedAt.
 	checkpoint object
 	saved      v1alpha1.MemoryCheckpointStatus
 	savedAt    time.Time
-	// suspect: it is not known whether the last write succeeded, so the object is read before the next.
+	// suspect: the result of the last write is unknown, so the object must be read before the next.
 	suspect bool
 
 	recommendation projection
 }
 
-// object is what must be known of an object to write it again; its name follows from the workload. A metav1.ObjectMeta
-// takes 250 bytes, and there are two of them for each workload.
+// object identifies a stored object for the next write; its name follows from the workload. It is smaller than a
+// metav1.ObjectMeta (250 bytes), of which each workload would have two.
 type object struct {
 	uid             types.UID
 	resourceVersion string
@@ -49,14 +48,14 @@ type object struct {
 
 func objectOf(o metav1.Object) object { return object{o.GetUID(), o.GetResourceVersion()} }
 
-// meta is what a write of the object says of it.
+// meta returns the metadata for a write of the object.
 func (o object) meta(w memory.WorkloadRef) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: w.Namespace, Name: policy.RecordName(w), UID: o.uid, ResourceVersion: o.resourceVersion,
 	}
 }
 
-// states are the entries by workload. The queue never gives one workload to two workers at a time.
+// states are the entries by workload. The queue gives a workload to one worker at a time.
 type states struct {
 	all sync.Map
 	n   atomic.Int64

@@ -28,40 +28,40 @@ import (
 // Bounds of Events. An Event takes about 1 KiB in etcd, for an hour by default: about half a MiB for a workload in a
 // crash loop. Without bounds, one of 100 pods would write 2,400 an hour. Kubelets write up to 50 a second each.
 const (
-	// eventBurst Events of one workload are written at once, and then one each eventEvery. The last eventReserve of them
-	// are for groups of which none was written within summaryEvery: a rollback must not be lost among kills.
+	// A workload may write eventBurst Events in a burst, then one each eventEvery. The last eventReserve are reserved for
+	// groups without an Event within summaryEvery, so that kills cannot displace a rollback.
 	eventBurst   = 240
 	eventReserve = 40
 	eventEvery   = 30 * time.Second
-	// allEventBurst and allEventEvery are for all workloads together.
+	// allEventBurst and allEventEvery are the same for all workloads together.
 	allEventBurst = 1000
 	allEventEvery = 50 * time.Millisecond
-	// Beyond that they are counted by reason and container, for at most maxGroups pairs of a workload, and summed up after
-	// firstSummary, and then every summaryEvery: with maxGroups, 192 an hour.
+	// Further Events are counted by reason and container, for at most maxGroups pairs of a workload, and summarized after
+	// firstSummary, then every summaryEvery: at most 192 an hour.
 	firstSummary = time.Minute
 	summaryEvery = 5 * time.Minute
 	maxGroups    = 16
-	// tidyEvery is how often the writer checks what is due.
+	// tidyEvery is how often the writer checks for due summaries.
 	tidyEvery = 10 * time.Second
 )
 
 const (
 	eventWriters = 4
-	// eventQueue holds the burst of all workloads; where the API server takes none, what does not fit is counted.
+	// eventQueue holds the burst of all workloads; Events beyond that are counted.
 	eventQueue = allEventBurst
-	// eventTimeout is for one attempt.
+	// eventTimeout bounds one attempt.
 	eventTimeout = 10 * time.Second
-	// eventsAtEnd is how long the writer goes on when the manager stops.
+	// eventsAtEnd is how long the writer continues when the manager stops.
 	eventsAtEnd = 5 * time.Second
 )
 
 // eventTries take half a minute without the attempts themselves.
 var eventTries = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6}
 
-// EventWriter writes Events in the background, one object for each, with a name that follows from what it reports. The
-// recorder of client-go joins Events of equal type, action, reason and objects into a series for six minutes and writes
-// the note of the first only (eventKey in tools/events): 65 kills gave 20 Events, and a second size change none. What
-// the writer does not write, because a workload has too many, it counts and reports as a number. Use [NewEventWriter].
+// EventWriter writes Events in the background, one object for each, with a name derived from its contents. The recorder
+// of client-go joins Events of equal type, action, reason and objects into a series for six minutes and writes the note
+// of the first only (eventKey in tools/events): 65 kills gave 20 Events, and a second size change none. The writer
+// counts the Events beyond a workload's bound, and reports their number. Use [NewEventWriter].
 type EventWriter struct {
 	client   client.Writer
 	instance string
@@ -79,7 +79,7 @@ type pendingEvent struct {
 	event workload.Event
 }
 
-// NewEventWriter returns a writer whose Start is to be called. hostname tells managers apart.
+// NewEventWriter returns a writer; the caller must call Start. hostname distinguishes managers.
 func NewEventWriter(c client.Writer, hostname string, clock clock.WithTicker) *EventWriter {
 	return &EventWriter{
 		client: c, instance: reportingController + "-" + hostname, clock: clock, queue: make(chan pendingEvent, eventQueue),
@@ -87,21 +87,21 @@ func NewEventWriter(c client.Writer, hostname string, clock clock.WithTicker) *E
 	}
 }
 
-// workloadEvents are the bounds of one workload, and what was not written for them.
+// workloadEvents has the bounds of one workload, and its unwritten Events.
 type workloadEvents struct {
 	of     memory.Workload
 	bucket *rate.Limiter
 	groups map[eventGroup]*heldEvents
-	// written is when an Event of a group was written last, within summaryEvery.
+	// written is the time of the last Event of each group, within summaryEvery.
 	written map[eventGroup]time.Time
-	// due is when groups are summed up, and summed when that was done last.
+	// due is the time of the next summary, and summed that of the last.
 	due, summed time.Time
 }
 
-// eventGroup are Events that are counted together.
+// eventGroup identifies Events that are counted together.
 type eventGroup struct{ kind, reason, action, container string }
 
-// heldEvents are Events that were counted and not written.
+// heldEvents counts unwritten Events.
 type heldEvents struct {
 	count       int64
 	since, last time.Time
@@ -109,7 +109,7 @@ type heldEvents struct {
 	about *corev1.ObjectReference
 }
 
-// Record writes the Event, or counts it where its workload, or all together, have too many.
+// Record queues the Event, or counts it if its workload, or all together, exceed their bound.
 func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	now := w.clock.Now()
 	if e.At.IsZero() {
@@ -145,7 +145,7 @@ func (w *EventWriter) workload(of memory.Workload) *workloadEvents {
 	return its
 }
 
-// enqueue reports whether there was room.
+// enqueue reports whether the queue had space.
 func (w *EventWriter) enqueue(p pendingEvent) bool {
 	select {
 	case w.queue <- p:
@@ -159,7 +159,7 @@ func groupOf(e *workload.Event) eventGroup {
 	return eventGroup{e.Kind, e.Reason, e.Action, e.Container}
 }
 
-// reserve is how many tokens an Event must leave for those of other groups.
+// reserve returns the number of tokens that an Event must leave for other groups.
 func (its *workloadEvents) reserve(e *workload.Event, now time.Time) int {
 	if last, written := its.written[groupOf(e)]; written && now.Sub(last) < summaryEvery {
 		return eventReserve
@@ -167,7 +167,7 @@ func (its *workloadEvents) reserve(e *workload.Event, now time.Time) int {
 	return 0
 }
 
-// hold counts an Event that is not written.
+// hold counts an unwritten Event.
 func (its *workloadEvents) hold(e *workload.Event, now time.Time) {
 	group := groupOf(e)
 	if _, known := its.groups[group]; !known && len(its.groups) >= maxGroups {
@@ -188,7 +188,7 @@ func (its *workloadEvents) hold(e *workload.Event, now time.Time) {
 	}
 }
 
-// summarize enqueues summaries that are due, or all, and forgets workloads that have all their tokens.
+// summarize queues the due summaries, or all, and drops workloads with a full bucket.
 func (w *EventWriter) summarize(now time.Time, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +211,7 @@ func (w *EventWriter) summarize(now time.Time, all bool) {
 	}
 }
 
-// summary reports Events that were counted and not written.
+// summary reports counted Events.
 func summary(of memory.Workload, g eventGroup, held *heldEvents, now time.Time) workload.Event {
 	container := ""
 	if g.container != "" {
@@ -227,7 +227,7 @@ func summary(of memory.Workload, g eventGroup, held *heldEvents, now time.Time) 
 	}
 }
 
-// Start writes until the context ends, and for a moment longer what is left. It runs on the leader.
+// Start writes until the context ends, and then drains the queue for eventsAtEnd. It runs on the leader.
 func (w *EventWriter) Start(ctx context.Context) error {
 	var writers sync.WaitGroup
 	for range eventWriters {
@@ -256,7 +256,7 @@ func (w *EventWriter) Start(ctx context.Context) error {
 	}
 }
 
-// drain writes what is left.
+// drain writes the remaining Events.
 func (w *EventWriter) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, eventsAtEnd)
 	defer cancel()
@@ -271,7 +271,7 @@ func (w *EventWriter) drain(ctx context.Context) {
 	}
 }
 
-// write creates the objects of one Event. Where the API server cannot be reached for a minute, it is counted.
+// write creates the objects of one Event. If the API server is unreachable for a minute, it counts the Event.
 func (w *EventWriter) write(ctx context.Context, p *pendingEvent) {
 	for _, object := range eventObjects(&p.event, w.instance) {
 		err := w.create(ctx, object)
@@ -284,7 +284,7 @@ func (w *EventWriter) write(ctx context.Context, p *pendingEvent) {
 		case rejected(err):
 			logf.FromContext(ctx).Info("The API server rejected an Event", "workload", p.of.Ref, "reason", p.event.Reason,
 				"error", err.Error())
-			continue // the one about the other object may be taken
+			continue // the Event about the other object may succeed
 		}
 		w.mu.Lock()
 		w.workload(p.of).hold(&p.event, w.clock.Now())
@@ -293,7 +293,7 @@ func (w *EventWriter) write(ctx context.Context, p *pendingEvent) {
 	}
 }
 
-// create tries again while the API server does not answer.
+// create retries while the API server does not respond.
 func (w *EventWriter) create(ctx context.Context, object *eventsv1.Event) (err error) {
 	ended := wait.ExponentialBackoffWithContext(ctx, eventTries, func(ctx context.Context) (done bool, _ error) {
 		ctx, cancel := context.WithTimeout(ctx, eventTimeout)
@@ -304,8 +304,8 @@ func (w *EventWriter) create(ctx context.Context, object *eventsv1.Event) (err e
 	return cmp.Or(err, ended)
 }
 
-// rejected reports whether the API server does not take an Event, and will not later: its namespace is gone or ending,
-// memfit lacks the right, or the Event is not valid.
+// rejected reports whether the API server will never accept an Event: its namespace is deleted or terminating, memfit
+// lacks the right, or the Event is invalid.
 func rejected(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err)

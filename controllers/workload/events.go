@@ -26,13 +26,13 @@ type EventRecorder interface {
 const (
 	// reportingController names memfit in Events.
 	reportingController = "memfit"
-	// maxNote and maxName are what the API takes, in bytes.
+	// maxNote and maxName are the API's bounds, in bytes.
 	maxNote = 1024
 	maxName = 253
 )
 
-// eventObjects are the Events that the API server is to create for e, of which At is set: one about each object. Equal
-// events give equal names, so that one is not created twice.
+// eventObjects returns the Events to create for e, one about each object. e.At must be set. Equal events have equal
+// names, so that none is created twice.
 func eventObjects(e *workload.Event, instance string) []*eventsv1.Event {
 	all := []*eventsv1.Event{eventObject(e, e.Regarding, e.Related, e.Note, instance)}
 	if e.OnRelated != "" && e.Related != nil {

@@ -25,17 +25,15 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// resizeTimeout is for one attempt.
+// resizeTimeout bounds one attempt.
 const resizeTimeout = 10 * time.Second
 
-// errChanged means that the pod is not the one that was decided about any more, or has other sizes by now. The next
-// step decides anew.
+// errChanged means that the pod was replaced or resized after the decision. The next step decides again.
 var errChanged = errors.New("the pod's resources have changed since they were read")
 
-// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch says which pod is meant,
-// and what its containers have: another pod of the same name, and one that somebody else has resized since, are left
-// alone. A resource version would say so, too, but it changes with every status, and a container in a crash loop has a
-// new one all the time.
+// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch tests the pod's UID and its
+// current sizes, so that it fails for another pod of the same name, or after another writer's resize. A resource
+// version would change with every status, and all the time in a crash loop.
 func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]memory.Size) error {
 	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size) error {
 		ctx, cancel := context.WithTimeout(ctx, resizeTimeout)
@@ -59,8 +57,8 @@ func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]
 	}
 }
 
-// unmet reports whether a test operation of the JSON patch failed. The API server answers 422 then, as for a pod that
-// is not valid, but for that it names the pod.
+// unmet reports whether a test operation of the JSON patch failed. The API server then answers 422, as for an invalid
+// pod, but without the pod's name.
 func unmet(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
@@ -77,9 +75,8 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// resizePatch names only what changes. A size of 0 stays as it is: a resize cannot remove a request or a limit. known
-// is false when a container has no memory yet where it is to have some: whether it has other resources there, the cache
-// does not say.
+// resizePatch names only what changes. A size of 0 is unchanged, because a resize cannot remove a request or a limit.
+// known is false if a container without memory is to get some, because the cache does not show its other resources.
 func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operation, known bool) {
 	patch, known = []operation{{"test", "/metadata/uid", pod.UID}}, true
 	replace := func(path string, list corev1.ResourceList, to memory.Bytes) {
@@ -111,7 +108,7 @@ func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operati
 	return patch, known
 }
 
-// mergePatch adds memory where there is none, to the version of the pod that was read.
+// mergePatch adds missing memory to the version of the pod that was read.
 func mergePatch(pod *corev1.Pod, sizes map[string]memory.Size) any {
 	of := func(containers []corev1.Container) (some []*applycorev1.ContainerApplyConfiguration) {
 		for i := range containers {
@@ -142,11 +139,11 @@ func requirements(size memory.Size) *applycorev1.ResourceRequirementsApplyConfig
 	return r
 }
 
-// evictionTimeout is for one attempt.
+// evictionTimeout bounds one attempt.
 const evictionTimeout = 10 * time.Second
 
-// Evictor evicts pods by the policy/v1 API, through a client for core/v1. It asks once: a PodDisruptionBudget answers
-// 429 with Retry-After, and client-go would hold up a worker for minutes by asking ten times.
+// Evictor evicts pods by the policy/v1 API, through a client for core/v1. It does not retry: a PodDisruptionBudget
+// answers 429 with Retry-After, and client-go would block a worker for minutes with ten attempts.
 func Evictor(core rest.Interface) func(context.Context, *corev1.Pod) error {
 	return func(ctx context.Context, pod *corev1.Pod) error {
 		ctx, cancel := context.WithTimeout(ctx, evictionTimeout)
@@ -161,11 +158,11 @@ func Evictor(core rest.Interface) func(context.Context, *corev1.Pod) error {
 	}
 }
 
-// rightsTimeout is for one question.
+// rightsTimeout bounds one request.
 const rightsTimeout = 5 * time.Second
 
-// Rights asks the API server whether memfit has the right to an action. A refusal itself does not report whether an
-// authorizer refused, which a grant would change, or admission. Every client that is authenticated may ask.
+// Rights asks the API server whether memfit has the right to an action. A refusal does not show whether it came from an
+// authorizer, which a grant would change, or from admission. Every authenticated client may ask.
 func Rights(
 	reviews authorization.SelfSubjectAccessReviewsGetter,
 ) func(context.Context, *corev1.Pod, rollout.Action) (bool, error) {

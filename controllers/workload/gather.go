@@ -26,8 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// gather reads the workload's pods, and who governs them. Pods that turn out to belong to another workload are sent
-// there with what they show.
+// gather reads the workload's pods and their profile. It moves pods of another workload there, with their observations.
 func (r *Reconciler) gather(
 	ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName,
 ) (*workload.Snapshot, error) {
@@ -42,10 +41,10 @@ func (r *Reconciler) gather(
 			return nil, fmt.Errorf("reading pod %s: %w", key, err)
 		}
 		if pod == nil || pod.Namespace == "" {
-			continue // its last state came with the deletion
+			continue // the deletion delivered its last state
 		}
 		if _, again := policies[pod.UID]; again {
-			continue // the inbox still has its predecessor of that name
+			continue // the inbox still has an earlier pod of that name
 		}
 		resolved, err := r.Resolver.ResolveKept(ctx, pod, r.Inbox.Kept(pod.UID))
 		if err != nil {
@@ -64,7 +63,7 @@ func (r *Reconciler) gather(
 		s.Pods = append(s.Pods, pod)
 	}
 	slices.SortFunc(s.Pods, workload.NewestFirst)
-	if !governed && r.unknown(ctx, ref) { // whether it exists is of no interest
+	if !governed && r.unknown(ctx, ref) { // its existence does not matter
 		s.Govern(policies)
 		return s, nil
 	}
@@ -91,8 +90,8 @@ func (r *Reconciler) gather(
 	return s, nil
 }
 
-// presence finds out whether the workload exists. Of one that is known to be gone, it asks the API server once,
-// although its pods may run for minutes.
+// presence checks whether the workload exists. It asks the API server about a deleted one only once, although its pods
+// may run for minutes.
 func (r *Reconciler) presence(
 	ctx context.Context, s *workload.Snapshot, of map[types.UID]types.UID,
 ) (records.Presence, error) {
@@ -119,7 +118,7 @@ func (r *Reconciler) presence(
 	return p, err
 }
 
-// queryResult is what is known about the owner's query now; nil: there is none.
+// queryResult returns the latest result of the owner's query; nil: no query.
 func (r *Reconciler) queryResult(ctx context.Context, query string) *rollout.QueryResult {
 	if query == "" {
 		return nil
@@ -133,8 +132,8 @@ func (r *Reconciler) queryResult(ctx context.Context, query string) *rollout.Que
 	return &a
 }
 
-// gatherFacts asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not
-// work against an autoscaler or a quota because it did not see it.
+// gatherFacts reads the constraints of the workload's memory. On error nothing is decided, because memfit must not work
+// against an autoscaler or a quota.
 func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) error {
 	if r.Sources.Constraints == nil || s.Profile == nil || s.Template == nil {
 		return nil
@@ -148,8 +147,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) erro
 	return err
 }
 
-// governedBefore finds the profile that governed the last pod, when none is left: a kill in the last pod of a Job
-// counts, too.
+// governedBefore finds the profile of the last pod when no pod is left: a kill in the last pod of a Job counts, too.
 func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 	if s.Events.Profile != nil {
 		s.Profile, s.Template = s.Events.Profile, s.Events.Last
@@ -160,15 +158,14 @@ func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 	}
 }
 
-// move sends a pod, and what it shows, to the workload it belongs to.
+// move moves a pod with its observations to its workload.
 func (r *Reconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	r.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), to)
 	r.Inbox.Observe(to, oom.Observe(pod))
 	r.PodSource.enqueue(to, priorityUsual)
 }
 
-// placed says where governed pods run and with which containers, by pod. Nearly all pods of a workload have the same
-// containers, so they share one list.
+// placed returns the node and containers of each governed pod. Pods with equal containers share one list.
 func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 	placed := make(map[types.UID]inbox.Placement, len(s.Governed))
 	var last []string
@@ -184,39 +181,39 @@ func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 	return placed
 }
 
-// past is what the workload used before memfit saw it, which is asked for as long as the state wants it; nil: it does
-// not, or nobody knows.
+// past returns the workload's earlier history, as long as the state needs it; nil: not needed, or unavailable.
 func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Past {
-	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // names of pods do not show the class of their node
+	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // pod names do not show the class of their node
 		return nil
 	}
 	containers, there := r.Sources.Past.Get(w)
 	return &workload.Past{Source: r.Sources.Past.Source(), There: there, Containers: containers}
 }
 
-// Sources tell what a step decides from, beside the events in the inbox.
+// Sources are the inputs of a step besides the events in the inbox.
 type Sources struct {
-	// Pods returns pods of the cache, which must not be changed; nil: there is none of that name. Required.
+	// Pods returns pods of the cache, which must not be changed; nil: not found. Required.
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}
-	// Constraints are the objects of the cluster that bound or also change a workload's memory. Nil: there are none.
+	// Constraints are the objects that bound or also change a workload's memory. nil: none.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
-	// Snapshots are what the agents of nodes report about pods. Nil: there are no agents.
+	// Snapshots are the agents' reports about pods. nil: no agents.
 	Snapshots interface {
 		Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot
 	}
 	// Usage names the nodes that report no usage of their pods. Nil: unknown.
 	Usage interface{ Gaps() []memory.Silence }
-	// Past is what workloads used before memfit saw them. Nil: unknown.
+	// Past is the earlier history of workloads. nil: unavailable.
 	Past interface {
 		Get(w memory.WorkloadRef) (containers map[string]*history.Container, there bool)
 		Forget(w memory.WorkloadRef)
 		Source() string
 	}
-	// Queries answers the owners' rollback queries without waiting for Prometheus. Nil: the answer names the missing flag.
+	// Queries returns results of the owners' rollback queries without waiting for Prometheus. nil: the result names the
+	// missing flag.
 	Queries interface {
 		Result(ctx context.Context, query string, now time.Time) rollout.QueryResult
 	}

@@ -28,7 +28,7 @@ const (
 	gaugeKinds
 )
 
-// about is the name and the help of each gauge.
+// about has the name and the help of each gauge.
 var about = [gaugeKinds]struct{ name, help string }{
 	recommendedLimit: {
 		"memfit_recommended_limit_bytes", "Memory limit recommended for a container; absent while the decision is Hold.",
@@ -37,8 +37,8 @@ var about = [gaugeKinds]struct{ name, help string }{
 		"memfit_current_limit_bytes", "Memory limit that running pods have now; absent where they have none.",
 	},
 	inUse: {
-		"memfit_use_bytes", "The most that one running replica of a container used in the last two hours at most " +
-			"(status.containers[].usage of its MemoryRecommendation): its demand, which is what the kernel cannot reclaim.",
+		"memfit_use_bytes", "Highest demand of one running replica of a container within the last two hours " +
+			"(status.containers[].usage of its MemoryRecommendation): memory that the kernel cannot reclaim.",
 	},
 	drifting: {
 		"memfit_memory_drifting",
@@ -57,13 +57,13 @@ var about = [gaugeKinds]struct{ name, help string }{
 		"Pods in which a container is stalled just below its limit. Absent until the first stall.",
 	},
 	loaned: {
-		"memfit_loaned_bytes", "By how much limits of running pods are higher on loan (sizing.rescue); absent while " +
-			"nothing is lent.",
+		"memfit_loaned_bytes", "Total increase of running pods' limits by loans (sizing.rescue); absent while there is " +
+			"none.",
 	},
 }
 
-// gauges are the values of all gauges of all containers. A GaugeVec keeps some 450 bytes for each series, most of it
-// the labels once more; here a container takes one row, and labels are made when somebody asks.
+// gauges holds the values of all gauges of all containers. A GaugeVec needs some 450 bytes for each series, mostly
+// repeated labels; here a container takes one row, and labels are created on collection.
 type gauges struct {
 	of [gaugeKinds]*prometheus.Desc
 
@@ -71,10 +71,10 @@ type gauges struct {
 	rows map[labeled][]row
 }
 
-// labeled is what the labels of a series tell of its workload: not its API version.
+// labeled is the workload in the labels of a series, without its API version.
 type labeled struct{ namespace, kind, name string }
 
-// row is what one container shows.
+// row has the values of one container.
 type row struct {
 	container string
 	value     [gaugeKinds]float64
@@ -93,7 +93,7 @@ func newGauges(r prometheus.Registerer) *gauges {
 
 func labeledAs(w memory.WorkloadRef) labeled { return labeled{w.Namespace, w.Kind, w.Title()} }
 
-// set replaces the rows of a workload; none: it is forgotten.
+// set replaces the rows of a workload; without rows it removes the workload.
 func (g *gauges) set(w memory.WorkloadRef, rows []row) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +126,7 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 		for i := range rows {
 			r := &rows[i]
 			pairs := labels(&w.namespace, &name, &r.container)
-			each := make([]series, gaugeKinds) // in one piece: with an allocation each, to be asked would cost a third more
+			each := make([]series, gaugeKinds) // one allocation: separate ones would cost a third more
 			for which, desc := range g.of {
 				if r.shown[which] {
 					each[which] = series{desc, pairs, &r.value[which]}
@@ -137,10 +137,10 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// Names of labels, which all series share.
+// Label names, shared by all series.
 var labelNamespace, labelWorkload, labelContainer = "namespace", "workload", "container"
 
-// labels are those of the series of a container, in the order of the alphabet, which Prometheus wants.
+// labels returns the labels of a container's series in alphabetical order, as Prometheus requires.
 func labels(namespace, workload, container *string) []*dto.LabelPair {
 	return []*dto.LabelPair{
 		{Name: &labelContainer, Value: container}, {Name: &labelNamespace, Value: namespace},
@@ -148,8 +148,8 @@ func labels(namespace, workload, container *string) []*dto.LabelPair {
 	}
 }
 
-// series is a value of a gauge at the time at which it was asked for. Constant metrics of client_golang build the
-// labels of each: to gather those of 10,000 containers took three times as long (BenchmarkGather).
+// series is the value of a gauge at collection. It replaces constant metrics of client_golang, which build labels for
+// each: gathering 10,000 containers took three times as long (BenchmarkGather).
 type series struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair

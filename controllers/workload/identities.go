@@ -19,24 +19,23 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// countAgain is how long identities of a profile that has reached the bound are not counted again. In between some may
-// have expired.
+// countAgain is the time between counts of identities of a profile at its bound, because some may have expired.
 const countAgain = time.Minute
 
-// identities bounds how many identities each profile has, classes of nodes included. Labels are written by everybody
-// who creates pods, and each identity takes two objects on the API server.
+// identities bounds how many identities each profile has, classes of nodes included. Everyone who creates pods controls
+// their labels, and each identity needs two objects in the API server.
 type identities struct {
 	mu       sync.Mutex
 	profiles map[profile.Key]*counted
 }
 
-// counted are the identities of one profile.
+// counted has the identities of one profile.
 type counted struct {
 	all map[memory.WorkloadRef]struct{}
 	at  time.Time
 }
 
-// beyond reports whether an identity that has no records yet would be one too many for its profile.
+// beyond reports whether a new identity would exceed the bound of its profile.
 func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, error) {
 	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
 		return false, nil

@@ -19,36 +19,35 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// ErrNotLoaded means that the workload's past is not read yet, as moments after a change of leader, or that it is
-// unknown whether the last write succeeded. Its reconcile was asked for; ask again after it.
+// ErrNotLoaded means that the workload's checkpoint is not read yet, as just after a change of leader, or that the
+// result of the last write is unknown. The workload is queued; retry after its reconcile.
 var ErrNotLoaded = errors.New("the workload's checkpoint is not read yet")
 
-// ErrPodChanged means that the pod has another size than the one that was decided about, so that nothing was sent.
+// ErrPodChanged means that the pod was resized after the decision, so that nothing was sent.
 var ErrPodChanged = errors.New("the pod has another size by now")
 
-// Lending is what a loan is decided from, besides what the caller knows.
+// Lending is the input of a loan's decision, besides the caller's.
 type Lending struct {
 	Owner memory.Workload
-	// Loans are those of the workload that last, and those of the last hour. Program is what the container runs; empty:
+	// Loans are the workload's current loans, and those of the last hour. Program is the container's fingerprint; empty:
 	// unknown.
 	Loans   []rescue.Loan
 	Program string
-	// Demand is the last that the kubelet reported, at DemandAt; zero: unknown.
+	// Demand is the last one from the kubelet, at DemandAt; zero: unknown.
 	Demand   memory.Bytes
 	DemandAt time.Time
-	// Budget is what the change budget of the cluster leaves; 0 while what was spent before memfit started is being read.
-	// Bounded: there is a budget.
+	// Budget is the rest of the cluster's change budget; 0 until all checkpoints were read. Bounded: there is a budget.
 	Budget  memory.Bytes
 	Bounded bool
-	// OnNode is what all pods of the node have on loan, and LastHour how many loans were given there within the last hour,
-	// with those that are being written down.
+	// OnNode is the memory on loan on the node, and LastHour its number of loans within the last hour, including those
+	// being written.
 	OnNode   memory.Bytes
 	LastHour int
 }
 
 // Lend writes a loan to one container into the workload's checkpoint and then resizes its pod, if decide returns one.
-// decide may be called more than once and must be free of side effects. The checkpoint is written under its optimistic
-// lock, and the resize names the previous size: of two leaders one lends. A loan that was written and not sent is
+// decide may be called more than once and must have no side effects. The checkpoint's optimistic lock and the test of
+// the previous size in the resize ensure that only one of two leaders lends. A loan that was written and not sent is
 // returned by decide again and sent without another entry.
 func (r *Reconciler) Lend(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
@@ -63,7 +62,7 @@ func (r *Reconciler) Lend(
 	switch o, uncertain := workload.OutcomeOf(a, sent, r.lacksRight(ctx, pod, a, sent)); {
 	case sent == nil:
 		r.Metrics.applied(ref, actionName(a))
-	case errors.Is(sent, errChanged): // maybe by another leader with this very loan: the next steps see which
+	case errors.Is(sent, errChanged): // perhaps by another leader with the same loan: the next steps find out
 		return ErrPodChanged
 	case o.Kind != rollout.OutcomeUnknown:
 		return errors.Join(&NotLentError{cmp.Or(o.Why, sent.Error())}, r.takeBack(ctx, owner, loan))
@@ -74,12 +73,12 @@ func (r *Reconciler) Lend(
 	return nil
 }
 
-// NotLentError is why the API server did not take a loan.
+// NotLentError is the API server's refusal of a loan.
 type NotLentError struct{ Why string }
 
 func (e *NotLentError) Error() string { return "the loan was not given: " + e.Why }
 
-// writeLoan saves the loan that decide returns; nil: there is none.
+// writeLoan saves the loan that decide returns; nil: no loan.
 func (r *Reconciler) writeLoan(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
 	decide func(Lending) (*rescue.Loan, string),
@@ -122,8 +121,7 @@ func (r *Reconciler) writeLoan(
 		return nil, owner, nil
 	}
 	if err = r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
-		// Another leader may have written it, or this one. The reconcile counts what is in the checkpoint, until then the
-		// loan does.
+		// Another leader or this one may have written it. The loan counts until the reconcile has read the checkpoint.
 		return nil, owner, errors.Join(err, r.notLoaded(ref))
 	}
 	return loan, owner, nil
@@ -136,7 +134,7 @@ func written(loans []rescue.Loan, l *rescue.Loan) bool {
 	})
 }
 
-// notLoaded asks for the reconcile that reads the checkpoint.
+// notLoaded queues the reconcile that reads the checkpoint.
 func (r *Reconciler) notLoaded(ref memory.WorkloadRef) error {
 	r.PodSource.enqueue(ref, priorityKill)
 	return ErrNotLoaded

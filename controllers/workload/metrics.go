@@ -16,8 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Metrics are about governed workloads. Labels are bounded by the number of their containers, and go when the workload
-// goes.
+// Metrics of governed workloads. Their number is bounded by that of containers; they are removed with the workload.
 type Metrics struct {
 	kills    *prometheus.CounterVec
 	stalls   *prometheus.CounterVec
@@ -47,8 +46,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m.changes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "memfit_changes_total",
-		Help: "What was done to running pods (Resize, Evict, Rollback) and what became of it (Resized, Replaced, " +
-			"NotResized, Reverted, ConflictingWriter), by workload (Kind/name).",
+		Help: "Changes of running pods (Resize, Evict, Rollback) and their outcomes (Resized, Replaced, NotResized, " +
+			"Reverted, ConflictingWriter), by workload (Kind/name).",
 	}, []string{"namespace", "workload", "what"})
 	m.givenUp = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "memfit_reconciles_given_up_total",
@@ -83,7 +82,7 @@ func actionName(a rollout.Action) string {
 	return "Resize"
 }
 
-// show replaces the gauges of a workload by what a step found, and by its loans.
+// show sets the gauges of a workload from a step's result and its loans.
 func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue.Loan) {
 	var rows []row
 	of := func(container string) *row {
@@ -128,14 +127,14 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 	m.gauges.set(w, rows)
 }
 
-// size shows a size, where there is one.
+// size sets a size if it is known.
 func (r *row) size(which gauge, size *resource.Quantity) {
 	if size != nil {
 		r.add(which, float64(memory.FromQuantity(*size)))
 	}
 }
 
-// forget drops the series of a workload that is gone or not governed any more.
+// forget removes the series of a workload that was deleted or is not governed any more.
 func (m *Metrics) forget(w memory.WorkloadRef) {
 	labels := prometheus.Labels{"namespace": w.Namespace, "workload": label(w)}
 	m.kills.DeletePartialMatch(labels)
@@ -149,7 +148,7 @@ func (m *Metrics) restarted(w memory.WorkloadRef) {
 	m.restarts.WithLabelValues(w.Namespace, label(w)).Inc()
 }
 
-// stalled counts the stalls that are new.
+// stalled counts new stalls.
 func (m *Metrics) stalled(w memory.WorkloadRef, began []memory.Stall) {
 	for i := range began {
 		m.stalls.WithLabelValues(w.Namespace, label(w), began[i].Container.Container).Inc()

@@ -22,8 +22,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// errNotYet means that it cannot be told yet which workload object a record belongs to: a cache lags, or the garbage
-// collector is about to remove the record.
+// errNotYet means that the owner of a record is still uncertain: a cache lags, or the garbage collector is about to
+// delete the record.
 var errNotYet = errors.New("not known yet")
 
 // notYet is the delay before the workload is reconciled again. Caches lag by milliseconds; the garbage collector takes
@@ -34,9 +34,8 @@ func (r *Reconciler) sweeper() sweeper.Sweeper {
 	return sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader, Clock: r.Clock}
 }
 
-// leave forgets a workload that is deleted or being deleted; nothing is written for it any more. Of one that is gone it
-// deletes the records that the garbage collector does not: those that lost their owner, as after
-// `kubectl delete --cascade=orphan`.
+// leave drops the state of a workload that is deleted or being deleted, without writing it. For a deleted one it
+// deletes the records that lost their owner, as after `kubectl delete --cascade=orphan`.
 func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	w := s.Owner.Ref
 	r.Inbox.Done(w)
@@ -53,7 +52,7 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	return r.sweeper().Clear(ctx, w)
 }
 
-// drop forgets what is held in memory of a workload.
+// drop drops the in-memory state of a workload.
 func (r *Reconciler) drop(w memory.WorkloadRef) {
 	r.states.drop(w)
 	r.overdue.done(w)
@@ -100,14 +99,14 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 	return true, nil
 }
 
-// release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets
+// release stops watching a workload without a profile. Its checkpoint remains, so that opting out and in again loses
 // nothing.
 func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	ref := s.Owner.Ref
 	r.Inbox.Done(ref)
 	r.Inbox.Govern(ref, nil, profile.Key{})
 	e, known := r.states.get(ref)
-	// the recommendation stays, because the next pods begin with it, unless they have those of their classes of nodes
+	// the recommendation remains for the next pods, unless these use those of their classes of nodes
 	scaledToNothing := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0
 	if !scaledToNothing {
 		r.warn(s)

@@ -30,7 +30,7 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 )
 
-// Priorities in the workload queue: a kill overtakes a relist of a hundred thousand pods.
+// Priorities in the workload queue: a kill must overtake a relist of a hundred thousand pods.
 const (
 	priorityKill    = 100
 	priorityUsual   = 0
@@ -40,25 +40,25 @@ const (
 // PodSource turns pod events into observations and queues the workloads they belong to. It is the workload controller's
 // source.
 //
-// What a pod's status shows is read in the event handler, because the next event may no longer show it, and a deleted
-// pod shows nothing. The handler only reads caches and appends to the inbox, so the informer is never held up.
+// The event handler reads the pod's status, because a later event may no longer show it, and a deleted pod shows
+// nothing. It only reads caches and appends to the inbox, so that it never delays the informer.
 type PodSource struct {
 	Cache    cache.Cache
 	Resolver *policy.Resolver
 	Inbox    *inbox.Inbox
-	// Constraints are followed before the first pod is. Nil: there are none.
+	// Constraints are watched before the first pod; nil: none.
 	Constraints interface {
 		Follow(
 			ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef,
 		) error
 	}
 
-	// Snapshots are followed beside the pods. Nil: there are none.
+	// Snapshots are watched besides the pods; nil: none.
 	Snapshots interface {
 		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error
 	}
 
-	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
+	queue  atomic.Pointer[workloadQueue] // set when the controller starts, only on the leader
 	pods   atomic.Pointer[toolscache.Store]
 	synced chan error
 }
@@ -67,8 +67,7 @@ type workloadQueue struct {
 	workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
 }
 
-// Start begins to follow pods. The pods that exist already arrive as additions, so that kills from before are found,
-// too.
+// Start starts to watch pods. Existing pods arrive as additions, so that earlier kills are found, too.
 func (f *PodSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[memory.WorkloadRef]) error {
 	f.queue.Store(&workloadQueue{queue})
 	f.synced = make(chan error, 1)
@@ -86,8 +85,8 @@ func (f *PodSource) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Pod returns the cache's own pod, which must not be changed; nil: it has none of that name. [PodSource.Cache] would
-// copy a kibibyte of each pod of a workload for every step.
+// Pod returns the cache's own pod, which must not be changed; nil: not found. [PodSource.Cache] would copy a kibibyte
+// of each pod of a workload for every step.
 func (f *PodSource) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
 	if pods := f.pods.Load(); pods != nil {
 		found, _, err := (*pods).GetByKey(key.String())
@@ -102,7 +101,7 @@ func (f *PodSource) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod,
 }
 
 func (f *PodSource) follow(ctx context.Context) error {
-	// Without owners and profiles every pod would seem to be its own, ungoverned workload.
+	// Without owners and profiles every pod would appear as its own, ungoverned workload.
 	if !f.Cache.WaitForCacheSync(ctx) {
 		return errors.New("informer caches did not sync")
 	}
@@ -149,7 +148,7 @@ func (f *PodSource) follow(ctx context.Context) error {
 	return nil
 }
 
-// handler takes in what happens to pods. After a gap in the watch, a changed one may be another of the same name.
+// handler handles pod events. After a gap in the watch, an update may be of another pod of the same name.
 func (f *PodSource) handler(ctx context.Context) informers.Handler[*corev1.Pod] {
 	return informers.Handler[*corev1.Pod]{
 		Seen:    func(pod *corev1.Pod) { f.seen(ctx, pod) },
@@ -158,7 +157,7 @@ func (f *PodSource) handler(ctx context.Context) informers.Handler[*corev1.Pod] 
 	}
 }
 
-// followOwners watches the annotations of workloads and namespaces: opting in or out, and pausing, touches no pod.
+// followOwners watches the annotations of workloads and namespaces: opting in or out, and pausing, changes no pod.
 func (f *PodSource) followOwners(ctx context.Context) error {
 	for _, obj := range policy.Informers() {
 		kind := obj.GetObjectKind().GroupVersionKind()
@@ -220,7 +219,7 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	return all
 }
 
-// changed takes a new version of a pod.
+// changed handles an update of a pod.
 func (f *PodSource) changed(ctx context.Context, before, after *corev1.Pod) {
 	if before.UID != after.UID {
 		f.gone(ctx, before)
@@ -228,7 +227,7 @@ func (f *PodSource) changed(ctx context.Context, before, after *corev1.Pod) {
 	f.seen(ctx, after)
 }
 
-// seen adds a pod to the inbox, with what its status shows.
+// seen adds a pod to the inbox, with the observations in its status.
 func (f *PodSource) seen(ctx context.Context, pod *corev1.Pod) {
 	before, known := f.Inbox.Workload(pod.UID)
 	resolved, err := f.resolve(ctx, pod)
@@ -244,7 +243,7 @@ func (f *PodSource) seen(ctx context.Context, pod *corev1.Pod) {
 	f.enqueue(ref, priorityOf(observations))
 }
 
-// place puts a pod into its workload. kept is false when the answer is not final: an owner is missing.
+// place assigns a pod to its workload. kept is false if the result is preliminary because an owner is missing.
 func (f *PodSource) place(pod *corev1.Pod, resolved *policy.Resolution, err error) (ref memory.WorkloadRef, kept bool) {
 	key := client.ObjectKeyFromObject(pod)
 	if k, complete := resolved.Keep(pod); complete && err == nil {
@@ -258,7 +257,7 @@ func (f *PodSource) place(pod *corev1.Pod, resolved *policy.Resolution, err erro
 	return resolved.Ref, false
 }
 
-// resolve asks caches only. What they lack is looked up when the workload is reconciled.
+// resolve reads only caches. The workload's reconcile looks up what they lack.
 func (f *PodSource) resolve(ctx context.Context, pod *corev1.Pod) (policy.Resolution, error) {
 	resolved, err := f.Resolver.ResolveCached(ctx, pod, f.Inbox.Kept(pod.UID))
 	if err != nil && !errors.Is(err, owners.ErrNotSeen) {
@@ -269,14 +268,13 @@ func (f *PodSource) resolve(ctx context.Context, pod *corev1.Pod) (policy.Resolu
 	return resolved, err
 }
 
-// ignored reports whether an event of a pod changes nothing: no profile governs it, as the last reconcile of its
-// workload found of all pods.
+// ignored reports whether an event of a pod changes nothing, because no profile governs any pod of the workload, as of
+// its last reconcile.
 func (f *PodSource) ignored(ref memory.WorkloadRef, resolved *policy.Resolution) bool {
 	return resolved.Profile == nil && f.Inbox.Released(ref, inbox.Answer{Problem: resolved.Problem, Why: resolved.Why})
 }
 
-// gone adds the last known state of a deleted pod to the inbox. Where events were missed, that is what the cache had
-// before.
+// gone adds the last known state of a deleted pod to the inbox. After missed events, this is the cache's last version.
 func (f *PodSource) gone(ctx context.Context, pod *corev1.Pod) {
 	ref, known := f.Inbox.Workload(pod.UID)
 	resolved, err := f.resolve(ctx, pod)
@@ -294,7 +292,7 @@ func (f *PodSource) gone(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// Enqueue queues workloads, on all classes of nodes, behind those that something happened to.
+// Enqueue queues workloads, on all classes of nodes, after those with urgent events.
 func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
 		f.enqueue(w, priorityRefresh)
@@ -304,7 +302,7 @@ func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
 	}
 }
 
-// Sampled queues workloads that have new samples, which are absorbed at once and lead to a step when it is time.
+// Sampled queues workloads with new samples, which are absorbed immediately and lead to a step later.
 func (f *PodSource) Sampled(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
 		f.queued(w, priorityRefresh)
@@ -316,7 +314,7 @@ func (f *PodSource) ProfilesChanged(changes []policy.Change) {
 	f.Enqueue(f.Inbox.Concerned(changes)...)
 }
 
-// enqueue queues a workload for a step, whatever happened. A nil PodSource queues nothing.
+// enqueue queues a workload for an unconditional step. A nil PodSource queues nothing.
 func (f *PodSource) enqueue(w memory.WorkloadRef, priority int) {
 	if f == nil {
 		return
@@ -337,7 +335,7 @@ func (f *PodSource) queued(w memory.WorkloadRef, priority int) {
 	queue.Add(w)
 }
 
-// priorityOf puts pods in which something ended before those in which nothing did.
+// priorityOf ranks pods with an ended container first.
 func priorityOf(observations []oom.Observation) int {
 	for i := range observations {
 		if len(observations[i].Ended) > 0 {

@@ -22,9 +22,9 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Priors are what was learned of young containers, by what they run. They are kept in the status of one
-// MemoryCheckpoint in memfit's namespace, and what users apply to its annotation is taken in. Nil know nothing and
-// learn nothing.
+// Priors hold what was learned about young containers, by what they run. They are stored in the status of one
+// MemoryCheckpoint in memfit's namespace; its annotation, which users apply, is added. A nil Priors neither knows nor
+// learns anything.
 type Priors struct {
 	Client client.Client
 	// APIReader reads from the API server: checkpoints are never watched.
@@ -39,7 +39,7 @@ type Priors struct {
 	known recommend.Priors
 }
 
-// priorsTimeout is for one read and one write.
+// priorsTimeout bounds one read and write.
 const priorsTimeout = 5 * time.Second
 
 // Start keeps the priors until memfit stops, on the leader.
@@ -55,12 +55,12 @@ func (p *Priors) keep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, priorsTimeout)
 	defer cancel()
 	if err := p.Sync(ctx); err != nil {
-		logf.FromContext(ctx).Error(err, "What was learned of young containers is not stored; it is tried again")
-		p.add(nil) // workloads do not wait for it any longer
+		logf.FromContext(ctx).Error(err, "Could not store what was learned about young containers; retrying")
+		p.add(nil) // workloads no longer wait for it
 	}
 }
 
-// Sync takes in what is stored, and stores what is known.
+// Sync merges the stored priors, and stores the result.
 func (p *Priors) Sync(ctx context.Context) error {
 	c := &v1alpha1.MemoryCheckpoint{}
 	key := client.ObjectKey{Namespace: p.Namespace, Name: v1alpha1.PriorsName}
@@ -74,8 +74,8 @@ func (p *Priors) Sync(ctx context.Context) error {
 	stored := recommend.Priors{}
 	for _, text := range [][]byte{c.Status.Observed, []byte(c.Annotations[v1alpha1.PriorsAnnotation])} {
 		read, err := recommend.ReadPriors(text, p.Clock.Now())
-		if len(text) > 0 && err != nil { // a manifest that was edited by hand, or a damaged status, which is overwritten
-			logf.FromContext(ctx).Error(err, "Priors are ignored: apply what kubectl memfit export priors writes",
+		if len(text) > 0 && err != nil { // an edited manifest, or a damaged status, which is overwritten
+			logf.FromContext(ctx).Error(err, "Ignored invalid priors; apply the output of kubectl memfit export priors",
 				"checkpoint", key)
 		}
 		stored.AddAll(read)
@@ -98,7 +98,7 @@ func (p *Priors) Sync(ctx context.Context) error {
 	return nil
 }
 
-// add takes in what was learned.
+// add merges learned priors.
 func (p *Priors) add(learned recommend.Priors) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (p *Priors) text() (text []byte, empty bool) {
 	return p.known.Text(), len(p.known) == 0
 }
 
-// Ready reports whether what was stored has been taken in. A young container would get a lower limit before.
+// Ready reports whether the stored priors have been merged. Before that, a young container would get a lower limit.
 func (p *Priors) Ready() bool {
 	if p == nil {
 		return true
@@ -130,7 +130,7 @@ func (p *Priors) learn(learned recommend.Priors) {
 	}
 }
 
-// of is what is known of what a workload runs.
+// of returns the priors of a workload's containers.
 func (p *Priors) of(s *workload.Snapshot) recommend.Priors {
 	if p == nil || s.Profile == nil || s.Template == nil {
 		return nil

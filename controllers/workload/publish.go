@@ -21,14 +21,13 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// projection is what is known of a workload's MemoryRecommendation: enough to know whether it must be written, and to
-// write it.
+// projection describes a workload's stored MemoryRecommendation, to decide whether and how to write it.
 type projection struct {
 	object
 	generation int64
-	// conditions as written, without messages: for transition times.
+	// conditions as written, without messages, for transition times.
 	conditions []metav1.Condition
-	// worth is that of the status written last, at writtenAt; writtenAt is zero when an earlier process wrote it.
+	// worth is that of the last written status, at writtenAt; zero: an earlier process wrote it.
 	worth     workload.Worth
 	writtenAt time.Time
 }
@@ -44,7 +43,7 @@ func (e *entry) projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	return p
 }
 
-// stored is the MemoryRecommendation as it is written again, without its status.
+// stored is the MemoryRecommendation for the next write, without its status.
 func (p *projection) stored(w memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: p.meta(w)}
 	rec.Generation = p.generation
@@ -74,7 +73,7 @@ func (r *Reconciler) publish(
 	rec := e.recommendation.stored(s.Owner.Ref)
 	if err := r.writeRecommendation(ctx, s, rec, f.Status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-			// Another writer edited or deleted it: identify what is there and try again.
+			// Another writer edited or deleted it: identify the current one and retry.
 			if again := r.identifyRecommendation(ctx, s, e); again != nil {
 				return again
 			}
@@ -86,8 +85,8 @@ func (r *Reconciler) publish(
 	return nil
 }
 
-// heed finds out whether another writer edited or deleted the recommendation, by the resource version in the cache. A
-// cache that lags has an older one.
+// heed detects by the cached resource version whether another writer edited or deleted the recommendation. A lagging
+// cache has an older version.
 func (r *Reconciler) heed(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	known := &e.recommendation
 	if known.resourceVersion == "" {
@@ -108,17 +107,17 @@ func (r *Reconciler) heed(ctx context.Context, s *workload.Snapshot, e *entry) e
 	return r.identifyRecommendation(ctx, s, e)
 }
 
-// upToDate reports whether nothing has to be written now: the recommendation says all this already, or only its figures
-// differ ([workload.Worth]). Those are written once per CheckpointEvery at most, because they change with every step of
-// a container that leaks or is killed over and over.
+// upToDate reports whether no write is due: the recommendation is unchanged, or only its figures differ
+// ([workload.Worth]), which are written at most once per CheckpointEvery, because they change with every step of a
+// leaking or crashing container.
 func (r *Reconciler) upToDate(e *entry, f *workload.Effects, now time.Time) bool {
 	known, worth := &e.recommendation, e.state.WorthOf(&f.Status)
 	return known.resourceVersion != "" && known.worth.News == worth.News &&
 		(known.worth.Figures == worth.Figures || now.Sub(known.writtenAt) < r.Settings.CheckpointEvery)
 }
 
-// stored returns the recommendation in the cache; nil: there is none. A cache that lags after a creation causes no
-// second write, because the event of a deletion queues the workload again.
+// stored returns the cached recommendation; nil: none. A lagging cache after a creation causes no second write, because
+// a deletion queues the workload again.
 func (r *Reconciler) stored(ctx context.Context, ref memory.WorkloadRef) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
 	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}, &rec)
@@ -134,7 +133,7 @@ func (r *Reconciler) writeRecommendation(
 ) error {
 	switch {
 	case rec.ResourceVersion == "" && s.Owner.UID == "":
-		return fmt.Errorf("%w: the UID of %s", errNotYet, s.Owner.Ref) // what is written now would be nobody's
+		return fmt.Errorf("%w: the UID of %s", errNotYet, s.Owner.Ref) // a record written now would have no owner
 	case rec.ResourceVersion == "":
 		rec.ObjectMeta = newRecord(s.Owner)
 		if err := r.Create(ctx, rec); err != nil {
@@ -164,8 +163,7 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 	return nil
 }
 
-// warn tells the workload's owner, once, that the profile it asks for is unavailable, and the conflicting
-// profiles.
+// warn reports once on the workload that its requested profile is unavailable, and the conflicting profiles.
 func (r *Reconciler) warn(s *workload.Snapshot) {
 	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {
 		r.Problems.Clear(s.Owner.Ref)

@@ -16,20 +16,21 @@ import (
 )
 
 const (
-	// queryEvery is the least time between two times that one query is asked.
+	// queryEvery is the least time between two requests of one query.
 	queryEvery = 15 * time.Second
-	// queryTimeout bounds one answer. It is below what an answer holds (internal/rollout), so that a slow one is of use.
+	// queryTimeout bounds one request. It is below the validity of a result (internal/rollout), so that a slow one is
+	// still useful.
 	queryTimeout = 10 * time.Second
-	// queriesAtOnce and queriesMost bound what is asked of Prometheus, and what is kept: one query a profile is usual.
+	// queriesAtOnce bounds concurrent requests, queriesMost the kept queries: usually one per profile.
 	queriesAtOnce, queriesMost = 4, 1000
-	// queryKept is how long a query that nobody asks for any more is kept.
+	// queryKept is how long an unused query is kept.
 	queryKept = 10 * time.Minute
 )
 
-// RollbackQueries asks Prometheus the owners' rollback queries beside the reconciliations, which never wait for it.
+// RollbackQueries sends the owners' rollback queries to Prometheus in the background; reconciles never wait for it.
 // Safe for concurrent use.
 type RollbackQueries struct {
-	// Count is how many series the answer to a query has.
+	// Count returns the number of series in the result of a query.
 	Count func(ctx context.Context, query string) (int, error)
 	// Clock tells the time.
 	Clock clock.PassiveClock
@@ -41,13 +42,13 @@ type RollbackQueries struct {
 
 type asked struct {
 	result  rollout.QueryResult
-	wanted  time.Time // when somebody wanted to know it last
-	begun   time.Time // when it was asked last
+	wanted  time.Time // time of the last use
+	begun   time.Time // time of the last request
 	running bool
 }
 
-// Result is the latest known result of a query. Where it is older than queryEvery, the query is sent again in the
-// background, and goes on when ctx ends.
+// Result is the latest known result of a query. If it is older than queryEvery, the query is sent again in the
+// background, independent of ctx.
 func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Time) rollout.QueryResult {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,7 +59,7 @@ func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Tim
 	if a == nil {
 		if q.forget(now); len(q.known) >= queriesMost {
 			return rollout.QueryResult{
-				Problem: fmt.Sprintf("%d other queries are asked already, the most there may be", queriesMost),
+				Problem: fmt.Sprintf("%d other queries are running already, which is the maximum", queriesMost),
 			}
 		}
 		a = &asked{}
@@ -72,7 +73,7 @@ func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Tim
 	return a.result
 }
 
-// forget drops queries that nobody has asked for within queryKept.
+// forget drops queries unused for queryKept.
 func (q *RollbackQueries) forget(now time.Time) {
 	for query, a := range q.known {
 		if now.Sub(a.wanted) > queryKept && !a.running {

@@ -11,12 +11,11 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// When a workload is stepped next is decided by [workload.Timing], after a step, and [workload.Arrival], when something
-// asks for one. What waits elsewhere has no state to ask: a reconcile that failed is tried again later and later
-// (backoffs in timeout.go, and the queue's own rate limiter), and one that the cache is behind for at once (notYet).
+// [workload.Timing] decides after a step when the next is due, and [workload.Arrival] when an event requests one.
+// Elsewhere only failed reconciles wait, with increasing delays (backoffs in timeout.go, and the queue's rate limiter),
+// and those with a lagging cache (notYet).
 
-// schedule notes until when samples alone lead to no further step, and returns after how long one is due if nothing
-// happens at all.
+// schedule sets until when samples alone cause no step, and returns when one is due without any event.
 func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (requeueAfter time.Duration) {
 	t.Interval, t.Workloads = r.Settings.StepInterval, r.states.len()
 	t.Checkpoint = e.savedAt.Add(r.Settings.CheckpointEvery).Sub(now)
@@ -25,7 +24,7 @@ func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (reque
 	return requeueAfter
 }
 
-// postpone is how long a workload's next step may wait; 0: not at all. Samples that wait for it are taken into the
+// postpone returns how long a workload's next step may wait; 0: not at all. Waiting samples are absorbed into the
 // state.
 func (r *Reconciler) postpone(
 	ref memory.WorkloadRef, events *workload.PendingEvents, pods int, now time.Time,

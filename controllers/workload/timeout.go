@@ -28,51 +28,49 @@ import (
 
 const (
 	// reconcileTimeout is how long one reconcile of a workload may take. It usually takes milliseconds, and a second for
-	// the largest; ten leave room for a slow API server, and hold another workload back for no longer than that.
+	// the largest; ten seconds allow for a slow API server, and bound the delay of other workloads.
 	reconcileTimeout = 10 * time.Second
-	// firstRest and longestRest are how long a workload is left alone after a reconcile that took too long: twice as long
-	// each time.
+	// firstRest and longestRest bound the backoff after a reconcile that took too long, doubled each time.
 	firstRest   = 20 * time.Second
 	longestRest = 10 * time.Minute
-	// sayBudget is for writing that down.
+	// sayBudget bounds the write of that status.
 	sayBudget = 3 * time.Second
-	// refusedFor is how long the API server may refuse a checkpoint before that is said: by then it was tried ten times,
-	// and what passes by itself has passed.
+	// refusedFor is how long the API server may refuse a checkpoint before that is reported: by then memfit has retried
+	// ten times, and temporary causes have passed.
 	refusedFor = 10 * time.Second
-	// longestRefused is how long a workload is left alone whose checkpoint is refused. What is in the way goes away with
-	// somebody's doing, and they wait for it; an attempt is one write.
+	// longestRefused is the longest backoff after a refused checkpoint: a user who fixes the cause waits for it, and an
+	// attempt is only one write.
 	longestRefused = time.Minute
 )
 
 // errNotSaved means that a checkpoint was not written.
-var errNotSaved = errors.New("the workload's memory was not stored")
+var errNotSaved = errors.New("the workload's checkpoint was not stored")
 
 // errUnreadable means that a stored checkpoint cannot be decoded.
 var errUnreadable = errors.New("the stored checkpoint cannot be read")
 
-// backoffs are the workloads whose last reconcile took too long, or whose checkpoint is refused. Safe for concurrent
+// backoffs holds the workloads whose last reconcile took too long, or whose checkpoint is refused. Safe for concurrent
 // use; the zero value is empty.
 type backoffs struct {
 	mu  sync.Mutex
 	all map[memory.WorkloadRef]backoff
 }
 
-// backoff is until when a workload is left alone, and how long that is; since is when its checkpoint was refused first.
+// backoff is the end and length of a workload's backoff; since is when its checkpoint was first refused.
 type backoff struct {
 	until time.Time
 	wait  time.Duration
 	since time.Time
 }
 
-// wait is how long a workload is still left alone.
+// wait returns the remaining backoff of a workload.
 func (o *backoffs) wait(w memory.WorkloadRef, now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.all[w].until.Sub(now)
 }
 
-// again notes that a reconcile did not end well, and returns how long the workload is left alone, at most longest.
-// first: it was not left alone before.
+// again records a failed reconcile, and returns the backoff, at most longest. first: there was no backoff before.
 func (o *backoffs) again(w memory.WorkloadRef, now time.Time, longest time.Duration) (wait time.Duration, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,7 +80,7 @@ func (o *backoffs) again(w memory.WorkloadRef, now time.Time, longest time.Durat
 	return wait, before.wait == 0
 }
 
-// refused notes that a checkpoint was refused, and returns for how long that has been so.
+// refused records a refused checkpoint, and returns for how long it has been refused.
 func (o *backoffs) refused(w memory.WorkloadRef, now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,32 +105,32 @@ func (o *backoffs) done(w memory.WorkloadRef) {
 	delete(o.all, w)
 }
 
-// refused reports whether the API server rejects a checkpoint for what it is. Where somebody else has written it
-// meanwhile, or it is gone, the next reconcile reads it again.
+// refused reports whether the API server rejects the checkpoint itself. After a conflict or a deletion, the next
+// reconcile reads it again.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.Is(err, errNotSaved) && errors.As(err, &status) && !apierrors.IsConflict(err) &&
 		!apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err)
 }
 
-// notSaved deals with a checkpoint that the API server refuses. Nothing goes on without it, because what was not stored
-// may be done twice: the workload waits, and says for what. What happens meanwhile stays in the inbox.
+// notSaved handles a checkpoint that the API server refuses. The workload waits and reports why, because unstored
+// changes might be repeated. Events remain in the inbox.
 func (r *Reconciler) notSaved(ctx context.Context, ref memory.WorkloadRef, err error) (reconcile.Result, error) {
 	now := r.Clock.Now()
 	if r.overdue.refused(ref, now) < refusedFor {
-		return reconcile.Result{}, err // most of what is refused is taken a moment later
+		return reconcile.Result{}, err // most refusals are temporary
 	}
 	wait, first := r.overdue.again(ref, now, longestRefused)
 	logf.FromContext(ctx).Error(err, "The API server refuses the checkpoint", "again", wait)
 	r.stalled(ctx, ref, v1alpha1.ReasonCheckpointRefused,
-		fmt.Sprintf("Nothing is counted, recommended or changed until memfit's memory of this workload can be stored, "+
-			"which is tried again at %s; nothing is lost until then: %s", format.Time(now.Add(wait)),
+		fmt.Sprintf("memfit cannot store the checkpoint of this workload, and counts, recommends and changes nothing "+
+			"until it can; it retries at %s, and nothing is lost until then: %s", format.Time(now.Add(wait)),
 			quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// notRead deals with a checkpoint that this memfit cannot read, as after a rollback to an older version. It is left
-// alone, and so is the workload: kills would be counted twice, and changes repeated.
+// notRead handles a checkpoint that this memfit cannot read, as after a rollback to an older version. Checkpoint and
+// workload remain unchanged: otherwise kills would count twice, and changes repeat.
 func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err error) (reconcile.Result, error) {
 	wait, first := r.overdue.again(ref, r.Clock.Now(), longestRest)
 	logf.FromContext(ctx).Error(err, "Cannot read the checkpoint", "again", wait)
@@ -149,8 +147,8 @@ func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err er
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// stalled says on the workload, and in its recommendation if it has one, why its reconcile does not get on. The next
-// reconcile that succeeds removes the condition: it writes a status without it.
+// stalled reports in an Event, and in the recommendation if there is one, why the reconcile does not succeed. The next
+// successful reconcile removes the condition.
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason, why string, first bool) {
 	if first {
 		of := memory.Workload{Ref: ref, UID: r.Inbox.Owner(ref)}
