@@ -14,11 +14,11 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// Cause returns what went wrong in a request: without the method and URL that net/http puts before it, and with the
-// bound where the answer went beyond that of an [http.MaxBytesReader].
+// Cause returns the cause of a failed request: without net/http's method and URL, and with the bound if the response
+// exceeded that of an [http.MaxBytesReader].
 func Cause(err error) error {
 	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return fmt.Errorf("the answer is longer than %s, the most memfit reads", memory.Bytes(long.Limit))
+		return fmt.Errorf("the response exceeds %s, the maximum that memfit reads", memory.Bytes(long.Limit))
 	}
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		return request.Err
@@ -26,7 +26,7 @@ func Cause(err error) error {
 	return err
 }
 
-// FirstLine returns the first line of what a server wrote, at most 300 bytes of it.
+// FirstLine returns the first line of a server's text, at most 300 bytes.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return quote.Plain(quote.Cut(line, 300))

@@ -24,7 +24,7 @@ func TestCause(t *testing.T) {
 		err  error
 		want string
 	}{
-		"too long":       {fmt.Errorf("reading: %w", long), "the answer is longer than 5, the most memfit reads"},
+		"too long":       {fmt.Errorf("reading: %w", long), "the response exceeds 5, the maximum that memfit reads"},
 		"of a request":   {&url.Error{Op: "Get", URL: "https://10.0.0.1/", Err: refused}, "connection refused"},
 		"something else": {refused, "connection refused"},
 	} {

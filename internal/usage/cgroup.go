@@ -11,8 +11,7 @@ import (
 )
 
 // ParseCgroup reads a container's cgroup path, the id label of cAdvisor's series, which is the only place where they
-// name the pod's UID. Both are empty when the path is not that of a pod's container: a cgroup that a container made
-// below its own is not one.
+// name the pod's UID. Both are empty if the path is not that of a pod's container, as for a nested cgroup.
 func ParseCgroup(id string) (podUID, containerID string) {
 	podUID, ok := cgroup.PodUID(path.Base(path.Dir(id)))
 	if !ok {

@@ -18,47 +18,47 @@ import (
 )
 
 const (
-	// nodeTimeout is for one node, over all sources.
+	// nodeTimeout bounds the read of one node, over all sources.
 	nodeTimeout = 30 * time.Second
-	// firstBackoff is how long a source that failed once for a node is left alone.
+	// firstBackoff is the backoff after a source failed once for a node.
 	firstBackoff = 15 * time.Second
 )
 
-// Collector reads many nodes concurrently and remembers what does not answer. Use one for the life of the process, by
+// Collector reads many nodes concurrently and records those without a response. Use one for the life of the process, by
 // pointer; a cycle must end before the next one starts.
 type Collector struct {
-	// Sources are asked for each node, the next where one does not answer: an answer without samples is an answer, and two
-	// are never mixed. One that fails for a node is left alone for a while, so that a cluster whose firewall drops
-	// connections to kubelets does not wait for a timeout per node and cycle.
+	// Sources are tried for each node until one responds: a response without samples counts, and two are never mixed.
+	// After a failure for a node a source has a backoff, so that a firewall that drops connections to kubelets does not
+	// cost a timeout per node and cycle.
 	Sources []Source
 	// Now is the clock. Required.
 	Now func() time.Time
-	// Concurrency is how many nodes are read concurrently. Default 16.
+	// Concurrency is the number of nodes that are read concurrently. Default 16.
 	Concurrency int
-	// Spread is the time over which the reads of one cycle are started, so that neither the network nor memfit sees a
-	// burst. Default 0: immediately. Half of the cycle is a good value.
+	// Spread is the time over which the reads of one cycle are started, to avoid bursts. Default 0: immediately. Half of
+	// the cycle is a good value.
 	Spread time.Duration
-	// MaxBackoff is how long a source is left alone for a node at most: twice as long after each failure. Default 5m.
+	// MaxBackoff bounds the backoff of a source for a node, doubled after each failure. Default 5m.
 	MaxBackoff time.Duration
 
 	asked map[string]*asked // by node name
 }
 
-// asked is what is known of a node. While it answers, all of its silence is zero but for Answered.
+// asked is the state of a node. While it responds, its silence is zero except Answered.
 type asked struct {
 	memory.Silence
 	sources []attempts
 }
 
-// attempts are those at one source since it answered for the node. The last had err, and the next is at nextTry at the
-// earliest.
+// attempts are those at one source since its last response for the node. The last failed with err, and the next is at
+// nextTry at the earliest.
 type attempts struct {
 	failures int
 	err      error
 	nextTry  time.Time
 }
 
-// Name is "kubelet", or "kubelet or prometheus".
+// Name returns "kubelet", or "kubelet or prometheus".
 func (c *Collector) Name() string {
 	var names []string
 	for _, s := range c.Sources {
@@ -67,13 +67,12 @@ func (c *Collector) Name() string {
 	return strings.Join(names, " or ")
 }
 
-// Each reads all nodes and hands over each reading as it comes, in no particular order; calls of take do not overlap.
-// It returns when all nodes have answered, failed or been passed over, with those of which usage is unknown now, in the
-// order of nodes; nothing about their containers may be concluded from the silence. One that is left alone has the
-// answer of its last attempt. When ctx ends, nodes that were not asked yet are silent too, but that is not held against
-// them.
+// Each reads all nodes and passes each reading to take, in no particular order; calls of take do not overlap. It
+// returns when all nodes have responded, failed or been skipped, with those of unknown usage, in the order of nodes;
+// their containers' usage is unknown, not zero. A skipped one has the error of its last attempt. When ctx ends,
+// remaining nodes are silent too, without a backoff.
 func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Reading)) []memory.Silence {
-	known := make(map[string]*asked, len(nodes)) // what is known of other nodes, which no longer exist, goes
+	known := make(map[string]*asked, len(nodes)) // drop the state of deleted nodes
 	silent := make([]memory.Silence, len(nodes))
 	due := make([]int, 0, len(nodes))
 	started := c.Now()
@@ -90,7 +89,7 @@ func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Read
 		}
 	}
 	c.asked = known
-	// The order changes from cycle to cycle, so that a slow node delays others only now and then.
+	// The order changes each cycle, so that a slow node does not always delay the same others.
 	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] }) //nolint:gosec // no secret
 
 	var mu sync.Mutex
@@ -106,14 +105,14 @@ func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Read
 			return
 		}
 		silent[i] = of.failedAt(nodes[i], err, at)
-		if ctx.Err() == nil && nodes[i].Missing == nil { // else it is not the node's fault
+		if ctx.Err() == nil && nodes[i].Missing == nil { // otherwise not the node's fault
 			of.Silence = silent[i]
 		}
 	})
 	return slices.DeleteFunc(silent, func(s memory.Silence) bool { return s.Node == "" })
 }
 
-// read asks the sources that are not left alone, until one answers.
+// read tries the sources without a backoff, until one responds.
 func (c *Collector) read(ctx context.Context, node Node, of *asked) (Reading, error) {
 	if err := cmp.Or(node.Missing, ctx.Err()); err != nil {
 		return Reading{}, err
@@ -148,8 +147,8 @@ func (c *Collector) read(ctx context.Context, node Node, of *asked) (Reading, er
 	return Reading{}, errors.New(strings.Join(why, "; "))
 }
 
-// parallel runs work(0) to work(n-1), at most Concurrency of them concurrently. Each turn starts at a random point in
-// a place of its own within Spread.
+// parallel runs work(0) to work(n-1), at most Concurrency of them concurrently. Each starts at a random time in its own
+// slot of Spread.
 func (c *Collector) parallel(ctx context.Context, n int, work func(turn int)) {
 	running, started := make(chan struct{}, cmp.Or(c.Concurrency, 16)), c.Now()
 	var wg sync.WaitGroup
@@ -175,8 +174,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// backoff is how long a source is left alone after so many failures. Jitter takes up to a fifth off, so that nodes that
-// failed together are not asked together for ever.
+// backoff returns the backoff after this many failures, less up to a fifth as jitter, so that nodes that failed
+// together are not retried together.
 func (c *Collector) backoff(failures int) time.Duration {
 	backoff, limit := firstBackoff, cmp.Or(c.MaxBackoff, 5*time.Minute)
 	for n := 1; n < failures && backoff < limit; n++ {
@@ -185,7 +184,7 @@ func (c *Collector) backoff(failures int) time.Duration {
 	return time.Duration(float64(min(backoff, limit)) * (1 - rand.Float64()/5)) //nolint:gosec // no secret
 }
 
-// failedAt is the silence of a node after another attempt.
+// failedAt returns the silence of a node after another attempt.
 func (a *asked) failedAt(node Node, err error, at time.Time) memory.Silence {
 	s := a.Silence
 	if s.Node == "" {

@@ -1,10 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage reads what memory containers use now, from any source: [Source] is the interface, its subpackages are
-// implementations.
+// Package usage reads the current memory use of containers, from any source: [Source] is the interface, its subpackages
+// are implementations.
 //
-// "Unknown" never reads as "uses nothing": a node that does not answer is a [memory.Silence] with its error and since
-// when, a field that a source cannot see has its Has… flag false. The package itself opens no connection and reads no
-// clock; [Collector] takes both as arguments.
+// "Unknown" is never "uses nothing": a node without a response is a [memory.Silence] with its error and start, and a
+// field that a source does not report has its Has… flag false. The package opens no connection and reads no clock;
+// [Collector] takes both as arguments.
 package usage

@@ -29,7 +29,7 @@ func (e ClockError) Error() string {
 	if e.Ahead > 0 {
 		how = "ahead"
 	}
-	return fmt.Sprintf("its samples are of %s %s of memfit's clock, so none is taken (at most %s behind and %s ahead): "+
+	return fmt.Sprintf("its samples are %s %s of memfit's clock, so all are ignored (at most %s behind and %s ahead): "+
 		"compare the clocks of the node and of memfit's node",
 		format.InWords(e.Ahead.Abs()), how, format.InWords(MostBehind), format.InWords(MostAhead))
 }

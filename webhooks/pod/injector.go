@@ -337,7 +337,7 @@ func (h *Injector) failOpen(
 	// the author of the pod can do something about it
 	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()
-		log.Info("Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why)
+		log.Info("Admitted a pod unchanged, because it exceeds a bound", "field", beyond.Field, "why", beyond.Why)
 		return allowed("the pod was admitted unchanged: " + beyond.Error())
 	}
 	h.Metrics.errors.WithLabelValues(step).Inc()

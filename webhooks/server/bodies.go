@@ -117,7 +117,7 @@ func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
 	text = make([]byte, 0, beginning)
 	tooLarge := &refusal{
 		reasonTooLarge, http.StatusRequestEntityTooLarge,
-		fmt.Sprintf("the request has more than the %d bytes that are read", MaxBody),
+		fmt.Sprintf("the request exceeds the maximum of %d bytes", MaxBody),
 	}
 	for {
 		n, err := r.Body.Read(text[len(text):cap(text)])
@@ -126,9 +126,9 @@ func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
 		case errors.Is(err, io.EOF):
 			return text, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return text, &refusal{reasonSlow, http.StatusRequestTimeout, "the request came too slowly"}
+			return text, &refusal{reasonSlow, http.StatusRequestTimeout, "the request was received too slowly"}
 		case err != nil:
-			return text, &refusal{reasonCutOff, http.StatusBadRequest, "the request ends early"}
+			return text, &refusal{reasonCutOff, http.StatusBadRequest, "the request is incomplete"}
 		case len(text) > MaxBody, len(text) > 0 && r.ContentLength > MaxBody:
 			return text, tooLarge
 		}

@@ -39,7 +39,7 @@ func (c *clients) require(config *tls.Config) {
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		known, ok := c.authorities.VerifyOptions()
 		if !ok { // Without roots, crypto/tls would take those of the system.
-			return nil, errors.New("no authority of --client-ca is known")
+			return nil, errors.New("--client-ca has no valid authority")
 		}
 		with := base.Clone()
 		with.ClientCAs = known.Roots

@@ -38,8 +38,8 @@ func (c *complaints) Write(line []byte) (int, error) {
 		c.metrics.refused.WithLabelValues(reasonCertificate).Inc()
 		if c.says.Allow() {
 			log.Info(
-				"Refused a client without the certificate that --client-ca asks for; if it is the API server, pods are admitted "+
-					"without their settings",
+				"Refused a client without the certificate that --client-ca requires; if it is the API server, pods are "+
+					"admitted without their settings",
 				"why", text,
 			)
 			return len(line), nil

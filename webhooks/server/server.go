@@ -146,7 +146,7 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	}
 	go func() {
 		if err := watcher.Start(ctx); err != nil {
-			logf.FromContext(ctx).WithName("webhook-server").Error(err, "The webhook's certificate is not followed any more")
+			logf.FromContext(ctx).WithName("webhook-server").Error(err, "Stopped reloading the webhook's certificate")
 		}
 	}()
 	config := &tls.Config{

@@ -150,7 +150,7 @@ func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 	}
 	r.asks(
 		"beginning"+strings.Repeat("x", MaxBody),
-		fmt.Sprintf("refused beginning: the request has more than the %d bytes that are read", MaxBody),
+		fmt.Sprintf("refused beginning: the request exceeds the maximum of %d bytes", MaxBody),
 	)
 	if n := r.refused(reasonTooLarge); n != 1 {
 		t.Errorf("%v counted as too large", n)
@@ -229,7 +229,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 		stops := make(chan struct{})
 		senders.Go(func() {
 			body := io.MultiReader(strings.NewReader(strings.Repeat("x", size)), stopping{stops, end})
-			if answer := asks(body, size+1); answer != "" && !strings.Contains(answer, "ends early") {
+			if answer := asks(body, size+1); answer != "" && !strings.Contains(answer, "is incomplete") {
 				t.Errorf("the answer to half a body is %q", answer)
 			}
 		})

@@ -25,25 +25,23 @@ import (
 // Unknown is a counter that the kubelet does not report.
 const Unknown int64 = -1
 
-// Counters are the kill counters of one node's live containers, from /metrics/cadvisor. A container that is not in it
-// is unknown.
+// Counters are the kill counters of one node's live containers, from /metrics/cadvisor. A missing container is unknown.
 type Counters map[memory.ContainerRef]Counter
 
-// Counter is what one container instance has counted. Counts restart at zero with the instance, and OOMEvents with the
-// kubelet too (from Kubernetes 1.37 it keeps them in its own memory), so compare two readings of one Instance and read
-// a fall as a new start, never as minus.
+// Counter has the counts of one container instance. They restart at zero with the instance, and OOMEvents also with the
+// kubelet (from Kubernetes 1.37 on), so compare two readings of one Instance and treat a decrease as a restart.
 type Counter struct {
-	// Instance is the container's ID in the runtime: another one is another life of the container. Empty if the kubelet
-	// does not report it.
+	// Instance is the container's ID in the runtime, which identifies the instance. Empty if the kubelet does not report
+	// it.
 	Instance string
 	// Started is when this instance started; zero if the kubelet does not report it.
 	Started time.Time
-	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it lived. The kill
-	// that ends a container takes its series along, so this counts children, where the pod's status counts main processes.
+	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it ran. The kill
+	// that ends a container also ends its series, so this counts child processes, and the pod's status main processes.
 	OOMEvents int64
-	// SharedAndKernel is what of the usage is neither page cache nor anonymous memory (see
-	// [memory.Sample.SharedAndKernel]): container_memory_usage_bytes less the active and inactive file pages and less
-	// RSS, on cgroup v1 and v2. Swap is not part of usage. Measured is when; zero: it is unknown.
+	// SharedAndKernel is the usage that is neither page cache nor anonymous memory (see [memory.Sample.SharedAndKernel]):
+	// container_memory_usage_bytes less the active and inactive file pages and less RSS, on cgroup v1 and v2. Swap is not
+	// part of usage. Measured is when; zero: it is unknown.
 	SharedAndKernel memory.Bytes
 	Measured        time.Time
 }
@@ -69,7 +67,7 @@ var (
 	errLongLine   = fmt.Errorf("a line is longer than %s", memory.Bytes(longestLine))
 	errMuchKept   = fmt.Errorf("the series memfit reads take more than %s", memory.Bytes(mostKept))
 	errNoCounters = errors.New(
-		"none of the series memfit looks for is in it: these are not the kubelet's cAdvisor metrics",
+		"it has none of the expected series: these are not the kubelet's cAdvisor metrics",
 	)
 )
 

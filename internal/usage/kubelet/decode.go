@@ -20,7 +20,7 @@ import (
 // 1,000.
 const mostContainers = 4096
 
-var errTooMany = fmt.Errorf("it has more than %d containers, the most memfit reads of a node", mostContainers)
+var errTooMany = fmt.Errorf("it has more than %d containers, the maximum that memfit reads from a node", mostContainers)
 
 // DecodeSummary reads a /stats/summary and hands over one sample per container whose memory the kubelet knows.
 // Containers without figures, without a time or with nothing but zeros (their cgroup is already gone) are left out.

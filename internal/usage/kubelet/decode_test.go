@@ -206,9 +206,9 @@ func TestDecodeSummaryRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
 		"nothing":                          {``, "unexpected EOF"},
 		"half a summary":                   {doc(`{}`)[:80], "unexpected EOF"},
-		"a page":                           {`<html>`, "the answer has no list of pods"},
-		"an error in JSON":                 {`{"kind":"Status","code":500}`, "the answer has no list of pods"},
-		"a list":                           {`[]`, "the answer has no list of pods"},
+		"a page":                           {`<html>`, "the response has no list of pods"},
+		"an error in JSON":                 {`{"kind":"Status","code":500}`, "the response has no list of pods"},
+		"a list":                           {`[]`, "the response has no list of pods"},
 		"RSS is less than nothing":         {doc(`{"memory":{"rssBytes":-1}}`), "invalid syntax"},
 		"RSS is words":                     {doc(`{"memory":{"rssBytes":"300Mi"}}`), "/memory/rssBytes"},
 		"pressure of another kind":         {doc(`{"memory":{"psi":{"full":7}}}`), "/memory/psi/full"},

@@ -43,7 +43,7 @@ func (a attempt) refused(resp *http.Response) error {
 		text += ". Grant memfit's service account `get` on " + subresource +
 			" (a ClusterRole; never nodes/proxy, which allows commands in any pod)"
 	case http.StatusNotFound:
-		text += ". Is this the kubelet's port? Its Node says so in status.daemonEndpoints"
+		text += ". Check the kubelet's port in status.daemonEndpoints of its Node"
 	case http.StatusInternalServerError:
 		text += ". The kubelet itself has trouble reading its cgroups or its container runtime; see its log"
 	}
@@ -60,7 +60,7 @@ func (a attempt) explain(err error) error {
 }
 
 func (a attempt) advice(err error) string {
-	const insecure = "or, where nobody else can answer on node addresses, --kubelet-insecure-skip-verify"
+	const insecure = "or, where no other server can answer at node addresses, --kubelet-insecure-skip-verify"
 	switch {
 	case is[x509.UnknownAuthorityError](err):
 		return "The kubelet's serving certificate is not signed by the CA memfit trusts: have the cluster sign it " +
@@ -72,9 +72,9 @@ func (a attempt) advice(err error) string {
 	case is[x509.CertificateInvalidError](err):
 		return "The kubelet's serving certificate is not valid now: renew it, and compare the clocks"
 	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
-		return "What answers there does not speak TLS: is this the kubelet's port?"
+		return "The server there does not use TLS: check the kubelet's port"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "Nothing listens there: is the kubelet running, and is this its port (status.daemonEndpoints of the Node)?"
+		return "No server listens there: check that the kubelet runs, and its port (status.daemonEndpoints of the Node)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "There is no route to the node from memfit's pod"
 	case is[*net.DNSError](err):

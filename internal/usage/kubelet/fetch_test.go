@@ -161,7 +161,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 			[]string{"unexpected EOF"},
 		},
 		"a summary without end": {
-			summaryOf(50), Options{}, []string{"longer than 96Ki"},
+			summaryOf(50), Options{}, []string{"exceeds 96Ki"},
 		},
 		"an answer that takes for ever": {
 			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -273,11 +273,11 @@ func TestReadNowhere(t *testing.T) {
 	s := source(t, k.config(), Options{})
 
 	_, err := s.Read(t.Context(), nodeAt(t, closed.Listener.Addr().String()))
-	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "Nothing listens there") {
+	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "No server listens there") {
 		t.Errorf("nobody listens: %v", err)
 	}
 	_, err = s.Read(t.Context(), nodeAt(t, plain.Listener.Addr().String()))
-	if err == nil || !strings.Contains(err.Error(), "does not speak TLS") {
+	if err == nil || !strings.Contains(err.Error(), "does not use TLS") {
 		t.Errorf("somebody listens without TLS: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

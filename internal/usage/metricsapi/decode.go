@@ -36,7 +36,7 @@ type containerMetrics struct {
 // mostContainers is what a pod may have; memfit makes no plans for pods with more, either.
 const mostContainers = 256
 
-var errManyContainers = fmt.Errorf("a pod has more than %d containers, the most memfit reads of one", mostContainers)
+var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", mostContainers)
 
 // containers are those of one pod.
 type containers []containerMetrics

@@ -129,7 +129,7 @@ func refused(code int) error {
 	case http.StatusForbidden:
 		advice = ". Grant memfit's service account `get` and `list` on pods of metrics.k8s.io"
 	case http.StatusNotFound:
-		advice = ". Nobody serves this API: is metrics-server installed?"
+		advice = ". The API server does not serve it: install metrics-server"
 	case http.StatusServiceUnavailable:
 		advice = ". metrics-server does not answer: see `kubectl get apiservice v1beta1.metrics.k8s.io`"
 	}

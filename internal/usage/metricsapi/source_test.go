@@ -110,11 +110,11 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		"403":         {403, "", "`get` and `list` on pods of metrics.k8s.io"},
-		"404":         {404, "", "is metrics-server installed?"},
+		"404":         {404, "", "install metrics-server"},
 		"503":         {503, "", "kubectl get apiservice"},
 		"500":         {500, "", "500 Internal Server Error"},
 		"torn":        {200, list(item("shop", "web-0", container("app", "1Mi")))[:90], "unexpected EOF"},
-		"without end": {200, strings.Repeat(" ", 9<<10), "longer than 8Ki"},
+		"without end": {200, strings.Repeat(" ", 9<<10), "exceeds 8Ki"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, lists := serving(t, test.code, test.body)

@@ -44,12 +44,12 @@ func refused(e *v1.Error, name, query string) string {
 	case e.Type == v1.ErrTimeout, e.Type == v1.ErrCanceled, strings.Contains(e.Msg, "503"), strings.Contains(e.Msg, "504"):
 		return ". Prometheus is slow or overloaded: give it more time, or memfit less history"
 	case strings.Contains(e.Msg, "401"), strings.Contains(e.Msg, "403"):
-		return ". Prometheus wants other credentials: see the bearer token file, and the tenant header if there are tenants"
+		return ". Prometheus refuses the credentials: check the bearer token file, and the tenant header if there are " +
+			"tenants"
 	case strings.Contains(e.Msg, "404"):
-		return ". Is the path right? Mimir wants /prometheus at the end of it, VictoriaMetrics in cluster mode " +
-			"/select/0/prometheus"
+		return ". Check the path: Mimir needs /prometheus at its end, VictoriaMetrics in cluster mode /select/0/prometheus"
 	case e.Type == v1.ErrBadResponse:
-		return ". What answers there does not speak the Prometheus HTTP API: is the URL right?"
+		return ". The server there is not a Prometheus HTTP API: check the URL"
 	}
 	return ""
 }
@@ -64,13 +64,13 @@ func unreachable(err error) string {
 	case unknown:
 		return "Its certificate is not signed by an authority memfit trusts: name the CA file"
 	case hostname:
-		return "Its certificate is for another name than the one in the URL"
+		return "Its certificate does not name the host in the URL"
 	case unresolved:
 		return "The host of the URL cannot be resolved"
 	case tooLong:
 		return "Ask for a shorter history or longer steps"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "Nothing listens there: is Prometheus running, and is the port right?"
+		return "No server listens there: check that Prometheus runs, and the port"
 	case errors.Is(err, context.Canceled):
 		return ""
 	case errors.Is(err, context.DeadlineExceeded), ok && timeout.Timeout():

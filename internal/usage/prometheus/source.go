@@ -42,9 +42,8 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	}
 	r := usage.Reading{Source: s.Name(), Samples: at.samples()}
 	if len(r.Samples) == 0 {
-		return usage.Reading{}, s.wrap(fmt.Errorf("%s of node %s has no container: is it scraped, and under which label is "+
-			"its name? "+
-			"The queries can be overridden", rss, node.Name))
+		return usage.Reading{}, s.wrap(fmt.Errorf("%s of node %s has no container: check that it is scraped, and the "+
+			"label of its name; override the queries if that differs", rss, node.Name))
 	}
 	return r, nil
 }
@@ -60,8 +59,8 @@ func (s *Source) Count(ctx context.Context, query string) (int, error) {
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return 0, s.wrap(fmt.Errorf("%s gives a %s; write an expression like that of an alerting rule, whose answer is "+
-			"empty while all is well", usage.FirstLine(query), value.Type()))
+		return 0, s.wrap(fmt.Errorf("%s gives a %s; write an expression like that of an alerting rule, which returns "+
+			"nothing while the workload is healthy", usage.FirstLine(query), value.Type()))
 	}
 	if partial := warned(warnings); len(partial) > 0 && len(vector) == 0 {
 		return 0, s.wrap(errors.Join(partial...)) // what does not answer may have the series
@@ -83,7 +82,7 @@ func (s *Source) instant(ctx context.Context, name string, v values) (model.Vect
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s gives no vector: %s", name, usage.FirstLine(query)))
+		return nil, s.wrap(fmt.Errorf("the query %s returns no vector: %s", name, usage.FirstLine(query)))
 	}
 	return vector, nil
 }
@@ -102,7 +101,7 @@ func (s *Source) series(ctx context.Context, name string, v values, r v1.Range) 
 	}
 	matrix, ok := value.(model.Matrix)
 	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s gives no series: %s", name, usage.FirstLine(query)))
+		return nil, s.wrap(fmt.Errorf("the query %s returns no series: %s", name, usage.FirstLine(query)))
 	}
 	return matrix, nil
 }
@@ -112,7 +111,7 @@ func warned(warnings v1.Warnings) []error {
 	var partial []error
 	for _, w := range warnings {
 		if !strings.HasPrefix(w, "PromQL info") {
-			partial = append(partial, errors.New("prometheus answers in part: "+usage.FirstLine(w)))
+			partial = append(partial, errors.New("prometheus returned a partial result: "+usage.FirstLine(w)))
 		}
 	}
 	return partial

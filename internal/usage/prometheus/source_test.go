@@ -183,7 +183,7 @@ func TestReadAsksUnderBothLabels(t *testing.T) {
 
 func TestReadOfAnEmptyNodeIsAnError(t *testing.T) {
 	_, err := serving(t, nil).source(t, nil).Read(t.Context(), node)
-	if err == nil || !strings.Contains(err.Error(), "of node n1 has no container: is it scraped, and under which label") {
+	if err == nil || !strings.Contains(err.Error(), "of node n1 has no container: check that it is scraped") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -232,21 +232,21 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"401": {say(401, "no"), "other credentials"},
-		"403": {say(403, "no"), "other credentials"},
-		"404": {say(404, "404 page not found"), "Mimir wants /prometheus"},
+		"401": {say(401, "no"), "refuses the credentials"},
+		"403": {say(403, "no"), "refuses the credentials"},
+		"404": {say(404, "404 page not found"), "Mimir needs /prometheus"},
 		"bad PromQL": {
 			say(400, `{"status":"error","errorType":"bad_data","error":"parse error at char 5"}`),
 			"parse error at char 5. The query RSS is container_memory_rss{",
 		},
 		"overloaded": {say(503, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "slow or overloaded"},
-		"a page":     {say(200, "<html>"), "does not speak the Prometheus HTTP API"},
+		"a page":     {say(200, "<html>"), "is not a Prometheus HTTP API"},
 		"no JSON": {
 			say(200, `{"status":"success","data":{"resultType":"vector","result":[{"metric"`),
-			"does not speak the Prometheus HTTP API",
+			"is not a Prometheus HTTP API",
 		},
-		"a scalar":    {say(200, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`), "gives no vector"},
-		"without end": {say(200, strings.Repeat(" ", 300<<10)), "longer than 256Ki"},
+		"a scalar":    {say(200, `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`), "returns no vector"},
+		"without end": {say(200, strings.Repeat(" ", 300<<10)), "exceeds 256Ki"},
 		"for ever": {
 			func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() },
 			"No answer in time",
@@ -307,7 +307,7 @@ func TestReadNowhere(t *testing.T) {
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are the point
 	tls.StartTLS()
 	defer tls.Close()
-	for url, want := range map[string]string{closed.URL: "Nothing listens there", tls.URL: "name the CA file"} {
+	for url, want := range map[string]string{closed.URL: "No server listens there", tls.URL: "name the CA file"} {
 		source, err := New(Options{URL: url})
 		if err != nil {
 			t.Fatal(err)

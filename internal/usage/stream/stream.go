@@ -19,7 +19,7 @@ import (
 const longest = 64 << 10
 
 // ErrLong is returned for an answer in which something is longer.
-var ErrLong = fmt.Errorf("there is a text or a gap of more than %d bytes in it", longest)
+var ErrLong = fmt.Errorf("it has a string or whitespace of more than %d bytes", longest)
 
 // decoders are used again: thousands of nodes are read per cycle, a few at a time. What one keeps is bounded by
 // longest.
@@ -60,7 +60,7 @@ func Items(r io.Reader, list string, item func(*jsontext.Decoder) error) error {
 		d.Reset(http.NoBody) // so that nothing keeps the answer
 		decoders.Put(d)
 	}()
-	missing := fmt.Errorf("the answer has no list of %s", list)
+	missing := fmt.Errorf("the response has no list of %s", list)
 	start, err := d.ReadToken()
 	_, page := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
