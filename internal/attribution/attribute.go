@@ -15,22 +15,22 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Result is where the memory of a process is.
+// Result is the attribution of a process's memory.
 type Result struct {
 	// Regions are in ascending order and do not overlap; their RSS adds up to the RSS of the mappings.
 	Regions []Region
-	// Usages are what the readers found, in the order in which they were asked.
+	// Usages are the results of the readers, in their order.
 	Usages []amounts.Usage
-	// Failed are the readers that detected something and could not read it, with why.
+	// Failed are the readers that detected their heap and could not read it, with the reason.
 	Failed []Failure
-	// Free are ranges that hold nothing, in ascending order, where [Snapshot.Locate] asks for them: whole pages, resident
-	// or not, of readers that know where they are.
+	// Free are the free ranges in ascending order, if [Snapshot.Locate] is set: whole pages, resident or not, of readers
+	// that locate them.
 	Free []procmem.Run
-	// RSS is what the kernel counts, and Unexplained how much of it no reader recognized.
+	// RSS is the kernel's, and Unexplained the part of it that no reader recognized.
 	RSS, Unexplained memory.Bytes
 }
 
-// Failure is a reader that gave up.
+// Failure is a failed reader.
 type Failure struct {
 	Reader string
 	Err    error
@@ -45,8 +45,8 @@ func (r *Result) ByKind() map[Kind]memory.Bytes {
 	return sums
 }
 
-// Attribute asks the readers in order, classifies unclaimed memory by the rules, and measures each region. It fails
-// only where the process is gone or the context has ended; a reader that fails is reported in the result.
+// Attribute calls the readers in order, classifies unclaimed memory by the rules, and measures each region. It fails
+// only if the process or the context has ended; a reader that fails is reported in the result.
 func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, error) {
 	var result Result
 	var claims claims
@@ -79,7 +79,7 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 	return result, s.Same()
 }
 
-// vetted drops the amounts of a reader that understood too little.
+// vetted drops the amounts of a reader with too low coverage.
 func vetted(u amounts.Usage) amounts.Usage {
 	if u.Understood() {
 		return u
@@ -98,13 +98,13 @@ func (r *Result) sum(s *Snapshot) {
 	}
 }
 
-// maxClaims is how many regions all readers together may claim: as many as there can be mappings.
+// maxClaims bounds the regions of all readers together by the possible number of mappings.
 const maxClaims = procmem.MaxMappings
 
 // claims are the regions of readers, in ascending order.
 type claims []Region
 
-// add takes the parts of regions that are mapped and not claimed yet.
+// add claims the parts of regions that are mapped and not claimed yet.
 func (c *claims) add(owner string, regions []Region) {
 	var added []Region
 	for _, r := range regions {
@@ -120,10 +120,10 @@ func (c *claims) add(owner string, regions []Region) {
 
 func byStart(a, b Region) int { return cmp.Compare(a.Start, b.Start) }
 
-// merge cuts from the second list, which is sorted, what overlaps the first or itself.
+// merge merges the sorted lists, and cuts parts of the second that overlap the first or itself.
 func merge(first, second []Region) []Region {
 	merged := slices.Clone(first)
-	var reached uint64 // end of what was added of the second list
+	var reached uint64 // end of the last part of the second list
 	for _, r := range second {
 		r.Start = max(r.Start, reached)
 		i := sort.Search(len(first), func(i int) bool { return first[i].End > r.Start })
@@ -147,7 +147,7 @@ func merge(first, second []Region) []Region {
 	return merged
 }
 
-// filled cuts the claims at the borders of mappings and gives what is left of each mapping to a rule.
+// filled splits claims at the borders of mappings, and classifies the rest of each mapping by a rule.
 func (c claims) filled(s *Snapshot, rules *rules) []Region {
 	regions := make([]Region, 0, len(s.Mappings)+len(c))
 	next := 0
@@ -178,8 +178,8 @@ func appendRange(regions []Region, like Region, start, end uint64) []Region {
 	return append(regions, like)
 }
 
-// measure fills in how much of each region is resident. A region that is a whole mapping has the kernel's own figure;
-// the parts of others are counted by pages and share what the mapping has.
+// measure sets the resident size of each region. A region of a whole mapping has the kernel's figure; other regions are
+// counted by pages and share the mapping's figure.
 func measure(s *Snapshot, regions []Region) {
 	for first, i := 0, 0; first < len(regions); i++ {
 		m := &s.Mappings[i]
@@ -201,7 +201,7 @@ func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 		return
 	}
 	runs, err := mem.Resident(m.Start, m.End)
-	if err != nil || len(runs) == 0 { // gone meanwhile, or too scattered: by address space, so that the sum holds
+	if err != nil || len(runs) == 0 { // gone, or too scattered: divide by address space, so that the sum is right
 		runs = []procmem.Run{{Start: m.Start, Length: m.Size()}}
 	}
 	total := memory.FromUint64(procmem.ResidentBytes(runs, m.Start, m.End))
@@ -213,9 +213,8 @@ func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 	}
 }
 
-// share returns a part's share of a mapping's amount: what lies from one byte to another of those that are resident, of
-// total. Pages came and went since the mapping was read, so the sum of the parts is scaled to the mapping's own figure,
-// to the byte.
+// share returns a part's share of a mapping's amount, for the resident bytes from one to another of total. Resident
+// pages changed since the mapping was read, so the parts are scaled to the mapping's figure, to the byte.
 func share(amount, from, to, total memory.Bytes) memory.Bytes {
 	if total == 0 {
 		return 0
@@ -223,8 +222,8 @@ func share(amount, from, to, total memory.Bytes) memory.Bytes {
 	return proportion(amount, min(to, total), total) - proportion(amount, min(from, total), total)
 }
 
-// proportion is amount * part / total, rounded down; part is at most total, and none is negative. It uses integers: in
-// floating point a part would sometimes be a byte short, and the parts of a container would not add up.
+// proportion is amount * part / total, rounded down; part is at most total, and none is negative. It uses integers,
+// because with floating point the parts would not add up to the byte.
 func proportion(amount, part, total memory.Bytes) memory.Bytes {
 	high, low := bits.Mul64(uint64(amount), uint64(part)) //nolint:gosec // not negative
 	quotient, _ := bits.Div64(high, low, uint64(total))   //nolint:gosec // not negative

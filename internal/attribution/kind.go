@@ -3,24 +3,24 @@
 
 package attribution
 
-// Kind is what a region holds. Its first part groups kinds for users: "jvm", "glibc", "file".
+// Kind is the content of a region. Its first part groups kinds for users: "jvm", "glibc", "file".
 type Kind string
 
-// Kinds that the rules of this package give, and those that readers claim.
+// Kinds from the rules of this package, and from readers.
 const (
 	Kernel      Kind = "kernel"       // pages that the kernel maps into every process
-	Named       Kind = "named"        // anonymous memory with a name that no rule knows
+	Named       Kind = "named"        // anonymous memory with an unknown name
 	MainStack   Kind = "stack.main"   // the stack of the first thread
 	ThreadStack Kind = "stack.thread" // stacks of the others
 	Shmem       Kind = "shmem"        // shared memory and tmpfs
 	HugeTLB     Kind = "hugetlb"      // reserved huge pages, which no RSS counts
 	Text        Kind = "file.text"    // code of files
-	ReadOnly    Kind = "file.ro"      // files that are read
+	ReadOnly    Kind = "file.ro"      // read-only mappings of files
 	Data        Kind = "file.data"    // writable mappings of files
 	BSS         Kind = "file.bss"     // zeroed variables behind a file
 	JIT         Kind = "jit"          // anonymous code
-	BrkHeap     Kind = "brk.heap"     // the [heap] of an allocator that is not known
-	Arena       Kind = "glibc.arena"  // heaps of glibc's arenas but the main one
+	BrkHeap     Kind = "brk.heap"     // the [heap] of an unknown allocator
+	Arena       Kind = "glibc.arena"  // heaps of glibc's non-main arenas
 	GlibcBrk    Kind = "glibc.brk"    // the main arena, where it grows by brk
 	GlibcMmap   Kind = "glibc.mmap"   // large blocks of glibc, each mapped on its own
 	JVMHeap     Kind = "jvm.heap"

@@ -13,18 +13,18 @@ import (
 	"github.com/memfit/memfit/internal/procmem/elffile"
 )
 
-// ErrNoModule is returned where the process has no such file mapped, or it cannot be read as an ELF file.
+// ErrNoModule is returned if the process has no such file mapped, or it is not a readable ELF file.
 var ErrNoModule = errors.New("no such module")
 
 // Module is a program or library that the process has mapped.
 type Module struct {
-	// Bias is what is added to an address of the file to get one of the process.
+	// Bias is the difference between addresses in the process and in the file.
 	Bias uint64
 	// ELF are its headers and symbols.
 	ELF *elffile.File
 }
 
-// Symbol is the address in the process of a symbol that the module exports (.dynsym).
+// Symbol returns the address in the process of an exported symbol (.dynsym).
 func (m *Module) Symbol(name string) (uint64, error) {
 	s, err := m.ELF.Symbol(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (m *Module) Symbol(name string) (uint64, error) {
 	return m.Bias + s.Value, nil
 }
 
-// mapped is the path of the first mapped file whose base name starts with a prefix; "": none.
+// mapped returns the path of the first mapped file whose base name starts with a prefix; "": none.
 func (s *Snapshot) mapped(prefix string) string {
 	for i := range s.Mappings {
 		m := &s.Mappings[i]
@@ -63,10 +63,10 @@ func (s *Snapshot) Close() {
 	s.modules, s.files = nil, nil
 }
 
-// maxFiles is how many files are opened for one snapshot: the program, its C library and its runtime are three.
+// maxFiles bounds the open files of one snapshot: the program, its C library and its runtime are three.
 const maxFiles = 16
 
-// File opens a mapped file, which stays open as long as the snapshot. What cannot be opened once is not tried again.
+// File opens a mapped file, which stays open as long as the snapshot. It does not retry a failed file.
 func (s *Snapshot) File(name string) (procmem.File, error) {
 	file, known := s.files[name]
 	if !known && len(s.files) < maxFiles {
@@ -117,7 +117,7 @@ func (s *Snapshot) open(name string) (*Module, error) {
 	return s.modules[name], nil
 }
 
-// biasOf compares where the file's first loaded segment should be with where it is.
+// biasOf compares the address of the file's first loaded segment with that in memory.
 func biasOf(elf *elffile.File, mappings []procmem.Mapping) (uint64, error) {
 	for _, load := range elf.Loads() {
 		for _, one := range mappings {

@@ -14,22 +14,22 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// rules classify what no reader claimed. They see mappings and no memory.
+// rules classify unclaimed memory by mappings alone.
 type rules struct {
 	s       *Snapshot
 	threads []uint64 // addresses of thread descriptors, sorted
 	jvm     bool
 	golang  bool
-	library Kind // allocator that is mapped as a library; "" for none
+	library Kind // allocator mapped as a library; "" for none
 }
 
-// libraries are allocators that come as a library of their own. One that is linked into the program is not recognized.
+// libraries are allocators in separate libraries. Those linked into the program are not recognized.
 var libraries = []struct {
 	prefix string
 	kind   Kind
 }{{"libjemalloc", Jemalloc}, {"libmimalloc", Mimalloc}, {"libtcmalloc", Tcmalloc}}
 
-// rulesFor returns the rules for a process in which readers found this.
+// rulesFor returns the rules for a process with these findings of readers.
 func rulesFor(s *Snapshot, found []amounts.Usage) *rules {
 	r := &rules{s: s, jvm: s.HasFile("libjvm.so")}
 	r.threads = slices.Sorted(slices.Values(s.Process.RobustLists))
@@ -47,7 +47,7 @@ func rulesFor(s *Snapshot, found []amounts.Usage) *rules {
 	return r
 }
 
-// classify returns what a mapping is as a whole; the first rule that matches counts.
+// classify returns the kind of a mapping by the first matching rule.
 func (r *rules) classify(i int) Region {
 	m := &r.s.Mappings[i]
 	for _, rule := range []func(int, *procmem.Mapping) Kind{
@@ -70,8 +70,8 @@ func kernelOwned(_ int, m *procmem.Mapping) Kind {
 	return ""
 }
 
-// names are what runtimes call their anonymous memory, where the kernel can name it (CONFIG_ANON_VMA_NAME). The first
-// prefix that fits counts. Text without a row is dropped, because the process wrote it.
+// names are the runtimes' names of anonymous memory, if the kernel supports them (CONFIG_ANON_VMA_NAME). The first
+// matching prefix counts. Other names are dropped, because the process controls them.
 var names = []struct {
 	prefix string
 	kind   Kind
@@ -99,7 +99,7 @@ func named(_ int, m *procmem.Mapping) Kind {
 	return ""
 }
 
-// sharedMemory counts to the container as shmem, whichever process maps it, and no allocator gives it back.
+// sharedMemory counts as the container's shmem, whichever process maps it, and no allocator returns it.
 func sharedMemory(_ int, m *procmem.Mapping) Kind {
 	if !m.Has(procmem.Shared) {
 		return ""
@@ -136,7 +136,7 @@ func fileBacked(_ int, m *procmem.Mapping) Kind {
 	return ReadOnly
 }
 
-// maxBSS is the largest mapping that is taken for zeroed variables of the file before it.
+// maxBSS bounds a mapping taken for zeroed variables of the file before it.
 const maxBSS = 16 * memory.MiB
 
 func (r *rules) bss(i int, m *procmem.Mapping) Kind {
@@ -150,8 +150,8 @@ func (r *rules) bss(i int, m *procmem.Mapping) Kind {
 	return BSS
 }
 
-// stack: a thread's descriptor lies at the top of its stack. Stacks next to each other may be one mapping (glibc 2.42
-// and newer with guard pages that are not mappings).
+// stack: a thread's descriptor is at the top of its stack. Adjacent stacks may be one mapping (glibc 2.42 and newer
+// with guard pages that are not mappings).
 func (r *rules) stack(_ int, m *procmem.Mapping) Kind {
 	i, _ := slices.BinarySearchFunc(r.threads, m.Start, cmp.Compare)
 	if i == len(r.threads) || r.threads[i] >= m.End || !m.Has(procmem.Writable) {

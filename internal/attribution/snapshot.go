@@ -26,30 +26,29 @@ type Region struct {
 type Reader interface {
 	// Name is a constant such as "glibc".
 	Name() string
-	// Detect reports cheaply, from names and mappings, whether Claim is worth its reads.
+	// Detect reports cheaply, by names and mappings, whether to call Claim.
 	Detect(*Snapshot) bool
-	// Claim returns the regions that are its own and what is in them. An error means that nothing is known; what is only
-	// partly understood is Usage.Coverage below 1.
+	// Claim returns its regions and their contents. An error means that nothing is known; a partial result has
+	// Usage.Coverage below 1.
 	Claim(context.Context, *Snapshot) ([]Region, amounts.Usage, error)
 }
 
-// Source is a process that can be read; procmem/live has the running ones.
+// Source is a readable process; procmem/live has running ones.
 type Source interface {
 	procmem.Memory
 	Process() procmem.Process
 	Mappings() ([]procmem.Mapping, error)
 	// Environ returns the variables of these names.
 	Environ(names []string) (map[string]string, error)
-	// OpenFile opens a path as the process sees it. Whoever runs the process wrote the file.
+	// OpenFile opens a path as the process sees it. The file is untrusted input.
 	OpenFile(path string) (procmem.File, error)
 	// Times returns its processor time.
 	Times() (procmem.Times, error)
-	// Same returns an error where the number of the process belongs to another one by now.
+	// Same returns an error if the PID belongs to another process by now.
 	Same() error
 }
 
-// Take reads mappings and the environment variables of these names. Every other one may be a secret, and is skipped
-// where the environment is read.
+// Take reads mappings and the environment variables of these names. Others may be secrets and are skipped.
 func Take(from Source, variables []string) (*Snapshot, error) {
 	mappings, err := from.Mappings()
 	if err != nil {
@@ -75,30 +74,30 @@ type Snapshot struct {
 	OpenFile func(path string) (procmem.File, error)
 	// Times returns the processor time of the process.
 	Times func() (procmem.Times, error)
-	// Env are variables that the process was started with, as far as readers may read them.
+	// Env are the environment variables that readers may read, as of the start.
 	Env map[string]string
-	// Same returns an error where the process has ended since, so that what was read may be another's.
+	// Same returns an error if the process has ended, so that reads may be of another one.
 	Same func() error
-	// Locate asks readers where their free memory lies, for [Result.Free]: it takes more memory than amounts alone.
+	// Locate makes readers fill [Result.Free], which takes more memory than amounts alone.
 	Locate bool
 
-	free []procmem.Run // of the reader that is asked
+	free []procmem.Run // of the current reader
 
 	modules map[string]*Module
-	files   map[string]procmem.File // that are open; nil: it cannot be opened
+	files   map[string]procmem.File // open files; nil: cannot be opened
 }
 
-// MaxFree is how many ranges of free memory of a process are kept: 4 MiB of them.
+// MaxFree bounds the free ranges of a process: 4 MiB of them.
 const MaxFree = 1 << 18
 
-// Free records a range that holds nothing, if [Snapshot.Locate] is set. Readers report whole pages, resident or not.
+// Free records a free range, if [Snapshot.Locate] is set. Readers report whole pages, resident or not.
 func (s *Snapshot) Free(start, end uint64) {
 	if s.Locate && start < end && len(s.free) < MaxFree {
 		s.free = append(s.free, procmem.Run{Start: start, Length: end - start})
 	}
 }
 
-// MappingOf returns the mapping that an address lies in, or nil.
+// MappingOf returns the mapping of an address, or nil.
 func (s *Snapshot) MappingOf(addr uint64) *procmem.Mapping {
 	i := sort.Search(len(s.Mappings), func(i int) bool { return s.Mappings[i].End > addr })
 	if i < len(s.Mappings) && s.Mappings[i].Contains(addr) {

@@ -20,18 +20,17 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a text may become in memory. Go types are far larger than the least text that makes one: "{}," of three bytes is
-// a container of one KB. A usual pod becomes about twice its text, and no pod that an API server would store more than
+// Bounds of the decoded size of a text. Go types are far larger than their shortest text: "{}," of three bytes is a
+// container of one KB. A usual pod needs about twice its text, and no pod that an API server would store more than
 // this.
 const (
-	// MinDecoded may be taken by any text.
+	// MinDecoded is allowed for any text.
 	MinDecoded = 64 << 10
-	// DecodedPerByte may be taken for each byte of a text besides.
+	// DecodedPerByte is allowed in addition for each byte of a text.
 	DecodedPerByte = 8
 )
 
-// BoundsError says what of a text is beyond the bounds within which it is read at all. It is the sender's doing, not a
-// failure.
+// BoundsError reports a part of a text that exceeds the bounds. The sender caused it.
 type BoundsError struct{ Field, Why string }
 
 func (e *BoundsError) Error() string { return strings.TrimLeft(e.Field, ".") + ": " + e.Why }
@@ -45,13 +44,12 @@ var asKubernetes = gojson.JoinOptions(gojsonv1.DefaultOptionsV1(), gojson.MatchC
 // asParts are the same rules; decoding ends with the first error.
 var asParts = gojson.JoinOptions(asKubernetes, gojsonv1.ReportErrorsWithLegacySemantics(false))
 
-// Parts decodes a text into a type that keeps as text ([jsontext.Value]) all that can become larger than it is, so that
-// it needs no bounds. What comes before an error is decoded.
+// Parts decodes a text into a type that keeps everything that can grow as text ([jsontext.Value]), so that it needs no
+// bounds. The part before an error is decoded.
 func Parts(text []byte, into any) error { return gojson.Unmarshal(text, into, asParts) }
 
-// Decode decodes a text by the rules of Kubernetes. Before it does, it makes sure that nothing in it takes more than it
-// should: no quantity that takes minutes to read, nothing that becomes much larger in memory than it is. field is what
-// errors call the text; they name its members below it. Empty: it is a whole object.
+// Decode decodes a text by the rules of Kubernetes. Before that, it checks the bounds: no quantity that takes minutes
+// to parse, nothing that becomes much larger in memory. field is the name of the text in errors; empty: a whole object.
 func Decode(text []byte, field string, into any) error {
 	c := checker{left: MinDecoded + DecodedPerByte*len(text)}
 	c.tokens = jsontext.NewDecoder(bytes.NewBuffer(text), sameNameTwice, anyBytes)
@@ -61,25 +59,25 @@ func Decode(text []byte, field string, into any) error {
 	return gojson.Unmarshal(text, into, asKubernetes)
 }
 
-// A text may be more than the decoder of this walk accepts by default: the decoder that follows takes the last of two
-// members of one name, and replaces what is not UTF-8.
+// This walk must accept what the following decoder accepts: it takes the last of duplicate members, and replaces
+// invalid UTF-8.
 var (
 	sameNameTwice = jsontext.AllowDuplicateNames(true)
 	anyBytes      = jsontext.AllowInvalidUTF8(true)
 )
 
-// checker walks over a text as a decoder does.
+// checker walks a text like a decoder.
 type checker struct {
 	tokens *jsontext.Decoder
-	left   int // bytes of memory that the text may still become, see [MinDecoded]
+	left   int // bytes of memory left, see [MinDecoded]
 }
 
-// check checks the value at the cursor and moves behind it.
+// check checks the value at the cursor and moves past it.
 func (c *checker) check(s *shape) error {
 	if c.left -= s.size; c.left < 0 {
 		return &BoundsError{
 			Why: fmt.Sprintf(
-				"it would take more than %d bytes of memory for each of its own: it has too many items that are nearly empty",
+				"decoding would take more than %d bytes of memory for each of its bytes: it has too many nearly empty items",
 				DecodedPerByte,
 			),
 		}
@@ -104,7 +102,7 @@ func (c *checker) check(s *shape) error {
 	return nil
 }
 
-// skip moves behind the value at the cursor.
+// skip moves past the value at the cursor.
 func (c *checker) skip() error {
 	if c.tokens.SkipValue() != nil {
 		return errNotJSON
@@ -112,7 +110,7 @@ func (c *checker) skip() error {
 	return nil
 }
 
-// token moves behind one token, for example the end of an object.
+// token moves past one token, for example the end of an object.
 func (c *checker) token() error {
 	if _, err := c.tokens.ReadToken(); err != nil {
 		return errNotJSON
@@ -163,7 +161,7 @@ func (c *checker) members(s *shape) error {
 	return c.token()
 }
 
-// within puts the name of a field in front of the one that an error is about.
+// within prefixes the field of an error with the name of its parent.
 func within(field string, err error) error {
 	if beyond := (*BoundsError)(nil); errors.As(err, &beyond) {
 		beyond.Field = field + beyond.Field
@@ -171,10 +169,10 @@ func within(field string, err error) error {
 	return err
 }
 
-// shape is what a decoder makes of a value of one Go type, as far as it costs something.
+// shape describes the memory cost of decoding one Go type.
 type shape struct {
 	size     int               // of the Go value itself
-	quantity bool              // reading it computes
+	quantity bool              // parsing it is expensive
 	fields   map[string]*shape // of a struct, by JSON name
 	item     *shape            // of a slice
 	value    *shape            // of a map
@@ -187,14 +185,14 @@ var (
 
 func shapeOf(t reflect.Type) *shape {
 	if known, ok := shapes.Load(t); ok {
-		return known.(*shape) //nolint:forcetypeassert // nothing else is in there
+		return known.(*shape) //nolint:forcetypeassert // nothing else is stored
 	}
 	s := shapeOfType(t, map[reflect.Type]*shape{})
 	shapes.Store(t, s)
 	return s
 }
 
-// shapeOfType remembers what it has begun, so that a type that contains itself comes to an end.
+// shapeOfType stores the shape before it is complete, so that recursive types terminate.
 func shapeOfType(t reflect.Type, shapes map[reflect.Type]*shape) *shape {
 	if known := shapes[t]; known != nil {
 		return known
@@ -204,7 +202,7 @@ func shapeOfType(t reflect.Type, shapes map[reflect.Type]*shape) *shape {
 	switch {
 	case holdsQuantity(t):
 		s.quantity = true
-	case reflect.PointerTo(t).Implements(unmarshaler): // reads a text of its own, which has no quantities
+	case reflect.PointerTo(t).Implements(unmarshaler): // custom decoding, without quantities
 	case t.Kind() == reflect.Pointer:
 		inner := shapeOfType(t.Elem(), shapes)
 		*s = *inner
@@ -212,7 +210,7 @@ func shapeOfType(t reflect.Type, shapes map[reflect.Type]*shape) *shape {
 	case t.Kind() == reflect.Slice:
 		s.item = shapeOfType(t.Elem(), shapes)
 	case t.Kind() == reflect.Map:
-		const perEntry = 32 // the key, and what the map itself needs
+		const perEntry = 32 // the key, and the map's overhead
 		value := *shapeOfType(t.Elem(), shapes)
 		value.size += perEntry
 		s.value = &value
@@ -223,14 +221,14 @@ func shapeOfType(t reflect.Type, shapes map[reflect.Type]*shape) *shape {
 	return s
 }
 
-// holdsQuantity reports whether t is a quantity, or a type of an API that has one and its text.
+// holdsQuantity reports whether t is a quantity, or an API type that embeds one.
 func holdsQuantity(t reflect.Type) bool {
 	quantity := reflect.TypeFor[resource.Quantity]()
 	return t == quantity ||
 		t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous && t.Field(0).Type == quantity
 }
 
-// add adds the fields of a struct. They are part of its size already, so only what they refer to costs more.
+// add adds the fields of a struct. Their own size is part of the struct's, so only what they point at adds to it.
 func (s *shape) add(t reflect.Type, shapes map[reflect.Type]*shape) {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

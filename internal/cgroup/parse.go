@@ -12,12 +12,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Unlimited is the value of an absent limit. Version 1 writes the largest number of whole pages, version 2 the word
-// max.
+// Unlimited is the value of an absent limit. cgroup v1 writes the largest number of whole pages, v2 the word max.
 const Unlimited memory.Bytes = math.MaxInt64
 
-// endless is above every machine's memory: a limit from here on is unlimited. Version 1 writes 2^63 less a page, and a
-// page may be 4 KiB to 64 KiB.
+// endless is above every machine's memory: a higher limit is unlimited. Version 1 writes 2^63 less a page, and a page
+// may be 4 KiB to 64 KiB.
 const endless = 1 << 62
 
 // parseSize reads a file with one number of bytes, or "max".
@@ -33,7 +32,7 @@ func parseSize(text []byte) (memory.Bytes, bool) {
 	return size(n), true
 }
 
-// size is a number of the kernel's as an amount.
+// size converts a number of the kernel to an amount.
 func size(n uint64) memory.Bytes {
 	if n >= endless {
 		return Unlimited
@@ -60,7 +59,7 @@ func parseFlat(text []byte, f func(name []byte, value uint64)) {
 	}
 }
 
-// parsePressure reads from memory.pressure how long no task could go on: "full avg10=0.00 avg60=0.00 avg300=0.00
+// parsePressure reads from memory.pressure how long all tasks waited: "full avg10=0.00 avg60=0.00 avg300=0.00
 // total=12", in microseconds.
 func parsePressure(text []byte) (full time.Duration, ok bool) {
 	for line := range bytes.Lines(text) {

@@ -11,15 +11,15 @@ import (
 // Ref identifies a container by its cgroup's path.
 type Ref struct {
 	PodUID      string // as the API server writes it; a static pod has the hash of its manifest instead
-	ContainerID string // without the "containerd://" of a pod's status
+	ContainerID string // without "containerd://" as in a pod's status
 }
 
 // idLength is the length of a container ID: 32 bytes in hexadecimal, in containerd, CRI-O and Docker.
 const idLength = 64
 
-// ParsePath finds the container in the path of a cgroup. It takes the first element that is a container's, so that
-// what a container makes below its own cgroup (systemd in a container) counts as that container, and reads paths
-// relative to another cgroup namespace ("/../../burstable/pod…/…"), too. These are the layouts:
+// ParsePath finds the container in the path of a cgroup. It takes the first container element, so that nested cgroups
+// (systemd in a container) count as that container, and accepts paths relative to another cgroup namespace
+// ("/../../burstable/pod…/…"). The layouts are:
 //
 //	cgroupfs driver   …/kubepods/burstable/pod<uid>/<id>
 //	systemd driver    …/kubepods-burstable.slice/kubepods-burstable-pod<uid, _ for ->.slice/cri-containerd-<id>.scope
@@ -37,8 +37,8 @@ func ParsePath(path string) (Ref, bool) {
 	return Ref{}, false
 }
 
-// Holds reports whether the text of /proc/PID/cgroup names a container: the process is in its cgroup, or in one below
-// it. For a reader in a cgroup namespace of its own, the path to another container of the same pod names no pod.
+// Holds reports whether the text of /proc/PID/cgroup names a container: the process is in its cgroup or below. For a
+// reader in its own cgroup namespace, the path of another container of the same pod has no pod.
 func Holds(container string, text []byte) bool {
 	where, _, ok := MemoryPath(text)
 	if !ok {
@@ -104,8 +104,8 @@ func containerID(name string) (string, bool) {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' }
 
-// MemoryPath finds a process's cgroup for memory in the text of /proc/PID/cgroup. A node with both versions has a line
-// for the memory controller of version 1 and one of version 2 that counts nothing, so the former comes first.
+// MemoryPath finds a process's cgroup for memory in the text of /proc/PID/cgroup. On a node with both versions it
+// prefers the line of v1's memory controller, because v2 counts nothing there.
 func MemoryPath(text []byte) (path string, version Version, ok bool) {
 	for line := range bytes.Lines(text) {
 		hierarchy, rest, _ := bytes.Cut(bytes.TrimRight(line, "\n"), []byte(":"))

@@ -14,20 +14,20 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Reading is what the kernel counts and enforces for one cgroup and all below it.
+// Reading has the kernel's counters and limits of one cgroup and all below it.
 type Reading struct {
-	Usage  memory.Bytes // what counts against Limit, page cache included
+	Usage  memory.Bytes // charged against Limit, page cache included
 	Limit  memory.Bytes // Unlimited if absent
 	High   memory.Bytes // above it the kernel slows the cgroup's tasks down (v2); Unlimited if absent
 	Anon   memory.Bytes
-	File   memory.Bytes // page cache that can be dropped: files, without shared memory
+	File   memory.Bytes // reclaimable page cache: files without shared memory
 	Swap   memory.Bytes
 	Faults uint64 // major faults: pages that were read from disk
 	Kills  uint64 // processes that the OOM killer ended; see [Reading.event]
-	// UnderOOM: tasks wait for memory at this moment, with nothing left to reclaim (v1).
+	// UnderOOM: tasks are waiting for memory with nothing left to reclaim (v1).
 	UnderOOM bool
-	// Waited is how long no task could go on for want of memory (PSI full), in all; nil where the kernel does not report
-	// it: version 1, or a kernel without PSI.
+	// Waited is the total time in which all tasks waited for memory (PSI full); nil if the kernel does not report it: v1,
+	// or without PSI.
 	Waited *time.Duration
 }
 
@@ -36,15 +36,15 @@ type Reading struct {
 // of anon, shmem, kernel and sock in memory.stat is a little less, because the kernel charges memory in batches.
 func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Swap) }
 
-// Gauge is a cgroup that is read several times a second. The files of its usage and its limit stay open where the file
-// system can keep them: opening and closing one is most of what a reading of it costs.
+// Gauge reads a cgroup several times a second. It keeps the files of usage and limit open if the file system supports
+// that, because opening and closing is most of the cost.
 type Gauge struct {
 	tree         *Tree
 	dir          string
 	usage, limit io.ReadCloser // nil: the file is opened for each reading
 }
 
-// Gauge returns that of a cgroup. The caller closes it.
+// Gauge returns the Gauge of a cgroup. The caller must close it.
 func (t *Tree) Gauge(dir string) Gauge {
 	g := Gauge{tree: t, dir: dir}
 	if keeper, ok := t.fsys.(Keeper); ok { // if that fails, a reading fails as well
@@ -54,13 +54,13 @@ func (t *Tree) Gauge(dir string) Gauge {
 	return g
 }
 
-// Usage reads only what counts against the limit, for containers far below it.
+// Usage reads only the usage, for containers far below their limit.
 func (g *Gauge) Usage() (memory.Bytes, error) { return g.tree.kept(g.usage, g.dir, g.tree.usageFile()) }
 
 // Limit reads only the effective limit.
 func (g *Gauge) Limit() (memory.Bytes, error) { return g.tree.kept(g.limit, g.dir, g.tree.limitFile()) }
 
-// kept reads a file of one number that may be open.
+// kept reads a file of one number, which may be open.
 func (t *Tree) kept(open io.Reader, dir, file string) (memory.Bytes, error) {
 	if open == nil {
 		return t.size(dir, file)
@@ -68,7 +68,7 @@ func (t *Tree) kept(open io.Reader, dir, file string) (memory.Bytes, error) {
 	return t.number(open)
 }
 
-// Close closes the files. After that, each reading opens them.
+// Close closes the files. Later readings open them each time.
 func (g *Gauge) Close() {
 	for _, open := range []*io.ReadCloser{&g.usage, &g.limit} {
 		if *open != nil {
@@ -78,7 +78,7 @@ func (g *Gauge) Close() {
 	}
 }
 
-// Usage reads only what counts against the limit of a cgroup.
+// Usage reads only the usage of a cgroup.
 func (t *Tree) Usage(dir string) (memory.Bytes, error) { return t.size(dir, t.usageFile()) }
 
 // Limit reads only the effective limit of a cgroup.
@@ -88,7 +88,7 @@ func (t *Tree) usageFile() string { return t.pick("memory.usage_in_bytes", "memo
 
 func (t *Tree) limitFile() string { return t.pick("memory.limit_in_bytes", "memory.max") }
 
-// pick returns what version 1 or version 2 has.
+// pick returns the value for the tree's version.
 func (t *Tree) pick(v1, v2 string) string {
 	if t.version == V1 {
 		return v1
@@ -96,8 +96,7 @@ func (t *Tree) pick(v1, v2 string) string {
 	return v2
 }
 
-// Read reads all that the kernel counts. The error of a cgroup that has gone matches fs.ErrNotExist, or is ENODEV of a
-// file that was open.
+// Read reads all counters. For a removed cgroup the error matches fs.ErrNotExist, or is ENODEV for an open file.
 func (g *Gauge) Read() (r Reading, err error) {
 	t, dir := g.tree, g.dir
 	if r.Usage, err = g.Usage(); err != nil {
@@ -110,7 +109,7 @@ func (g *Gauge) Read() (r Reading, err error) {
 	if err != nil {
 		return r, err
 	}
-	all := []byte(t.pick("total_", "")) // of version 1: with the cgroups below
+	all := []byte(t.pick("total_", "")) // v1: including the cgroups below
 	parseFlat(stat, func(name []byte, value uint64) {
 		if name, ok := bytes.CutPrefix(name, all); ok {
 			r.stat(string(name), value)
@@ -129,7 +128,7 @@ func (g *Gauge) Read() (r Reading, err error) {
 	return r, nil
 }
 
-// stat takes a line of memory.stat, whose names of the two versions have nothing else in common.
+// stat handles a line of memory.stat of either version.
 func (r *Reading) stat(name string, value uint64) {
 	switch name {
 	case "rss", "anon":
@@ -143,9 +142,8 @@ func (r *Reading) stat(name string, value uint64) {
 	}
 }
 
-// event takes a line of memory.oom_control or memory.events. Of processes killed together (memory.oom.group) version 2
-// counts the victim twice in oom_kill, and the group once in oom_group_kill, so that the exact number is unavailable;
-// callers only need to know whether the number rises.
+// event handles a line of memory.oom_control or memory.events. For a group kill (memory.oom.group) v2 counts the victim
+// twice in oom_kill, so the exact number is unavailable; callers only check whether it rises.
 func (r *Reading) event(name string, value uint64) {
 	switch name {
 	case "oom_kill":
@@ -155,7 +153,7 @@ func (r *Reading) event(name string, value uint64) {
 	}
 }
 
-// readV2 reads what only version 2 has.
+// readV2 reads the files that only v2 has.
 func (t *Tree) readV2(dir string, r *Reading) (err error) {
 	if r.High, err = t.size(dir, "memory.high"); err != nil {
 		return err
@@ -172,16 +170,15 @@ func (t *Tree) readV2(dir string, r *Reading) (err error) {
 }
 
 const (
-	// processesMost bounds the processes of one container that are reported.
+	// processesMost bounds the reported processes of one container.
 	processesMost = 4096
-	// A container with cgroups of its own (systemd or another container runtime in it) has tens of them; a process that
-	// may create cgroups may create any number. So many are read, and so deep.
+	// Bounds of nested cgroups. A container with systemd or a container runtime has tens of them; a process with the
+	// right may create any number.
 	nestedMost  = 256
 	nestedDepth = 16
 )
 
-// Processes are the IDs of the processes in a cgroup and in those that were made below it, as the reader's PID
-// namespace numbers them. all is false where there may be more than are listed.
+// Processes returns the PIDs in a cgroup and below, in the reader's PID namespace. all is false if there may be more.
 func (t *Tree) Processes(dir string) (pids []int, all bool, err error) {
 	text, err := t.read(path.Join(dir, "cgroup.procs"))
 	if err != nil {
@@ -202,8 +199,8 @@ func (t *Tree) Processes(dir string) (pids []int, all bool, err error) {
 type processes struct {
 	tree    *Tree
 	pids    []int
-	all     bool // nothing was left out
-	cgroups int  // that may still be read
+	all     bool // complete
+	cgroups int  // left to read
 }
 
 func (p *processes) add(text []byte) {
@@ -211,11 +208,11 @@ func (p *processes) add(text []byte) {
 	p.pids, p.all = append(p.pids, more...), p.all && all && len(text) < fileMost
 }
 
-// below collects what is in the cgroups of a folder. One that has gone has no processes any more, and one of threads
-// (version 2) has those that the cgroup above it lists.
+// below collects the processes of a folder's cgroups. A removed one has none, and the processes of a threaded one (v2)
+// are in the cgroup above.
 func (p *processes) below(dir string, depth int) {
 	if l, ok := p.tree.fsys.(Leaves); ok && l.Leaf(dir) {
-		return // as almost all: a cgroup has some sixty files, among which one need not look
+		return // usual, and saves reading some sixty files
 	}
 	names, err := p.tree.children(dir)
 	if err != nil {

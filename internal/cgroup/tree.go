@@ -24,7 +24,7 @@ const (
 // String is v1 or v2.
 func (v Version) String() string { return fmt.Sprintf("v%d", int(v)) }
 
-// Tree is the cgroups of a node, of which it reads.
+// Tree reads the cgroups of a node.
 type Tree struct {
 	fsys    fs.FS
 	top     string // of the hierarchy that counts memory, in fsys
@@ -32,25 +32,27 @@ type Tree struct {
 	buffer  []byte
 }
 
-// Leaves is a file system that can tell without reading a folder that no folder is in it.
+// Leaves is a file system that can report without reading a folder that it has no subfolders.
 type Leaves interface {
 	Leaf(dir string) bool
 }
 
-// Keeper is a file system whose files of one line can stay open.
+// Keeper is a file system that can keep one-line files open.
 type Keeper interface {
-	// Keep opens a file of which each read begins at its start, and fails once its cgroup has gone.
+	// Keep opens a file that each Read reads from its start. Reads fail after the cgroup was removed.
 	Keep(name string) (io.ReadCloser, error)
 }
 
-// ErrNoMemoryController means that memory is counted nowhere below the root.
+// ErrNoMemoryController means that no cgroup hierarchy counts memory.
 var ErrNoMemoryController = errors.New("no cgroup hierarchy counts memory here: neither memory/memory.stat (v1) nor " +
 	"cgroup.controllers with memory (v2) is there")
 
-// fileMost is how much of a file is read. memory.stat has 1 to 4 KiB; cgroup.procs of 10,000 processes has 80 KiB.
+// fileMost bounds the part of a file that is read. memory.stat has 1 to 4 KiB; cgroup.procs of 10,000 processes has 80
+// KiB.
 const fileMost = 128 << 10
 
-// Open finds out which version counts memory. fsys is /sys/fs/cgroup of the node. A Tree is for one goroutine.
+// Open detects the version that counts memory. fsys is the node's /sys/fs/cgroup. A Tree is not safe for concurrent
+// use.
 func Open(fsys fs.FS) (*Tree, error) {
 	t := &Tree{fsys: fsys, buffer: make([]byte, fileMost)}
 	if _, err := fs.Stat(fsys, "memory/memory.stat"); err == nil {
@@ -73,7 +75,7 @@ func Open(fsys fs.FS) (*Tree, error) {
 // Version of the hierarchy that counts memory.
 func (t *Tree) Version() Version { return t.version }
 
-// Container is where a container's memory is counted.
+// Container locates the cgroups of a container.
 type Container struct {
 	Ref
 
@@ -82,31 +84,31 @@ type Container struct {
 }
 
 const (
-	// searchAll: "kubepods" is at the top, or up to two cgroups below it (cgroupRoot of the kubelet). Down to there all
-	// cgroups are searched; deeper, only those named kubepods.
+	// searchAll: "kubepods" is at the top, or up to two cgroups below it (cgroupRoot of the kubelet). To this depth all
+	// cgroups are searched; below, only those named kubepods.
 	searchAll = 2
-	// searchMost: from there, a class of service and the pods themselves.
+	// searchMost: below that, the QoS class and the pods.
 	searchMost = searchAll + 2
-	// containersMost is far above the 110 to 250 pods of a node.
+	// containersMost is far above a node's 110 to 250 pods.
 	containersMost = 8192
 )
 
-// Containers lists the containers of pods, by the names of their cgroups, and the cgroups in which those of pods and
-// containers are created.
+// Containers lists the containers of pods, by the names of their cgroups, and the parent cgroups of pods and
+// containers.
 func (t *Tree) Containers() (containers []Container, parents []string, err error) {
 	s := search{tree: t}
 	err = s.below(t.top, 0)
 	return s.containers, s.parents, err
 }
 
-// search is what was found so far.
+// search is the state of a search.
 type search struct {
 	tree       *Tree
 	containers []Container
 	parents    []string
 }
 
-// below searches the cgroups in a cgroup that is so far below the top.
+// below searches the cgroups in a cgroup at this depth.
 func (s *search) below(dir string, depth int) error {
 	names, err := s.tree.children(dir)
 	if err != nil {
@@ -123,7 +125,7 @@ func (s *search) below(dir string, depth int) error {
 		} else if depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods") {
 			err = s.below(child, depth+1)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went away meanwhile
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			return err
 		}
 	}
@@ -144,10 +146,11 @@ func (s *search) pod(dir, uid string) error {
 	return nil
 }
 
-// entriesMost of a directory are read: cgroups and some sixty files. Whoever may make cgroups may make any number.
+// entriesMost bounds the entries read of a directory: some sixty files, and cgroups, of which a process may create any
+// number.
 const entriesMost = 2 * containersMost
 
-// children are the cgroups in dir. It reads the directory unsorted and without looking at what it finds.
+// children returns the cgroups in dir, unsorted and without a stat of each.
 func (t *Tree) children(dir string) ([]string, error) {
 	f, err := t.fsys.Open(dir)
 	if err != nil {
@@ -171,7 +174,7 @@ func (t *Tree) children(dir string) ([]string, error) {
 	return names, nil
 }
 
-// read returns at most fileMost bytes of a file, which are good until the next read.
+// read returns at most fileMost bytes of a file, valid until the next read.
 func (t *Tree) read(name string) ([]byte, error) {
 	f, err := t.fsys.Open(name)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codec packs numbers into few bytes. One list of fields serves both directions, so that they cannot drift
-// apart: a [Coder] either appends each value that it visits, or replaces it by the one that was written.
+// Package codec packs numbers into few bytes. One list of fields serves both directions, so that they cannot differ: a
+// [Coder] either appends each visited value, or sets it to the stored one.
 package codec
 
 import (
@@ -10,7 +10,7 @@ import (
 	"errors"
 )
 
-// Coder visits values in a fixed order. It is a writer or a reader; after the first error, a reader gives zeros.
+// Coder visits values in a fixed order. It is a writer or a reader; after the first error, a reader returns zeros.
 type Coder struct {
 	data    []byte
 	reading bool
@@ -20,19 +20,19 @@ type Coder struct {
 // Writer appends to data.
 func Writer(data []byte) *Coder { return &Coder{data: data} }
 
-// Reader reads what was written.
+// Reader reads data of a writer.
 func Reader(data []byte) *Coder { return &Coder{data: data, reading: true} }
 
 // Reading reports whether values are replaced.
 func (c *Coder) Reading() bool { return c.reading }
 
-// Data is what was written, or what is left to read.
+// Data returns the written data, or the rest to read.
 func (c *Coder) Data() []byte { return c.data }
 
-// Err is the first error.
+// Err returns the first error.
 func (c *Coder) Err() error { return c.err }
 
-// Fail ends reading: what was read cannot have been written.
+// Fail ends reading because the data is invalid.
 func (c *Coder) Fail(why string) {
 	if c.reading && c.err == nil {
 		c.err, c.data = errors.New(why), nil
@@ -46,7 +46,7 @@ func (c *Coder) Byte(v *uint8) {
 	*v = uint8(n) //nolint:gosec // of one byte
 }
 
-// Bits visits the lower bytes of a number that is as often large as small, such as a hash.
+// Bits visits the lower bytes of a uniformly distributed number, such as a hash.
 func (c *Coder) Bits(v *uint64, bytes int) {
 	if !c.reading {
 		all := binary.BigEndian.AppendUint64(nil, *v)
@@ -64,7 +64,7 @@ func (c *Coder) Bits(v *uint64, bytes int) {
 	c.data = c.data[bytes:]
 }
 
-// Int visits a number: the closer to 0, the fewer bytes it takes, 1 to 10.
+// Int visits a number in 1 to 10 bytes, fewer if closer to 0.
 func (c *Coder) Int(v *int64) {
 	if !c.reading {
 		c.data = binary.AppendVarint(c.data, *v)
@@ -89,7 +89,7 @@ func Num[T integer](c *Coder, v *T) {
 	Delta(c, v, &zero)
 }
 
-// Delta visits a number as the difference to the one before, which becomes this one: neighbors are alike.
+// Delta visits a number as the difference to the previous one, which it updates; neighbors are similar.
 func Delta[T integer](c *Coder, v, before *T) {
 	d := int64(*v) - int64(*before)
 	c.Int(&d)

@@ -13,11 +13,11 @@ import (
 	"github.com/memfit/memfit/internal/procmem/elffile"
 )
 
-// buildRead is how much of the section is read: the version comes first, and the modules behind it are not needed.
+// buildRead bounds the part of the section that is read: the version comes first.
 const buildRead = 1 << 10
 
-// readBuild reads the version of Go that the linker wrote; empty: none. debug/buildinfo is not used: it reads the
-// headers of the file with debug/elf, which is not made for files of people who mean harm.
+// readBuild reads the linker's version of Go; empty: none. It does not use debug/buildinfo, because debug/elf is not
+// safe for malicious files.
 func readBuild(file io.ReaderAt, size int64, elf *elffile.File) (version string) {
 	s, err := elf.Section(".go.buildinfo")
 	if err != nil || s.Offset > uint64(max(size, 0)) {
@@ -32,7 +32,7 @@ func readBuild(file io.ReaderAt, size int64, elf *elffile.File) (version string)
 }
 
 // The section begins with 32 bytes: 14 of magic, the size of a pointer, and flags, of which bit 1 means that the texts
-// follow, each after its length. That is so since Go 1.18.
+// follow, each after its length (since Go 1.18).
 const (
 	buildMagic  = "\xff Go buildinf:"
 	buildHeader = 32

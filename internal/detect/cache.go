@@ -7,22 +7,21 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Cache remembers what was found in files, so that a program that many processes run is read once. Results are reused
-// within one scope only: an attacker who can forge a file that looks like another one misleads its own scope only. It
-// is not safe for concurrent use; its zero value is ready.
+// Cache caches what was found in files, so that a program of many processes is read once. It reuses results only within
+// one scope, so that a file forged to resemble another affects only its own scope. It is not safe for concurrent use;
+// its zero value is ready.
 type Cache struct {
 	files map[cached]File
 }
 
-// cached is a file, and under which name it was read, because the name decides about marks.
+// cached identifies a file and its name, because marks depend on the name.
 type cached struct {
 	scope, path string
 	program     bool
 	identity    procmem.FileIdentity
 }
 
-// maxCached files are remembered. Node.js has one, a JVM two, each has a C library, and what is remembered of each is
-// below 1 KiB.
+// maxCached bounds the cached files, each below 1 KiB. Node.js has one, a JVM two, and each process a C library.
 const maxCached = 1024
 
 func (c *Cache) look(scope string, which File, file procmem.File) (File, error) {
@@ -35,7 +34,7 @@ func (c *Cache) look(scope string, which File, file procmem.File) (File, error) 
 		return found, nil
 	}
 	found, err := look(which, file)
-	if err != nil { // not to be remembered: the next may be readable
+	if err != nil { // not cached: it may be readable later
 		return found, err
 	}
 	if again, same := file.Identity(); !same || again != identity {

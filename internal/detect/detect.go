@@ -13,19 +13,19 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Facts are what a process shows of what runs in it.
+// Facts are the traces of a runtime in a process.
 type Facts struct {
 	// Program is the path of the program, as seen inside the container.
 	Program string
-	// Unreadable is why the program's file could not be read; empty when it could.
+	// Unreadable is why the program's file could not be read; empty: readable.
 	Unreadable string `json:",omitempty"`
-	// Files are the program and mapped libraries, as far as a mark asks about them.
+	// Files are the program and mapped libraries, as far as a mark needs them.
 	Files []File
 	// Argv is the command line.
 	Argv []string `json:",omitempty"`
 	// Env are those of [Variables] that are set.
 	Env map[string]string `json:",omitempty"`
-	// VMArgs are the arguments with which a JVM was started with.
+	// VMArgs are the start arguments of a JVM.
 	VMArgs string `json:",omitempty"`
 }
 
@@ -37,17 +37,17 @@ type File struct {
 	Symbols map[string]string `json:",omitempty"`
 	// Sections are the names of sections that it has.
 	Sections []string `json:",omitempty"`
-	// Texts are what patterns found in its constants, by pattern, in the order of the file.
+	// Texts are the matches in its constants by pattern, in file order.
 	Texts map[string][]string `json:",omitempty"`
-	// Build is the version of Go that its linker wrote, without the letters before it; empty for other programs.
+	// Build is the linker's version of Go, without the letters before it; empty for other programs.
 	Build string `json:",omitempty"`
 }
 
-// Result is what runs in a process.
+// Result is the runtime of a process.
 type Result struct {
-	// Runtime is the value of runtime.type that fits; empty where nothing fits or nothing could be read.
+	// Runtime is the matching value of runtime.type; empty: no match, or unreadable.
 	Runtime string `json:",omitempty"`
-	// Title is what people call it: "Node.js", "Bun", "native code".
+	// Title is its common name: "Node.js", "Bun", "native code".
 	Title string `json:",omitempty"`
 	// Version is exact if a file holds it; empty: unknown.
 	Version string `json:",omitempty"`
@@ -55,31 +55,31 @@ type Result struct {
 	Variant string `json:",omitempty"`
 	// Libc is "glibc" or "musl"; empty: no C library is mapped, as in static programs.
 	Libc, LibcVersion string `json:",omitempty"`
-	// Allocator is another malloc than the C library's: "jemalloc", "tcmalloc", "mimalloc".
+	// Allocator is a malloc other than the C library's: "jemalloc", "tcmalloc", "mimalloc".
 	Allocator string `json:",omitempty"`
-	// SeesLimit is under which cgroup versions the runtime sizes its heap by the container's limit; nil: unknown, or it
-	// has no such heap.
+	// SeesLimit has the cgroup versions under which the runtime sizes its heap by the container's limit; nil: unknown, or
+	// it has no such heap.
 	SeesLimit *Sight `json:",omitempty"`
-	// Flags are settings of memory that the process was started with.
+	// Flags are memory settings at the process's start.
 	Flags []Flag `json:",omitempty"`
-	// HeapSet: an option sets the largest heap, or what is taken for the limit, as a number.
+	// HeapSet: an option sets the maximum heap, or the assumed limit, as a number.
 	HeapSet bool `json:",omitempty"`
 	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs and has version 17.0.15+6", the deciding one
 	// first.
 	Evidence []string `json:",omitempty"`
 }
 
-// Sight is whether a limit is seen under cgroup v1 and v2.
+// Sight is whether a runtime detects a limit under cgroup v1 and v2.
 type Sight struct{ V1, V2 bool }
 
-// Flag is one setting with where it was found.
+// Flag is one setting with its source.
 type Flag struct {
 	Text string
 	// From is a variable, "command line" or "hsperfdata".
 	From string
 }
 
-// Detect decides what runs.
+// Detect decides which runtime a process has.
 func Detect(f Facts) Result {
 	var r Result
 	row := r.runtime(f)
@@ -94,7 +94,7 @@ func Detect(f Facts) Result {
 	return r
 }
 
-// runtime tries what is surest first: what is in the program itself, then its name, then libraries that it has mapped.
+// runtime tries the most certain evidence first: the program's contents, then its name, then mapped libraries.
 func (r *Result) runtime(f Facts) *runtimes.Runtime {
 	for _, program := range []bool{true, false} {
 		for _, row := range runtimes.All() {
@@ -131,7 +131,7 @@ func (r *Result) unlisted(f Facts) bool {
 	return false
 }
 
-// is fills in what follows from a row that was recognized.
+// is fills in the fields that follow from a recognized row.
 func (r *Result) is(f Facts, row *runtimes.Runtime) *runtimes.Runtime {
 	r.Runtime, r.Title = row.Name, row.Title
 	r.version(f, row.Marks)
@@ -151,7 +151,7 @@ func (r *Result) matched(f Facts, marks []runtimes.Mark, program bool) bool {
 	return false
 }
 
-// matches reports whether a file has all that a mark asks for.
+// matches reports whether a file has everything that a mark requires.
 func (f *File) matches(m runtimes.Mark) bool {
 	if !m.Fits(f.Path, f.Program) {
 		return false
@@ -182,7 +182,7 @@ func (f *File) evidence(m runtimes.Mark) string {
 	return quote.Name(path.Base(f.Path)) + " " + strings.Join(how, " and ")
 }
 
-// symbol is the readable form of a symbol: "_ZN4node5StartEiPPc" is node::Start. Others remain unchanged.
+// symbol returns the readable form of a symbol: "_ZN4node5StartEiPPc" is node::Start. Others remain unchanged.
 func symbol(name string) string {
 	rest, ok := strings.CutPrefix(name, "_ZN") // the nested names of the Itanium C++ ABI
 	var parts []string
@@ -220,7 +220,7 @@ func (r *Result) version(f Facts, marks []runtimes.Mark) {
 	}
 }
 
-// version is the text at the first place of the mark where the file has one.
+// version returns the text at the first of the mark's places that exists in the file.
 func (f *File) version(m runtimes.Mark) string {
 	for _, at := range m.Versions {
 		if found := f.versionAt(at, m.Versions); found != "" {
@@ -246,7 +246,7 @@ func (f *File) versionAt(at runtimes.VersionAt, all []runtimes.VersionAt) string
 	return ""
 }
 
-// pathVersion is the version in the file's path.
+// pathVersion returns the version in the file's path.
 func (f *File) pathVersion(all []runtimes.VersionAt) string {
 	for _, at := range all {
 		if at.Path != nil {
@@ -258,7 +258,7 @@ func (f *File) pathVersion(all []runtimes.VersionAt) string {
 	return ""
 }
 
-// agreeing is the first text that begins with the version in the path; the first of all if the path has none.
+// agreeing returns the first text that begins with the version in the path, or the first text if the path has none.
 func agreeing(texts []string, stem string) string {
 	for _, text := range texts {
 		if stem == "" || strings.HasPrefix(text, stem+".") {
@@ -268,7 +268,7 @@ func agreeing(texts []string, stem string) string {
 	return ""
 }
 
-// plain is a version as files write it, or empty: the file may be written by the process.
+// plain returns a version if it is valid, or empty: the process may have written the file.
 func plain(version string) string {
 	const longest = 40
 	odd := strings.Trim(version, "0123456789.+-_abcdefghijklmnopqrstuvwxyz") != ""

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package detect recognizes what runs in a process: its language runtime with the exact version, its C library and
-// allocator, and the memory settings that are effective. It only reads; nothing is executed in the process.
+// Package detect recognizes the language runtime of a process with its exact version, its C library and allocator, and
+// the memory settings that are effective. It only reads; nothing is executed in the process.
 //
 // [Cache.Gather] inspects the programs and libraries that a process has mapped, within bounds, and returns [Facts];
 // [Detect] decides from facts alone. The traces of each runtime are listed in the runtime's own file of

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Variables are the variables of a process that concern its memory: those that memfit sets, and those that prevent it.
-// Any other may hold a secret, and is not read.
+// Variables are the environment variables that concern memory: those that memfit sets, and those that prevent it.
+// Others may be secrets and are not read.
 func Variables() []string {
 	names := []string{"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"}
 	for _, row := range runtimes.All() {
@@ -38,15 +38,14 @@ func allSigns(row *runtimes.Runtime) []runtimes.Sign {
 	return signs
 }
 
-// Bounds of what is kept of a command line and reported of a flag.
+// Bounds of a kept command line and of a reported flag.
 const (
 	maxWords    = 1024
 	maxFlagText = 128
 	maxFlags    = 32
 )
 
-// flags collects the settings of memory that the runtime was given. Only words that the table knows are kept: others
-// may be secrets.
+// flags collects the runtime's memory settings. It keeps only known words, because others may be secrets.
 func (r *Result) flags(f Facts, row *runtimes.Runtime) {
 	grammars := map[string]*runtimes.Grammar{}
 	for _, k := range row.Knobs {
@@ -83,7 +82,7 @@ func Words(cmdline []byte) []string {
 	return kept
 }
 
-// mayBeSetting: the table of some runtime knows the beginning of the word, or what is in it.
+// mayBeSetting reports whether the table of some runtime has a prefix or part of the word.
 func mayBeSetting(word []byte) bool {
 	if len(word) == 0 || word[0] != '-' {
 		return false
@@ -96,8 +95,8 @@ func concerns[T string | []byte](word T, texts []string) bool {
 	return slices.ContainsFunc(texts, func(known string) bool { return holds(word, known) })
 }
 
-// holds looks for a text without regard to capital letters, and with - and _ as the same: some runtime takes each
-// spelling. It makes no copy.
+// holds searches for a text, ignoring case and the difference of - and _, because runtimes accept each spelling. It
+// makes no copy.
 func holds[T string | []byte](word T, text string) bool {
 	for at := 0; at+len(text) <= len(word); at++ {
 		i := 0
@@ -121,7 +120,7 @@ func spelled(c byte) byte {
 	return c
 }
 
-// allTexts are the texts that words about the memory of any runtime contain.
+// allTexts are the texts that identify memory settings of any runtime.
 var allTexts = sync.OnceValue(func() (all []string) {
 	for _, row := range runtimes.All() {
 		all = append(all, textsOf(row)...)
@@ -129,7 +128,7 @@ var allTexts = sync.OnceValue(func() (all []string) {
 	return all
 })
 
-// textsOf are the texts that words about the memory of a runtime contain.
+// textsOf returns the texts that identify memory settings of a runtime.
 func textsOf(row *runtimes.Runtime) (texts []string) {
 	for _, s := range allSigns(row) {
 		if s.In == runtimes.Anywhere {

@@ -20,9 +20,9 @@ import (
 
 // Bounds of what is inspected for one process.
 const (
-	maxFiles   = 16       // a JVM has two that match marks, and its C library
-	maxScanned = 96 << 20 // bytes of one file's constants; those of Node.js 26 are 62 MiB, its version is in the first
-	maxTexts   = 8        // matches that are kept of one pattern
+	maxFiles   = 16       // a JVM has two with marks, and its C library
+	maxScanned = 96 << 20 // bytes of one file's constants; Node.js 26 has 62 MiB, its version in the first
+	maxTexts   = 8        // kept matches of one pattern
 	maxText    = 64       // bytes of a symbol's text
 )
 
@@ -37,9 +37,9 @@ type Process struct {
 // Open opens a mapped file by its path, as the process sees it.
 type Open func(path string) (procmem.File, error)
 
-// Gather reads the files of a process for all that a mark asks about, each once, in pieces, unless it read them before
-// in this scope. An error means that a file could not be read, which then matches no mark; a file that is not a 64-bit
-// ELF file is not an error.
+// Gather reads the traces of all marks in the files of a process, each once, in pieces, or from the cache of this
+// scope. An error means that a file was unreadable, which then matches no mark; a file other than 64-bit ELF is not an
+// error.
 func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env}
 	var failed error
@@ -66,8 +66,8 @@ func (c *Cache) lookAt(scope string, which File, open Open) (File, error) {
 	return c.look(scope, which, file)
 }
 
-// vmArgs are the arguments that a JVM wrote into its file of counters. The file also holds the command of the program:
-// what was read is overwritten.
+// vmArgs returns the arguments in a JVM's file of counters. The file also has the program's command, so the buffer is
+// cleared.
 func vmArgs(p Process, open Open) (string, error) {
 	m := perfdata.Mapping(p.Mappings)
 	if m == nil {
@@ -87,7 +87,7 @@ func vmArgs(p Process, open Open) (string, error) {
 	return parsePerfData(b[:n])
 }
 
-// unreadable returns the reason in memfit's own words: an error may repeat a path, which the process chose.
+// unreadable returns the reason without the error's text, which may have a path chosen by the process.
 func unreadable(err error) string {
 	if errors.Is(err, elffile.ErrFormat) {
 		return "it is not a 64-bit ELF file"
@@ -95,7 +95,7 @@ func unreadable(err error) string {
 	return "its file cannot be opened"
 }
 
-// candidates are the program and the mapped files whose names may match a mark, each once.
+// candidates returns the program and the mapped files whose names may match a mark, without duplicates.
 func candidates(p Process) []File {
 	files := []File{{Path: p.Program, Program: true}}
 	if p.Program == "" {
@@ -115,7 +115,7 @@ func candidates(p Process) []File {
 	return files
 }
 
-// marksFor are the marks that a file of this name may match.
+// marksFor returns the marks that a file of this name may match.
 func marksFor(name string, program bool) []runtimes.Mark {
 	var fitting []runtimes.Mark
 	add := func(marks []runtimes.Mark) {
@@ -137,7 +137,7 @@ func marksFor(name string, program bool) []runtimes.Mark {
 	return fitting
 }
 
-// look looks for what the marks of a file ask about.
+// look searches a file for the traces of its marks.
 func look(found File, opened procmem.File) (File, error) {
 	size := opened.Size()
 	file := &recording{ReaderAt: opened}
@@ -158,8 +158,7 @@ func look(found File, opened procmem.File) (File, error) {
 	return found, file.failed
 }
 
-// recording keeps the first error of reading a file, so that what is missing in it can be distinguished from what
-// could not be read.
+// recording keeps the first read error of a file, to distinguish missing from unreadable data.
 type recording struct {
 	io.ReaderAt
 
@@ -205,7 +204,7 @@ func (l *looker) symbol(name, text string) {
 	}
 }
 
-// versions reads the places of a mark in their order, until one holds a version.
+// versions reads the places of a mark in order, until one has a version.
 func (l *looker) versions(m runtimes.Mark) {
 	for _, at := range m.Versions {
 		switch {
@@ -245,14 +244,14 @@ func (l *looker) bytesOf(symbol string) ([]byte, error) {
 	return nil, elffile.ErrNotFound
 }
 
-// textOf is the text of a variable up to the zero that ends it.
+// textOf returns the zero-terminated text of a variable.
 func (l *looker) textOf(symbol string) (string, error) {
 	b, err := l.bytesOf(symbol)
 	text, _, _ := strings.Cut(string(b), "\x00")
 	return text, err
 }
 
-// hexOf is a version as CPython has it: a byte for each of major, minor and patch, then the kind of release.
+// hexOf returns a version in CPython's form: a byte each for major, minor and patch, then the kind of release.
 func (l *looker) hexOf(symbol string) (string, error) {
 	b, err := l.bytesOf(symbol)
 	if err != nil || len(b) < 4 {
@@ -261,13 +260,13 @@ func (l *looker) hexOf(symbol string) (string, error) {
 	return fmt.Sprintf("%d.%d.%d", b[3], b[2], b[1]), nil
 }
 
-// piece is how much of a file is searched at a time, and overlap what two pieces have in common.
+// piece is the size of a searched piece of a file, and overlap that of the overlap of two pieces.
 const (
 	piece   = 1 << 20
 	overlap = 256
 )
 
-// search looks for a pattern in the constants of the file.
+// search searches for a pattern in the constants of the file.
 func (l *looker) search(pattern *regexp.Regexp) {
 	from, to := l.constants()
 	if _, done := l.found.Texts[pattern.String()]; done {
@@ -293,8 +292,8 @@ func (l *looker) search(pattern *regexp.Regexp) {
 	l.found.Texts[pattern.String()] = texts
 }
 
-// constants are where the file's read-only data are: its section of that name, else all that is loaded and cannot be
-// written.
+// constants returns the range of the file's read-only data: its section of that name, otherwise all loaded read-only
+// segments.
 func (l *looker) constants() (from, to int64) {
 	if s, err := l.elf.Section(".rodata"); err == nil {
 		return l.bounded(s.Offset, s.Size)

@@ -9,15 +9,15 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// library is a C library or an allocator, with what shows that a process uses it.
+// library is a C library or an allocator, with the traces of its use.
 type library struct {
 	name  string
 	libc  bool
 	marks []runtimes.Mark
 }
 
-// libraries: allocators that are linked into a program are seen where it exports their names, which they do to be found
-// before the C library's. One with a prefix of its own, as in Rust programs, is not seen.
+// libraries: an allocator linked into a program is detected by its exported names, which must precede the C library's.
+// One with its own prefix, as in Rust programs, is not detected.
 var libraries = []library{
 	{name: "glibc", libc: true, marks: []runtimes.Mark{
 		{File: "libc.so.6", Versions: glibcVersions}, {File: "libc-2.*.so", Versions: glibcVersions},

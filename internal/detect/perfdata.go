@@ -10,8 +10,8 @@ import (
 	"github.com/memfit/memfit/internal/procmem/perfdata"
 )
 
-// parsePerfData returns the arguments and the contents of a flags file that a JVM was started with, as far as they
-// concern memory, and nothing of the application's.
+// parsePerfData returns a JVM's start arguments and flags file, as far as they concern memory, and nothing of the
+// application.
 func parsePerfData(b []byte) (string, error) {
 	var args, flags string
 	err := perfdata.Each(b, func(e perfdata.Entry) {

@@ -16,17 +16,17 @@ type Growth struct {
 }
 
 const (
-	// dipPercent of what it has gained so far, a climb may lose on the way: a garbage collector gives back a little now
-	// and then while the whole goes up. What loses more is a sawtooth, and its climb begins at the last tooth.
+	// dipPercent is the part of its gain that a climb may lose, because a garbage collector returns some memory during
+	// growth. With a larger loss it is a sawtooth, and the climb begins at the last tooth.
 	dipPercent = 25
-	// growthLeast is a climb worth a word. Single pages come and go.
+	// growthLeast is the least reported climb, above noise of single pages.
 	growthLeast = memory.MiB
-	// noiseShare of the rate is no longer growth. Memory that grows in steps has flat parts between them.
+	// noiseShare: a rate below 1/noiseShare of the later rate is not growth. Stepwise growth has flat parts.
 	noiseShare = 20
 )
 
-// growth finds the growth that ends with the last point: back to the lowest point after which nothing fell by much. It
-// is at least growthLeast; slower growth is reported as none.
+// growth returns the growth that ends with the last point, from the lowest point without a large fall after it. It is
+// zero below growthLeast.
 func growth(points []point) Growth {
 	if len(points) < 2 {
 		return Growth{}
@@ -50,8 +50,8 @@ func growth(points []point) Growth {
 	return Growth{memory.Bytes(float64(last.usage-start.usage) / took.Seconds()), took}
 }
 
-// partOfClimb: from p to start it went up too, at a rate that is not nothing beside the one from start on. What is
-// left out is the noise of a level from which the climb began.
+// partOfClimb reports whether it also rose from p to start, at a rate that is significant compared with the rate from
+// start. It excludes noise at the level before the climb.
 func partOfClimb(p, start, last point) bool {
 	before := float64(start.usage-p.usage) / start.at.Sub(p.at).Seconds()
 	after := float64(last.usage-start.usage) / last.at.Sub(start.at).Seconds()

@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Detection is how a kill was noticed.
+// Detection is how a kill was detected.
 type Detection string
 
 // Ways to notice a kill, as the API names them (evidence of a KillSnapshot).
@@ -31,16 +31,16 @@ const (
 	ChildProcess Kind = "ChildProcess"
 )
 
-// Kill is what was seen of an OOM kill and of the minute before it was noticed.
+// Kill is the record of an OOM kill and of the minute before it was detected.
 type Kill struct {
 	Limits
 	Minute
 
-	Time          time.Time // when it was noticed
+	Time          time.Time // when it was detected
 	Kind          Kind
 	Detection     Detection
-	LimitsChanged bool      // between the two full readings around the kill; the lower limits are reported
-	Processes     []Process // that were there before and not after, the largest first
+	LimitsChanged bool      // between the two full readings around the kill; the lower ones are reported
+	Processes     []Process // that existed before and not after, the largest first
 }
 
 // Limits are those that the kernel enforced.
@@ -48,22 +48,22 @@ type Limits struct {
 	ContainerLimit, PodLimit memory.Bytes // cgroup.Unlimited: none
 }
 
-// Minute is what was seen in the minute before something.
+// Minute is the record of the minute before a kill or stall.
 type Minute struct {
-	Seen     bool          // something was read; otherwise what follows is zero
+	Seen     bool          // there are readings; otherwise other fields are zero
 	Usage    memory.Bytes  // the last reading before
-	LastRead time.Duration // how long before that was
+	LastRead time.Duration // time from that reading to the event
 	Growth   Growth
 	Series   []Point
 }
 
 // Point is one reading of a series.
 type Point struct {
-	Before time.Duration // what the series is of
+	Before time.Duration // the event of the series
 	Usage  memory.Bytes
 }
 
-// approach is the minute before a time at which usage stays at a level, with the growth up to there.
+// approach returns the minute before usage reached a level at a time, with the growth up to it.
 func (r *Recorder) approach(before time.Time, level memory.Bytes) Minute {
 	m, points := r.minute(before), r.points(before, kept)
 	first := len(points)
@@ -74,7 +74,7 @@ func (r *Recorder) approach(before time.Time, level memory.Bytes) Minute {
 	return m
 }
 
-// minute is what was seen in the minute before a time.
+// minute returns the record of the minute before a time.
 func (r *Recorder) minute(before time.Time) Minute {
 	points := r.points(before, kept)
 	if len(points) == 0 {
@@ -88,23 +88,23 @@ func (r *Recorder) minute(before time.Time) Minute {
 }
 
 const (
-	// Within detail of a kill the series has every reading, 40 at the shortest interval; before, the highest of every
-	// bucket. That makes 60 points for a minute.
+	// Within detail before a kill the series has every reading, at most 40; before that, the highest of every bucket: 60
+	// points for a minute.
 	detail = 10 * time.Second
 	bucket = 2500 * time.Millisecond
 	// SeriesMost is the most points of a series.
 	SeriesMost = int(detail/fastest) + int((kept-detail)/bucket)
-	// processesMost are reported of a kill: a group kill may end hundreds.
+	// processesMost bounds the processes reported for a kill: a group kill may end hundreds.
 	processesMost = 4
 )
 
-// record notes a kill that shows in s, whose own usage is of after it.
+// record records a kill detected in s, whose usage is from after it.
 func (r *Recorder) record(s Sample, detection Detection) {
 	k := &Kill{
 		Limits: Limits{s.Reading.Limit, s.PodLimit}, Minute: r.minute(s.At), Time: s.At, Kind: ChildProcess,
 		Detection: detection,
 	}
-	if !r.lastFull.IsZero() { // who sees the kill may raise the limit before it is noticed here
+	if !r.lastFull.IsZero() { // another observer may have raised the limit already
 		k.LimitsChanged = r.last.Limit != k.ContainerLimit || r.podLimit != k.PodLimit
 		k.ContainerLimit, k.PodLimit = min(r.last.Limit, k.ContainerLimit), min(r.podLimit, k.PodLimit)
 	}
@@ -154,8 +154,7 @@ func series(points []point, now time.Time) []Point {
 	return out[max(len(out)-SeriesMost, 0):]
 }
 
-// Limit is the limit that was met: the smaller of the two, of which the pod's counts what its other containers use,
-// too.
+// Limit returns the limit that was reached: the smaller of the two, where the pod's also counts its other containers.
 func (l Limits) Limit() (limit memory.Bytes, whose string) {
 	if l.PodLimit < l.ContainerLimit {
 		return l.PodLimit, "the pod"
@@ -163,7 +162,7 @@ func (l Limits) Limit() (limit memory.Bytes, whose string) {
 	return l.ContainerLimit, "the container"
 }
 
-// Summary is the kill in a sentence.
+// Summary describes the kill in a sentence.
 func (k *Kill) Summary() string {
 	var b strings.Builder
 	b.WriteString("OOM kill of " + k.victim())
@@ -178,8 +177,8 @@ func (k *Kill) Summary() string {
 	}
 	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", format.Short(k.LastRead), k.Usage)
 	if limit, _ := k.Limit(); limit != cgroup.Unlimited && k.Usage < limit.Percent(fastKillPercent) {
-		b.WriteString(", so the last part of the way was too fast to be seen")
-		return b.String() // what was seen of growth does not explain it
+		b.WriteString(", so the last growth was too fast to be recorded")
+		return b.String() // the recorded growth does not explain it
 	}
 	if g := k.Growth; g.For > 0 {
 		fmt.Fprintf(&b, "; it had grown by %s/s for %s", g.PerSecond, format.Short(g.For))

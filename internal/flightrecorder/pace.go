@@ -11,28 +11,28 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// How often a container is read. The kernel answers from counters, so that a reading costs the target nothing; what it
-// costs the agent, the Governor bounds.
+// How often a container is read. The kernel answers from counters, so a reading costs the container nothing; the
+// Governor bounds the agent's cost.
 const (
-	// fastest is while a container is near its limit, and in its first ten seconds: 40 readings before a kill.
+	// fastest is the interval near the limit, and in the first ten seconds: 40 readings before a kill.
 	fastest = 250 * time.Millisecond
-	// wary is while it may come near within a minute.
+	// wary is the interval if it may come near its limit within a minute.
 	wary = time.Second
-	// quiet is the rest. A ramp of 100 MiB/s that begins with 60 % of 512Mi free is noticed before it is over.
+	// quiet is the interval otherwise. It detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free.
 	quiet = 2 * time.Second
-	// fullEvery is how often more than the usage is read of a container far below its limit, and fullWary of one that may
-	// come near: each reading but those of [Alert].
+	// fullEvery is the interval of full readings far below the limit, and fullWary that of a container that may come near
+	// it: each reading except those of [Alert].
 	fullEvery = 10 * time.Second
 	fullWary  = wary - fastest
 )
 
-// Shares of the limit that cannot be reclaimed, from which on a container is read more often.
+// Shares of the limit in use, without page cache, from which a container is read more often.
 const (
 	nearPercent = 85
 	waryPercent = 60
 )
 
-// Times to the limit at the present growth, below which it is the same.
+// Times to the limit at the current growth, below which the same applies.
 const (
 	nearTime = 5 * time.Second
 	waryTime = time.Minute
@@ -48,9 +48,9 @@ const (
 	Near
 )
 
-// Urgency of the container now: by what it holds, and by how fast that grows.
+// Urgency returns the container's urgency by its use and growth.
 func (r *Recorder) Urgency(now time.Time) Urgency {
-	if r.isNew && now.Sub(r.first) < growthWindow { // many die at their start, and how fast they grow is not known yet
+	if r.isNew && now.Sub(r.first) < growthWindow { // many are killed at their start, before their growth is known
 		return Near
 	}
 	limit := min(r.last.Limit, r.podLimit)
@@ -68,14 +68,13 @@ func (r *Recorder) Urgency(now time.Time) Urgency {
 	return Quiet
 }
 
-// held is what the kernel could not drop, as of now: the page cache of the last full reading is taken to be the same.
+// held returns the unreclaimable usage, assuming the page cache of the last full reading.
 func (r *Recorder) held() memory.Bytes { return r.Usage().Minus(r.last.File) }
 
-// growthWindow is how far back growth is looked for to decide how often to read. Longer, and a start that is over
-// counts.
+// growthWindow is the period of growth that determines the interval. A longer one would include a finished start.
 const growthWindow = 10 * time.Second
 
-// timeLeft is when usage reaches the limit at the present growth.
+// timeLeft returns the time until usage reaches the limit at the current growth.
 func (r *Recorder) timeLeft(room memory.Bytes, now time.Time) time.Duration {
 	g := growth(r.points(now, growthWindow))
 	if g.PerSecond <= 0 {
@@ -84,7 +83,7 @@ func (r *Recorder) timeLeft(room memory.Bytes, now time.Time) time.Duration {
 	return time.Duration(float64(room) / float64(g.PerSecond) * float64(time.Second))
 }
 
-// Interval is how long after a reading the next one is due. Those near their limit give way last, and least.
+// Interval returns the time from a reading to the next. It is stretched last and least near the limit.
 func (g *Governor) Interval(u Urgency) time.Duration {
 	interval, stretch := [...]time.Duration{Quiet: quiet, Wary: wary, Near: fastest}[u], g.Stretch()
 	if u == Near {
@@ -93,30 +92,30 @@ func (g *Governor) Interval(u Urgency) time.Duration {
 	return time.Duration(float64(interval) * stretch)
 }
 
-// How often a container is read that may be lent memory, and how many such readings a node takes in a second. They do
-// not give way to others, because what is not seen in time is killed: a reading takes 10 to 20 us, so that 110 take
-// 0.2 % of a core.
+// Intervals of containers that may borrow memory, and bounds of such readings of a node per second. They are not
+// stretched, because a late reading means a kill: a reading takes 10 to 20 us, so 110 take 0.2 % of a core.
 const (
-	// hurried is while its limit may be reached within two seconds.
+	// hurried is the interval if the limit may be reached within two seconds.
 	hurried       = 50 * time.Millisecond
 	hurriedSecond = 220
-	// alert is the rest: a burst of 400 MiB/s fills 512Mi in 1.3 s. From 56 containers on, each is read less often.
+	// alert is the interval otherwise: a burst of 400 MiB/s fills 512Mi in 1.3 s. With 56 or more containers, each is
+	// read less often.
 	alert       = 500 * time.Millisecond
 	alertSecond = 110
 )
 
-// Hurried is how long after a reading the next one is due of so many containers that are about to reach their limits.
+// Hurried returns the interval for n containers that are about to reach their limits.
 func Hurried(containers int) time.Duration { return every(hurried, containers, hurriedSecond) }
 
-// Alert is how long after a reading the next one is due at most of each of so many containers that may be lent memory.
+// Alert returns the longest interval for n containers that may borrow memory.
 func Alert(containers int) time.Duration { return every(alert, containers, alertSecond) }
 
 func every(least time.Duration, containers, perSecond int) time.Duration {
 	return max(least, time.Duration(containers)*time.Second/time.Duration(perSecond))
 }
 
-// WantsFull reports whether the reading that is due should be a full one. Usage near the limit may be page cache, which
-// only a full reading shows.
+// WantsFull reports whether the next reading should be full. Usage near the limit may be page cache, which only a full
+// reading shows.
 func (r *Recorder) WantsFull(usage memory.Bytes, now time.Time) bool {
 	limit := min(r.last.Limit, r.podLimit)
 	since := now.Sub(r.lastFull)
@@ -130,22 +129,22 @@ type Governor struct {
 }
 
 const (
-	// corePercent is the share of one core that reading may take. As much is for inspecting processes.
+	// corePercent is the share of one core for readings. Inspections may take as much.
 	corePercent = 0.5
 	// stretchMost: a container far below its limit is still read every 16 s.
 	stretchMost = 8
-	// nearStretchMost: of a container near its limit there are two readings a second, however many there are.
+	// nearStretchMost: a container near its limit is always read twice a second.
 	nearStretchMost = 2
-	// settle is how much of a new figure counts immediately; the remainder is history.
+	// settle is the weight of a new figure in the moving average.
 	settle = 0.3
 )
 
-// Spent takes note of the processor time that readings took in an interval.
+// Spent records the processor time of readings in an interval.
 func (g *Governor) Spent(spent, elapsed time.Duration) {
 	if elapsed <= 0 {
 		return
 	}
-	// what it would have been without stretching
+	// the value without stretching
 	wanted := g.Stretch() * float64(spent) / float64(elapsed) * 100 / corePercent
 	g.stretch = min(max(g.Stretch()*(1-settle)+wanted*settle, 1), stretchMost)
 }

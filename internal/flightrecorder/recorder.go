@@ -13,16 +13,16 @@ import (
 
 // Process is one process of a container.
 type Process struct {
-	PID      int    // as the node numbers it
-	InnerPID int    // as the container numbers it; its main process is 1, unless the pod shares one PID namespace
-	Name     string // as the kernel shows it, which the process chooses; already fit to be printed
+	PID      int    // in the node's PID namespace
+	InnerPID int    // in the container's PID namespace; its main process is 1, unless the pod shares one
+	Name     string // from the kernel, chosen by the process; already printable
 	Resident memory.Bytes
 }
 
 // Sample is one reading of a container.
 type Sample struct {
 	At time.Time
-	// Reading of the container. Where only Usage was read, Partial is set.
+	// Reading of the container. Partial: only Usage was read.
 	Reading cgroup.Reading
 	Partial bool
 	// PodLimit is the effective limit of its pod; Unlimited if absent. It is ignored in a Partial sample.
@@ -31,29 +31,29 @@ type Sample struct {
 	Processes []Process
 }
 
-// point is what is kept of a sample.
+// point is a kept sample.
 type point struct {
 	at    time.Time
 	usage memory.Bytes
 }
 
 const (
-	// kept is how far back a record goes.
+	// kept is the length of a record.
 	kept = time.Minute
-	// keptMost points hold a minute at the shortest interval.
+	// keptMost is the number of points in a minute at the shortest interval.
 	keptMost = int(kept/fastest) + 1
 )
 
-// Recorder is what is known of one container instance. Its zero value is not ready; use [New].
+// Recorder holds the readings of one container instance. Use [New].
 type Recorder struct {
 	recent    []point        // the oldest first
-	last      cgroup.Reading // of the last sample that was not partial
+	last      cgroup.Reading // of the last full sample
 	lastFull  time.Time
 	podLimit  memory.Bytes
 	peak      memory.Bytes
 	processes []Process
 	kills     uint64
-	counted   bool // kills is what the kernel counted, and not a guess
+	counted   bool // kills is the kernel's count, not an assumption
 	isNew     bool
 	first     time.Time // of the first sample
 
@@ -62,16 +62,16 @@ type Recorder struct {
 	stall     stallWatch
 }
 
-// New returns the recorder of a container. Of one that is new on the node every kill is counted, also one before its
-// first sample; of one that ran before the agent started, only what comes after its first sample.
+// New returns the recorder of a container. If it is new on the node, every kill counts, also before its first sample;
+// otherwise only kills after its first sample.
 func New(isNew bool) *Recorder {
 	return &Recorder{
 		counted: isNew, isNew: isNew, podLimit: cgroup.Unlimited, last: cgroup.Reading{Limit: cgroup.Unlimited},
 	}
 }
 
-// Add takes a sample, not older than the previous one. It reports whether something is to be written immediately: a
-// kill, or a stall that began or ended.
+// Add adds a sample, not older than the previous one. It reports whether to write immediately: after a kill, or a stall
+// that began or ended.
 func (r *Recorder) Add(s Sample) bool {
 	trigger := false
 	if r.first.IsZero() {
@@ -100,8 +100,8 @@ func (r *Recorder) killed(s Sample) bool {
 	return rose
 }
 
-// push keeps a point. One that comes no later than fastest after the last but one replaces the last, so that a minute
-// is kept however often a container is read.
+// push adds a point. It replaces the last point if it is within fastest of the one before, so that a minute is kept at
+// any interval.
 func (r *Recorder) push(p point) {
 	if n := len(r.recent); n > 1 && p.at.Sub(r.recent[n-2].at) <= fastest && p.at.After(r.recent[n-1].at) {
 		r.recent = r.recent[:n-1]
@@ -114,7 +114,7 @@ func (r *Recorder) push(p point) {
 	r.peak = max(r.peak, p.usage)
 }
 
-// points are those of so long before a time that is not before the last one, oldest first.
+// points returns the points of a period before a time, which must not be before the last one, oldest first.
 func (r *Recorder) points(before time.Time, window time.Duration) []point {
 	first, _ := slices.BinarySearchFunc(r.recent, before.Add(-window), func(p point, from time.Time) int {
 		return p.at.Compare(from)
@@ -122,7 +122,7 @@ func (r *Recorder) points(before time.Time, window time.Duration) []point {
 	return r.recent[first:]
 }
 
-// newest is the last point; the zero point where there is none.
+// newest returns the last point, or the zero point.
 func (r *Recorder) newest() point {
 	if len(r.recent) == 0 {
 		return point{}
@@ -131,8 +131,8 @@ func (r *Recorder) newest() point {
 }
 
 // Terminated records that the kubelet reported this container as OOM-killed at a time. noticed is when its cgroup was
-// found to be gone, or zero; where it fits, it is taken for the time of the kill, because the kubelet's has whole
-// seconds. Terminated reports whether the kill is new. It is not where the count of kills rose just before.
+// found removed, or zero; if plausible, it is used as the time of the kill, because the kubelet's has whole seconds. It
+// reports whether the kill is new, and not one for which the count just rose.
 func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 	if noticed.Sub(at).Abs() <= sameKill {
 		at = noticed
@@ -146,7 +146,7 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 		return news
 	}
 	if now.Sub(at) > kept {
-		return false // older than this agent's readings
+		return false // before this agent's readings
 	}
 	if newest := r.newest().at; newest.After(at) {
 		at = newest
@@ -155,10 +155,10 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 	return true
 }
 
-// Dying is how long a process may take to go after its kill was counted: its memory is given back first.
+// Dying is how long a process may exist after its kill was counted, while its memory is freed.
 const Dying = 2 * time.Second
 
-// amend completes the last kill where its victim still existed when the count rose. It reports whether it did.
+// amend completes the last kill if its victim still existed when the count rose. It reports whether it did.
 func (r *Recorder) amend(s Sample) bool {
 	k := r.lastKill
 	if k == nil || len(k.Processes) > 0 || s.At.Sub(k.Time) > Dying || !s.At.After(k.Time) {
@@ -170,41 +170,39 @@ func (r *Recorder) amend(s Sample) bool {
 	return len(k.Processes) > 0
 }
 
-// sameKill: the kubelet's time of an end has whole seconds, and comes after containerd's notice of it.
+// sameKill bounds the difference to the kubelet's time, which has whole seconds and follows containerd's.
 const sameKill = 5 * time.Second
 
-// Kills is how many times a kill was seen.
+// Kills returns the number of recorded kills.
 func (r *Recorder) Kills() int { return r.killCount }
 
-// LastKill is the last of them; nil: none.
+// LastKill returns the last kill; nil: none.
 func (r *Recorder) LastKill() *Kill { return r.lastKill }
 
-// LastStall is the last stall; nil: none.
+// LastStall returns the last stall; nil: none.
 func (r *Recorder) LastStall() *Stall { return r.stall.last }
 
-// Peak is the highest usage of all samples.
+// Peak returns the highest usage of all samples.
 func (r *Recorder) Peak() memory.Bytes { return r.peak }
 
-// Usage is that of the last sample, partial or not; 0: there is no sample.
+// Usage returns that of the last sample, partial or full; 0: no sample.
 func (r *Recorder) Usage() memory.Bytes { return r.newest().usage }
 
-// Demand is what the container needed at the last sample: if that was partial, page cache and swap are those of the
-// last full one.
+// Demand returns the demand at the last sample: if that was partial, with page cache and swap of the last full one.
 func (r *Recorder) Demand() memory.Bytes { return r.held().Plus(r.last.Swap) }
 
-// Last is the last reading that was not partial, with its time and the pod's limit; a zero time means that there is
-// none.
+// Last returns the last full reading, with its time and the pod's limit; zero time: none.
 func (r *Recorder) Last() (reading cgroup.Reading, podLimit memory.Bytes, at time.Time) {
 	return r.last, r.podLimit, r.lastFull
 }
 
-// largest are the few largest processes that were there before and are not there now.
+// largest returns the few largest processes that existed before and no longer do.
 func largest(before, now []Process) []Process {
 	out := gone(before, now)
 	return out[:min(len(out), processesMost)]
 }
 
-// gone are the processes that were there before and are not there now, the largest first.
+// gone returns the processes that existed before and no longer do, the largest first.
 func gone(before, now []Process) []Process {
 	out := slices.Clone(before)
 	out = slices.DeleteFunc(out, func(p Process) bool {

@@ -130,7 +130,7 @@ func TestKills(t *testing.T) {
 		if k == nil || k.Kind != ChildProcess || len(k.Processes) != 1 || k.Processes[0].Name != "stress" {
 			t.Fatalf("%+v", k)
 		}
-		if !strings.Contains(k.Summary(), "so the last part of the way was too fast to be seen") {
+		if !strings.Contains(k.Summary(), "so the last growth was too fast to be recorded") {
 			t.Error(k.Summary())
 		}
 	})
@@ -328,7 +328,7 @@ func TestStall(t *testing.T) {
 		began > time.Minute+stallBegins+stallWindow {
 		t.Fatalf("%+v, noticed after %s", s, began)
 	}
-	if !strings.HasPrefix(s.Summary(), "stalls at its limit of 512Mi without being killed: 480Mi of it is ") {
+	if !strings.HasPrefix(s.Summary(), "stalls at its limit of 512Mi without an OOM kill: 480Mi of it is ") {
 		t.Error(s.Summary())
 	}
 	run(0, 5*time.Minute)
@@ -429,7 +429,7 @@ func TestTheMinuteBeforeAStall(t *testing.T) {
 		t.Errorf("at %s of %s", limit, whose)
 	}
 	text := s.Summary()
-	if !strings.HasPrefix(text, "stalls at the limit of 511Mi of its pod without being killed: 480Mi of it is ") ||
+	if !strings.HasPrefix(text, "stalls at the limit of 511Mi of its pod without an OOM kill: 480Mi of it is ") ||
 		!strings.Contains(text, "; before that it had grown by ") {
 		t.Error(text)
 	}
@@ -450,7 +450,7 @@ func TestStallByPressure(t *testing.T) {
 // TestStallAtMemoryHigh: a container is held below its limit by memory.high, and waits for no file.
 func TestStallAtMemoryHigh(t *testing.T) {
 	for high, want := range map[memory.Bytes]string{
-		460 * memory.MiB: "stalls at memory.high of 460Mi, below its limit of 512Mi without being killed: 455Mi of it",
+		460 * memory.MiB: "stalls at memory.high of 460Mi, below its limit of 512Mi without an OOM kill: 455Mi of it",
 		500 * memory.MiB: "", // it has room up to there
 	} {
 		r := New(true)

@@ -12,14 +12,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Stall is a time in which a container stalled just below its limit without being killed.
+// Stall is a period in which a container stalled just below its limit without being killed.
 type Stall struct {
 	Limits
 	Minute // before its first sign, stallWindow after it started
 
-	Started, Ended time.Time // Ended is zero while it goes on
+	Started, Ended time.Time // Ended is zero while it continues
 	Anon           memory.Bytes
-	High           memory.Bytes // memory.high, where the kernel held it there, below Limit; 0: it did not
+	High           memory.Bytes // memory.high, if it stalled there, below Limit; 0: at Limit
 	FaultsPerSec   int
 	StalledPercent int // PSI memory full; 0 where it is unavailable
 }
@@ -31,18 +31,18 @@ const (
 	stallUsagePercent = 95
 	stallFaults       = 3
 	stallPressure     = 10
-	// stallTimesKnown: the rate of faults is so many times the highest that the container had away from its limit.
+	// stallTimesKnown: the rate of faults is this many times the container's highest rate away from its limit.
 	stallTimesKnown = 3
-	// stallWindow is what is compared. At its limit a container is read several times a second.
+	// stallWindow is the compared period. At its limit a container is read several times a second.
 	stallWindow = 5 * time.Second
-	// stallBegins is how long every window in a row shows it. The manager takes a minute, because it has a sample every
+	// stallBegins is how long consecutive windows must show it. The manager takes a minute, because it has a sample every
 	// 15 s; six windows of 5 s exclude a burst of faults, for example when a library is loaded, as well.
 	stallBegins = 6 * stallWindow
-	// stallOver is how long no window shows it until it has ended.
+	// stallOver is how long no window must show it until it has ended.
 	stallOver = time.Minute
-	// stallStart is how long a process that starts reads its program in, which says nothing about its usual rate.
+	// stallStart is how long a starting process loads its program, which is not its usual rate.
 	stallStart = 2 * time.Minute
-	// stallGap is the longest time between two readings from which something follows for the time in between.
+	// stallGap is the longest time between two readings that are compared.
 	stallGap = 30 * time.Second
 )
 
@@ -51,7 +51,7 @@ type stallWatch struct {
 	first  time.Time // of all readings
 	from   cgroup.Reading
 	fromAt time.Time
-	known  float64 // the highest rate of faults, a second, of a time away from the limit as long as stallBegins
+	known  float64 // the highest rate of faults per second in a period of stallBegins away from the limit
 	away   away
 	run    stallRun
 	shown  time.Time // the end of the last window that showed it
@@ -59,14 +59,14 @@ type stallWatch struct {
 	going  bool
 }
 
-// away is a time in which anonymous memory does not fill the limit, after the start, of which known does not tell yet.
-// One window is none: where others on the node need memory, the kernel drops page cache of what stalls.
+// away is a period after the start in which anonymous memory does not fill the limit, not yet in known. It needs more
+// than one window, because memory pressure on the node also drops page cache of a stalled container.
 type away struct {
 	lasted time.Duration
 	faults uint64
 }
 
-// stallRun is a series of windows that all show a stall; began is zero: the last window did not.
+// stallRun is a series of windows that all show a stall; zero began: the last window did not.
 type stallRun struct {
 	began  time.Time
 	before Minute // its first window
@@ -74,14 +74,14 @@ type stallRun struct {
 	waited time.Duration // PSI memory full
 }
 
-// add reports whether a stall began or ended. approach is what was seen before a time: when a stall is certain, that
-// may be forgotten.
+// add reports whether a stall began or ended. approach returns the minute before a time, which may be dropped by the
+// time a stall is certain.
 func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.Bytes) Minute) bool {
 	took := s.At.Sub(w.fromAt)
 	if w.first.IsZero() {
 		w.first = s.At
 	}
-	if w.fromAt.IsZero() || took < 0 || took > stallGap { // nothing is known about the time of a gap
+	if w.fromAt.IsZero() || took < 0 || took > stallGap { // a gap is unknown
 		w.from, w.fromAt, w.run, w.away, w.shown = s.Reading, s.At, stallRun{}, away{}, s.At
 		return false
 	}
@@ -100,7 +100,7 @@ func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.
 	return w.judge(s)
 }
 
-// window is how many pages were read back since the last window, and how long no task could go on.
+// window returns the pages read back since the last window, and how long all tasks waited.
 func (w *stallWatch) window(s Sample) (faults uint64, waited time.Duration) {
 	if s.Reading.Faults > w.from.Faults {
 		faults = s.Reading.Faults - w.from.Faults
@@ -111,7 +111,7 @@ func (w *stallWatch) window(s Sample) (faults uint64, waited time.Duration) {
 	return faults, waited
 }
 
-// shows: the time between both readings looks like a stall.
+// shows reports whether the time between both readings has the signs of a stall.
 func (w *stallWatch) shows(s Sample, took time.Duration, faults uint64, waited time.Duration) bool {
 	rate, limit := float64(faults)/took.Seconds(), s.bound()
 	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) ||
@@ -126,7 +126,7 @@ func (w *stallWatch) shows(s Sample, took time.Duration, faults uint64, waited t
 		(rate >= max(stallFaults, stallTimesKnown*w.known) || 100*waited >= stallPressure*took)
 }
 
-// learn takes note of how many faults are usual.
+// learn updates the usual rate of faults.
 func (w *stallWatch) learn(took time.Duration, faults uint64) {
 	w.away = away{w.away.lasted + took, w.away.faults + faults}
 	if a := w.away; a.lasted >= stallBegins {
@@ -134,8 +134,8 @@ func (w *stallWatch) learn(took time.Duration, faults uint64) {
 	}
 }
 
-// bound is what holds the container: its limit, that of its pod, or memory.high, from where on the kernel slows it
-// down.
+// bound returns the effective bound: the limit of the container or its pod, or memory.high, above which the kernel
+// slows it down.
 func (s *Sample) bound() memory.Bytes { return min(s.Reading.Limit, s.PodLimit, s.Reading.High) }
 
 func (w *stallWatch) judge(s Sample) bool {
@@ -154,7 +154,7 @@ func (w *stallWatch) judge(s Sample) bool {
 		return true
 	case w.going && s.At.Sub(w.shown) >= stallOver:
 		w.going = false
-		ended := *w.last // what was reported before is unchanged
+		ended := *w.last // do not change the reported stall
 		ended.Ended = s.At
 		w.last = &ended
 		return true
@@ -162,7 +162,7 @@ func (w *stallWatch) judge(s Sample) bool {
 	return false
 }
 
-// Summary is the stall in a sentence.
+// Summary describes the stall in a sentence.
 func (s *Stall) Summary() string {
 	limit, _ := s.Limit()
 	where := "its limit of " + limit.String()
@@ -175,10 +175,10 @@ func (s *Stall) Summary() string {
 			where += " of " + limit.String()
 		}
 	}
-	text := fmt.Sprintf("stalls at %s without being killed: %s of it is anonymous memory, and %d "+
-		"times a second a page of its program or files is read back from disk", where, s.Anon, s.FaultsPerSec)
+	text := fmt.Sprintf("stalls at %s without an OOM kill: %s of it is anonymous memory, and %d pages a second of its "+
+		"program or files are read back from disk", where, s.Anon, s.FaultsPerSec)
 	if s.StalledPercent > 0 {
-		text += fmt.Sprintf("; no task of it could go on for %d %% of the time", s.StalledPercent)
+		text += fmt.Sprintf("; all its tasks waited for memory %d %% of the time", s.StalledPercent)
 	}
 	if g := s.Growth; g.For > 0 {
 		text += fmt.Sprintf("; before that it had grown by %s/s for %s", g.PerSecond, format.Short(g.For))

@@ -9,46 +9,44 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Writes is when the object of one pod was and may be written.
+// Writes schedules the writes of one pod's object.
 type Writes struct {
-	first  time.Time // when the object may first be written where nothing happens
+	first  time.Time // earliest first write without an event
 	last   time.Time
-	follow bool          // the last write was triggered: what became of it may follow soon, once
+	follow bool          // the last write was triggered: one follow-up may come soon
 	burst  *rate.Limiter // triggered writes
 	quiet  *rate.Limiter // writes of changed numbers
-	jumps  *rate.Limiter // the same of numbers that jumped, beside those
+	jumps  *rate.Limiter // additional writes of numbers that jumped
 }
 
 const (
-	// quietEvery makes at most six writes an hour and pod where nothing happens. A node of 110 pods writes at most 0.2
-	// objects a second then, and a thousand such nodes as many as a small controller does.
-	// Up to quietMost of them may follow each other at quietFloor: numbers that jump and then stay, as after a burst, are
-	// what a user inspects a minute later; ten minutes are too long.
+	// quietEvery allows six writes an hour and pod without events: a node of 110 pods writes at most 0.2 objects a
+	// second. Up to quietMost may follow each other at quietFloor, because a user inspects the numbers after a burst
+	// within a minute; ten minutes are too long.
 	quietEvery = 10 * time.Minute
 	quietMost  = 3
 	quietFloor = 30 * time.Second
-	// jumpsEvery makes two writes an hour and pod more, for numbers that jump by a half: what a pod needs to start uses up
-	// the others, and one replica of six that then took three times as much was reported eight minutes late.
+	// jumpsEvery allows two further writes an hour and pod, for numbers that jump by a half: a pod's start uses up the
+	// others, and one replica that then took three times as much was reported eight minutes late.
 	jumpsEvery = 30 * time.Minute
 	jumpsMost  = 2
-	// unchangedEvery is when numbers that are still the same are written anyway, so that their time is not a riddle.
+	// unchangedEvery is when unchanged numbers are written anyway, to update their time.
 	unchangedEvery = 3 * time.Hour
 	// floor is the least time between two writes of one pod, whatever happens.
 	floor = 5 * time.Second
-	// followUp is when, after a trigger, the numbers are written that came of it: the container that was started again.
+	// followUp is the delay of a second write after a trigger, with the restarted container.
 	followUp = time.Minute
-	// burstMost triggers may follow each other at the floor, and then one burstEvery: a pod that is killed every ten
-	// seconds is reported every minute, with the count of its kills.
+	// burstMost triggers may follow each other at the floor, then one each burstEvery: a pod killed every ten seconds is
+	// reported every minute, with its count of kills.
 	burstMost  = 6
 	burstEvery = time.Minute
-	// firstAfter is how old a pod gets before it is written: a pod that lives for seconds is not worth an object. Writes
-	// are spread over firstSpread more, so that the containers of a node that starts, or of a thousand nodes whose agents
-	// start, are not written at the same time.
+	// firstAfter is the age of a pod at its first write: one that lives for seconds needs no object. First writes are
+	// spread over firstSpread, so that those of a new node, or of a thousand restarted agents, do not coincide.
 	firstAfter  = 30 * time.Second
 	firstSpread = time.Minute
 )
 
-// NewWrites is for a pod that was first seen now. spread, from 0 to 1, is its position among others.
+// NewWrites returns the schedule of a pod first seen now. spread, from 0 to 1, is its position among others.
 func NewWrites(now time.Time, spread float64) Writes {
 	return Writes{
 		first: now.Add(firstAfter + time.Duration(spread*float64(firstSpread))),
@@ -58,19 +56,19 @@ func NewWrites(now time.Time, spread float64) Writes {
 	}
 }
 
-// Change is how far the numbers are from those that were written.
+// Change is the difference to the written numbers.
 type Change int
 
 const (
 	// Same is by less than an eighth.
 	Same Change = iota
-	// Changed is by an eighth or more, or something else than a number.
+	// Changed is by an eighth or more, or a change other than of numbers.
 	Changed
 	// Jumped is by a half or more.
 	Jumped
 )
 
-// Due reports whether the object should be written now. Trigger: something happened that is to be written immediately.
+// Due reports whether the object should be written now. trigger: an event must be written immediately.
 func (w *Writes) Due(now time.Time, trigger bool, change Change) bool {
 	since := now.Sub(w.last)
 	switch {
@@ -87,8 +85,7 @@ func (w *Writes) Due(now time.Time, trigger bool, change Change) bool {
 	return since >= unchangedEvery
 }
 
-// Wrote takes note of a write, or of an attempt: one that fails counts, so that an API server in trouble is not asked
-// more often than one that is well.
+// Wrote records a write. Failed attempts count, so that an API server in trouble gets no more requests.
 func (w *Writes) Wrote(now time.Time, trigger bool) {
 	switch {
 	case trigger:

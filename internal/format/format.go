@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quantity is an amount as status shows it: whole MiB from 1Mi up, rounded up, so that noise writes nothing. Nil for 0.
+// Quantity returns an amount for a status: whole MiB from 1Mi up, rounded up, so that noise causes no write. nil for 0.
 func Quantity(b memory.Bytes) *resource.Quantity {
 	if b <= 0 {
 		return nil
@@ -24,7 +24,7 @@ func Quantity(b memory.Bytes) *resource.Quantity {
 	return new(b.Quantity())
 }
 
-// Exact is an amount as it is, for sizes that people set.
+// Exact returns an exact amount, for sizes that users set.
 func Exact(b memory.Bytes) *resource.Quantity {
 	if b <= 0 {
 		return nil
@@ -32,7 +32,7 @@ func Exact(b memory.Bytes) *resource.Quantity {
 	return new(b.Quantity())
 }
 
-// Duration is a duration as kubectl writes it, for fields, columns and what is exact: "45s", "12m5s", "3h20m", "24h",
+// Duration formats a duration like kubectl, for fields, columns and exact values: "45s", "12m5s", "3h20m", "24h",
 // "9d4h".
 func Duration(d time.Duration) string {
 	switch {
@@ -54,7 +54,7 @@ func remainder(n int, unit string) string {
 	return fmt.Sprintf("%d%s", n, unit)
 }
 
-// Count is "1 pod", "3 pods".
+// Count returns "1 pod", "3 pods".
 func Count[N int | int32 | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -75,10 +75,10 @@ func About(n int64, noun string) string {
 	return Count(n, noun)
 }
 
-// OfPods is "1 of 3 pods".
+// OfPods returns "1 of 3 pods".
 func OfPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }
 
-// Silent names nodes that do not report usage, three of them with their answer and since when.
+// Silent lists nodes that do not report usage, three of them with error and time.
 func Silent(nodes []memory.Silence) string {
 	shown := nodes[:min(len(nodes), 3)]
 	texts := make([]string, 0, len(shown)+1)

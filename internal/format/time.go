@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// Time is a point in time as messages show it, in UTC. What is stored is read later, so no message contains how long
-// ago something was.
+// Time formats a time for messages, in UTC. Messages contain no relative times, because they are stored and read later.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// TimeOfDay is the same, without the date where that is within a day of now: "14:03:12Z".
+// TimeOfDay is Time without the date if it is within a day of now: "14:03:12Z".
 func TimeOfDay(t, now time.Time) string {
 	if now.Sub(t).Abs() >= 24*time.Hour {
 		return Time(t)
@@ -20,15 +19,14 @@ func TimeOfDay(t, now time.Time) string {
 	return t.UTC().Format("15:04:05Z")
 }
 
-// Day is the day of a time, for the axis of a chart: "2 Jan".
+// Day formats the day of a time, for the axis of a chart: "2 Jan".
 func Day(t time.Time) string { return t.UTC().Format("2 Jan") }
 
-// Hour is the same with weekday and hour: "Mon 15:00".
+// Hour is Day with weekday and hour: "Mon 15:00".
 func Hour(t time.Time) string { return t.UTC().Format("Mon 15:00") }
 
-// InWords is a duration as sentences show it, in its two largest units at most: "9 days", "1 day 4 h", "35 min". It is
-// rounded to what a reader needs, so it is for spans and estimates. What is exact, a setting or how long a container
-// was up, is written as [Duration] writes it. Messages use no other form.
+// InWords formats a duration for sentences, in at most two units: "9 days", "1 day 4 h", "35 min". It is rounded, for
+// periods and estimates; [Duration] is for exact values, such as settings and uptimes. Messages use no other form.
 func InWords(d time.Duration) string {
 	d = max(d, 0)
 	day := 24 * time.Hour
@@ -59,7 +57,7 @@ func hoursMore(rest time.Duration) string {
 	return ""
 }
 
-// Short is a duration as a sentence about a second needs it: 250ms, 12s.
+// Short formats a duration of about a second: 250ms, 12s.
 func Short(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(10 * time.Millisecond).String()

@@ -11,40 +11,39 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// What a Container remembers. All together it is one object without pointers of at most 1536 bytes; a test and a
-// benchmark hold it to that. docs/design/sizing.md lists what a quarter more or less of each does to sizes.
+// Bounds of a Container. It is one object without pointers of at most 1536 bytes, checked by a test and a benchmark.
+// docs/design/sizing.md has the effect of a quarter more or less of each on sizes.
 const (
-	// DaysKept is the number of days whose peak and trough are kept: a month and a bit, so that a monthly job is seen
-	// again.
+	// DaysKept is the number of days with a kept peak and trough: more than a month, for monthly jobs.
 	DaysKept = 35
 	// HoursKept is the number of hourly peaks kept: two days, for as long as a container is young and gets headroom for
 	// its next step (OldFrom in internal/recommend).
 	HoursKept = 2 * 24
-	// lowHours is the number of hours whose low points are kept: a day, because most use has a daily rhythm, and what is
-	// alive at its busiest hours counts.
+	// lowHours is the number of hours with kept low points: a day, because most use has a daily rhythm, and the live set
+	// of the busiest hours counts.
 	lowHours = 24
-	// lowBlock is the number of hours of which the lowest point of an instance is taken: lowsSpan.
+	// lowBlock is the number of hours for the lowest point of an instance: lowsSpan.
 	lowBlock = int32(lowsSpan / period.Hour)
-	// PointsKept is the number of recent points, 72 of five bytes: one in 100 s over two hours. RecentSpan is how far back
-	// they reach when a workload has more replicas or a faster source than fits: points of one instance are then thinned,
-	// each kept one being the highest since the one before. What lies further back is in the timeline.
+	// PointsKept is the number of recent points, 72 of five bytes: one in 100 s over two hours. RecentSpan is how far
+	// back they must reach: with more replicas or a faster source, the points of an instance are thinned, each being the
+	// highest since the previous one. Older use is in the timeline.
 	PointsKept = 72
 	RecentSpan = 2 * period.Hour
-	// maxTrackers is the number of instances followed one by one, each in 28 bytes. Peaks of all replicas count; low
-	// points are taken from these, because replicas of one workload do the same work.
+	// maxTrackers bounds the instances that are followed individually, in 28 bytes each. Peaks of all replicas count; low
+	// points only of these, because replicas do the same work.
 	maxTrackers = 6
-	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is not part of a live
-	// set. Longer only takes time, and shorter gives a live set that is too small.
+	// warmUp is how long low points exclude a new process, which has not allocated its live set yet. A shorter one gives
+	// too small a live set, a longer one only delays it.
 	warmUp = 10 * period.Minute
-	// regimePercent is by how much a limit must change for what was seen under it to be kept apart: less teaches nothing,
-	// and what memfit changes by itself is more (sizing.minChangePercent).
+	// regimePercent is the least change of a limit that starts a new regime: smaller ones show nothing, and memfit's own
+	// are larger (sizing.minChangePercent).
 	regimePercent = 5
 )
 
-// Container is the bounded memory of one container name of one workload, all replicas together. The zero value is empty
-// and ready. Times are Unix seconds, hours and days since 1970: a Container holds no pointers, so a hundred thousand of
-// them cost the garbage collector nothing. Its hours and days are those of evidence ([period.Evidence]), with the
-// factor of its first sample.
+// Container is the bounded history of one container name of one workload, all replicas together. The zero value is
+// empty and ready. Times are Unix seconds, hours and days since 1970: a Container holds no pointers, so a hundred
+// thousand of them cost the garbage collector nothing. Its hours and days are those of evidence ([period.Evidence]),
+// with the factor of its first sample.
 type Container struct {
 	first   stamp
 	samples uint32
@@ -67,21 +66,21 @@ type Container struct {
 
 	trackers  [maxTrackers]instanceTracker
 	instances uint8 // number given to the newest instance
-	// workingSet: the last sample that was not exact had the working set only. exact and inexact are when demand was last
-	// known exactly, and when it was not.
+	// workingSet: the last inexact sample had only the working set. exact and inexact are the times of the last exact and
+	// the last inexact sample.
 	workingSet     bool
 	exact, inexact stamp
-	regime         regime // under the effective limit
+	regime         regime // under the current limit
 	before         regime // under the limit before it
 	records        Records
 	past           timeline
 	recent         ring
 }
 
-// lowDay is the lower half of a day's number, which is enough to compare days that are less than 32768 apart.
+// lowDay is the lower half of a day's number, enough to compare days less than 32768 apart.
 type lowDay uint16
 
-// before is how many days d is before a day; negative: after it.
+// before returns the days from d to a day; negative: d is after it.
 func (d lowDay) before(day uint32) int {
 	return int(int16(uint16(day) - uint16(d))) //nolint:gosec // modular on purpose
 }
@@ -91,35 +90,34 @@ type dayCell struct{ peak, trough size16 }
 
 // instanceTracker follows one container instance.
 type instanceTracker struct {
-	id      uint32 // hash of the pod's name, UID and container; 0: free
+	id      uint32 // hash of the pod's name, UID and container; 0: unused
 	low     size16 // lowest demand in this hour; 0: none yet, or still warming up
-	full    bool   // it was up and warm when the hour began
+	full    bool   // warm for the whole hour
 	number  uint8
-	open    openInterval // what it used in the span that is not over yet
+	open    openInterval // use in the current span
 	last    stamp
-	started stamp // when it started, or when it was first seen
+	started stamp // start, or first sample
 }
 
-// stamp is a time in Unix seconds, good until 2106.
+// stamp is a time in Unix seconds, valid until 2106.
 type stamp uint32
 
-// regime is what was seen under one limit: it distinguishes use that follows the limit from demand that does not.
+// regime has the use under one limit: it distinguishes use that follows the limit from demand that does not.
 type regime struct {
 	since            int32  // the hour it began
-	limit, peak, low size16 // low is filled in when the regime ends; until then it is in lows
+	limit, peak, low size16 // low is set when the regime ends; until then it is in lows
 }
 
-// New is an empty history.
+// New returns an empty history.
 func New() *Container { return &Container{} }
 
-// Add takes one sample, with the limit that was effective (0: none or unknown). Samples may come twice or late:
-// a duplicate changes nothing, a late one still counts for its hour and day. Samples older than the days kept are
-// dropped, and so are empty ones.
+// Add takes one sample, with the limit that was effective (0: none or unknown). A duplicate changes nothing, a late one
+// counts for its hour and day. It drops samples older than the kept days, and empty ones.
 func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	demand := s.Demand()
 	at := s.Time.Unix()
 	if s.HasRSS {
-		demand = max(demand, 1) // an idle process is a sample too; only a source that saw nothing at all gives none
+		demand = max(demand, 1) // an idle process counts; only an empty sample does not
 	}
 	if demand <= 0 || at <= 0 || at > math.MaxUint32 {
 		return
@@ -155,16 +153,16 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.recent.add(v, at, t.number, c.spacing())
 }
 
-// Factor is what the evidence of the history was compressed by; 1: not at all.
+// Factor is the compression factor of the history's evidence; 1: none.
 func (c *Container) Factor() int { return int(max(c.factor, 1)) }
 
-// seconds is how long a period of evidence takes in this history.
+// seconds returns the length of a period of evidence in this history.
 func (c *Container) seconds(p period.Evidence) int64 { return int64(p.At(c.Factor()) / time.Second) }
 
 func (c *Container) hourOf(at int64) int32 { return int32(at / c.seconds(period.Hour)) } //nolint:gosec // of 32-bit seconds
 func (c *Container) dayOf(at int64) uint32 { return uint32(at / c.seconds(period.Day)) } //nolint:gosec // of 32-bit seconds
 
-// advance closes the hours and days between the newest seen and this one.
+// advance closes the hours and days up to this one.
 func (c *Container) advance(hour int32, day uint32) {
 	if c.samples == 0 {
 		c.hour, c.day = hour, day
@@ -185,7 +183,7 @@ func (c *Container) advance(hour int32, day uint32) {
 	c.hour, c.day, c.now = hour, day, 0
 }
 
-// closeHour moves the finished hour into the histogram, and the low points of its instances into the day.
+// closeHour adds the finished hour to the histogram, and the low points of its instances to the day.
 func (c *Container) closeHour() {
 	c.followFullest()
 	c.learn()
@@ -205,8 +203,7 @@ func (c *Container) closeHour() {
 	}
 }
 
-// trackerFor finds or takes the tracker of a sample's instance; nil when all are busy with others. fresh is true for a
-// new instance.
+// trackerFor returns the tracker of a sample's instance; nil if all are in use. fresh: a new instance.
 func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, fresh bool) {
 	id := instanceID(s.Container)
 	var free *instanceTracker
@@ -253,8 +250,8 @@ func (c *Container) markRegime(v size16, limit memory.Bytes) {
 	c.regime.peak = max(c.regime.peak, v)
 }
 
-// lowSince is the live set in the last day, as far as it is after an hour: the highest of the lowest points of lowBlock
-// hours each, so that the busiest block counts. 0: unknown.
+// lowSince returns the live set of the last day, as far as it is after an hour: the highest of the lowest points of
+// lowBlock hours each, so that the busiest block counts. 0: unknown.
 func (c *Container) lowSince(since int32) size16 {
 	var high size16
 	for block := c.hour - lowHours; block < c.hour; block += lowBlock {
@@ -269,8 +266,7 @@ func (c *Container) lowSince(since int32) size16 {
 	return high
 }
 
-// Restarted records that an instance of the container ended, for whatever reason: what follows is a new process, which
-// warms up again.
+// Restarted records the end of an instance of the container, after which a new process warms up.
 func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
 	id := instanceID(ref)
 	for i := range c.trackers {
@@ -292,7 +288,7 @@ func (c *Container) occupy(t *instanceTracker, id uint32, started int64) {
 
 func (c *Container) count(at int64) {
 	if c.samples == 0 || at < int64(c.first) {
-		c.first = stamp(at) //nolint:gosec // Add takes no others
+		c.first = stamp(at) //nolint:gosec // Add checked it
 	}
 	c.last = max(c.last, at)
 	if c.samples < math.MaxUint32 {
@@ -326,11 +322,11 @@ func (c *Container) markPeaks(s memory.Sample, day uint32) {
 	mark(&c.peakWS, &c.peakWSDay, encode(s.WorkingSet), day)
 }
 
-// unmeasuredFor is how long after its start an instance may be sampled before its first exact measurement: those come
-// every minute, samples more often, and both may be late.
+// unmeasuredFor is how long an instance may have only inexact samples after its start: exact ones come once a minute,
+// and may be late.
 const unmeasuredFor = 10 * time.Minute
 
-// markExact notes whether a sample was exact. The first minutes of an instance prove nothing about the source.
+// markExact records whether a sample was exact, except in the first minutes of an instance.
 func (c *Container) markExact(s memory.Sample, at stamp) {
 	switch {
 	case s.Exact:
@@ -340,14 +336,14 @@ func (c *Container) markExact(s memory.Sample, at stamp) {
 	}
 }
 
-// mark keeps the highest value of the days kept; a record older than that gives way to what is seen now.
+// mark keeps the highest value of the kept days; the current value replaces an older record.
 func mark(peak *size16, on *lowDay, v size16, day uint32) {
 	if v >= *peak || on.before(day) >= DaysKept {
-		*peak, *on = v, lowDay(day) //nolint:gosec // its lower half is meant
+		*peak, *on = v, lowDay(day) //nolint:gosec // lower half only
 	}
 }
 
-// spacing is the least time between two recent points of one instance, so that the ring reaches back about RecentSpan.
+// spacing returns the least time between two recent points of one instance, for a ring of about RecentSpan.
 func (c *Container) spacing() int64 {
 	var busy int64
 	for i := range c.trackers {

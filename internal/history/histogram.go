@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxBuckets bounds the histogram to 192 bytes. A steady workload uses 3 to 8; when all are taken, two neighbors
-	// become one.
+	// maxBuckets bounds the histogram to 192 bytes. A steady workload uses 3 to 8; if all are used, two neighbors are
+	// merged.
 	maxBuckets = 32
 	// finestShift drops 6 of 11 mantissa bits: 32 buckets per doubling, each 1.6 to 3.1 % wide from 8 MiB up (VPA: 23 % at
 	// 50 MiB).
@@ -21,8 +21,8 @@ const (
 	HalfLife = 7 * 24 * period.Hour
 )
 
-// histogram is a sparse, decaying histogram of window peaks. Weights are kept relative to refHour, and grow with time
-// instead of shrinking ("forward decay"), so that nothing is touched when time passes.
+// histogram is a sparse, decaying histogram of window peaks. Weights are relative to refHour, and newer ones are larger
+// instead of older ones shrinking ("forward decay"), so that time alone changes nothing.
 type histogram struct {
 	refHour int32
 	n       uint8
@@ -30,7 +30,7 @@ type histogram struct {
 	weight  [maxBuckets]float32
 }
 
-// add puts one window peak into the histogram.
+// add adds one window peak to the histogram.
 func (h *histogram) add(c size16, hour int32) {
 	if c == 0 {
 		return
@@ -78,8 +78,8 @@ func (h *histogram) rebase(hour int32) {
 // edge is the upper edge of the bucket of c.
 func (h *histogram) edge(c size16) size16 { return c | (1<<finestShift - 1) }
 
-// mergeCheapest joins the two neighbors that distort quantiles least: the lower one's weight moves up by the distance
-// between them, and distances of codes are distances in ratio. Quantiles only grow by it.
+// mergeCheapest merges the two neighbors with the least distortion of quantiles: the weight of the lower one moves up.
+// Differences of codes are ratios of sizes. Quantiles only grow.
 func (h *histogram) mergeCheapest() {
 	best, least := 0, math.Inf(1)
 	for i := range int(h.n) - 1 {
@@ -93,8 +93,8 @@ func (h *histogram) mergeCheapest() {
 	h.n--
 }
 
-// quantile is the size below which the share q (0..1) of the weight lies; 0 when empty. It errs to the upper edge of a
-// bucket.
+// quantile returns the size below which the share q (0..1) of the weight is, rounded to the upper edge of a bucket; 0
+// if empty.
 func (h *histogram) quantile(q float64) memory.Bytes {
 	var total float64
 	for _, w := range h.weight[:h.n] {

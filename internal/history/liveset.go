@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// lowsSpan holds a collection of any runtime that collects at all; soonSpan is when a first low point is better than
-	// none: as long as a container is too young for a size (enoughSpan in internal/recommend).
+	// lowsSpan contains a collection of any collecting runtime; soonSpan is the age of a first low point: as long as a
+	// container is too young for a size (enoughSpan in internal/recommend).
 	lowsSpan = 6 * period.Hour
 	soonSpan = period.Hour
-	// liveSetDays is how long a live set is kept that replicas no longer come near: a week and a day, so that Friday's
-	// counts on Monday.
+	// liveSetDays is how long a live set is kept after replicas were last near it: a week and a day, so that a weekly
+	// peak counts.
 	liveSetDays = 8
-	// nearPercent of a live set is as good as the whole: no two collections leave the same. After liveSetDays it gives way
-	// by no more than a quarter, so that a heap that was needed once a week is missed by as much at most.
+	// nearPercent of a live set counts as reaching it, because collections differ. After liveSetDays it falls by at most
+	// a quarter at a time.
 	nearPercent = 90
 	fallPercent = 75
 )
 
-// Lows follow one instance of a container to the lowest memory in every six hours. The zero value is ready.
+// Lows holds the lowest memory of one instance in every six hours. The zero value is ready.
 type Lows struct {
 	first, since, last stamp
 	low, whole         uint32 // KiB; of the hours since, and of the six hours before them (0: not yet)
 }
 
-// Add takes a sample of an instance that started then (zero: with its first sample). Samples of its first minutes do
-// not count: what it has not allocated yet is not part of a live set.
+// Add adds a sample of an instance with this start (zero: its first sample). Samples of its first minutes do not count,
+// before the live set is allocated.
 func (l *Lows) Add(s memory.Sample, started time.Time) {
 	at := s.Time.Unix()
 	if at <= int64(l.last) || at > math.MaxUint32 {
@@ -48,7 +48,7 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 	}
 	use := s.RSS
 	if !s.HasRSS {
-		use = s.WorkingSet // more than RSS, so still not too little
+		use = s.WorkingSet // more than RSS, so not too small
 	}
 	kib := uint32(min(use/memory.KiB+1, math.MaxUint32)) //nolint:gosec // bounded
 	switch {
@@ -62,8 +62,8 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 	l.last = stamp(at) //nolint:gosec // checked above
 }
 
-// Low is the lowest memory of the last whole six hours; before they are over, that of an hour or more, with whole
-// false. 0: too soon.
+// Low returns the lowest memory of the last whole six hours; before that, of an hour or more, with whole false. 0: too
+// soon.
 func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	switch {
 	case l.whole > 0:
@@ -74,16 +74,16 @@ func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	return 0, false
 }
 
-// LiveSet is the highest low point of the replicas of a container: what can be alive in its heap at most. The zero
-// value is unknown.
+// LiveSet is the highest low point of a container's replicas: an upper bound of its live heap. The zero value is
+// unknown.
 type LiveSet struct {
 	Bytes memory.Bytes
 	// Seen is the day (UTC) on which a replica was last close to it.
 	Seen time.Time
 }
 
-// With is the live set after replicas did not go below low for six hours. It rises immediately, and it falls slowly: a
-// heap that was full last Friday will be full next Friday. It moves in steps of 2 to 3 %, because others act on it.
+// With returns the live set after replicas did not go below low for six hours. It rises immediately and falls slowly,
+// for weekly peaks. It changes in steps of 2 to 3 %, because others depend on it.
 func (s LiveSet) With(low memory.Bytes, now time.Time) LiveSet {
 	today := now.UTC().Truncate(period.Day.Duration())
 	switch {

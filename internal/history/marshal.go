@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// MarshalBinary is the compact form kept in a MemoryCheckpoint, which has the version: varints, and differences where
-// neighbors are alike. The current window is part of it, so that a restart forgets nothing.
+// MarshalBinary returns the compact form for a MemoryCheckpoint, which has the version: varints, and differences of
+// similar neighbors. It includes the current window, so that a restart loses nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
 	data := binary.AppendUvarint(make([]byte, 0, 512), uint64(c.Factor())) //nolint:gosec // 1 to period.MostFactor
 	w := codec.Writer(data)
@@ -22,7 +22,7 @@ func (c *Container) MarshalBinary() ([]byte, error) {
 	return w.Data(), nil
 }
 
-// UnmarshalBinary restores what MarshalBinary wrote. Damaged input is an error and leaves c unchanged.
+// UnmarshalBinary reads the output of MarshalBinary. Damaged input is an error and leaves c unchanged.
 func (c *Container) UnmarshalBinary(data []byte) error {
 	factor, data, err := readFactor(data)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readFactor takes the factor by which evidence is compressed off the encoding; 0: it is not.
+// readFactor removes the compression factor of evidence from the encoding; 0: not compressed.
 func readFactor(data []byte) (factor uint16, rest []byte, err error) {
 	f, size := binary.Uvarint(data)
 	if size <= 0 || f < 1 || f > period.MostFactor || f > 1 && period.Valid(int(f)) != nil {
@@ -87,7 +87,7 @@ func (c *Container) code(w *codec.Coder) {
 	c.records.code(w)
 }
 
-// code leaves out records of nothing, which come last.
+// code omits empty records, which come last.
 func (r *Records) code(w *codec.Coder) {
 	if w.Reading() && len(w.Data()) == 0 || !w.Reading() && *r == (Records{}) {
 		return
@@ -190,10 +190,10 @@ func (r *ring) code(w *codec.Coder) {
 	}
 }
 
-// valid refuses what no writer could have written and later code would trip over.
+// valid rejects values that no writer could have written and that would break later code.
 func (c *Container) valid() error {
-	// What is counted from hours must not pass the end of their type, and no limit came into force after the newest hour.
-	// The newest time that a sample may have is 32 bits of seconds since 1970.
+	// Hours must not overflow, and no regime may begin after the newest hour. The newest possible sample is at 32 bits of
+	// seconds since 1970.
 	if c.hour < 0 || c.hour > c.hourOf(math.MaxUint32) || !c.regime.began(c.hour) || !c.before.began(c.hour) {
 		return errors.New("history: hours out of range")
 	}
@@ -231,7 +231,7 @@ func (c *Container) valid() error {
 
 func (r *regime) began(newest int32) bool { return r.since >= 0 && r.since <= newest }
 
-// since writes a time as seconds before another: three bytes instead of five.
+// since codes a time as seconds before another: three bytes instead of five.
 func since(w *codec.Coder, v *stamp, ref int64) {
 	d := ref - int64(*v)
 	w.Int(&d)

@@ -16,7 +16,7 @@ type Point struct {
 	// Instance numbers container instances; the same pod after a restart has another number. Numbers wrap around at 256.
 	Instance int
 	Time     time.Time
-	// Demand is that of the sample (see [memory.Sample.Demand]).
+	// Demand is the sample's (see [memory.Sample.Demand]).
 	Demand memory.Bytes
 }
 
@@ -26,8 +26,8 @@ type Day struct {
 	Start time.Time
 	// Peak is the highest demand seen in any replica.
 	Peak memory.Bytes
-	// Trough is the lowest of the low points of whole hours: below it the workload did not go that day. 0: unknown,
-	// because no followed instance was up for a whole hour.
+	// Trough is the lowest of the low points of whole hours. 0: unknown, because no followed instance ran for a whole
+	// hour.
 	Trough memory.Bytes
 }
 
@@ -37,17 +37,17 @@ type Hour struct {
 	Peak  memory.Bytes
 }
 
-// Span is a piece of time in which one instance was followed: the one that held most (see timeline).
+// Span is a period in which one instance was followed: the one with the highest use (see timeline).
 type Span struct {
 	Start  time.Time
 	Length time.Duration
 	// Low and Peak are the lowest and the highest demand, Usual is the mean.
 	Low, Usual, Peak memory.Bytes
-	// Another is true when it is not the instance of the span before, which ended.
+	// Another is true if the instance differs from that of the previous span, which ended.
 	Another bool
 }
 
-// Recent is the last two hours in points, those of a slow source in all of them (see [RecentSpan]), oldest first.
+// Recent returns the points of the last two hours (see [RecentSpan]), oldest first.
 func (c *Container) Recent() []Point {
 	r := &c.recent
 	points := make([]Point, r.n)
@@ -60,10 +60,10 @@ func (c *Container) Recent() []Point {
 	return points
 }
 
-// Days are the up to 35 days that have samples, oldest first. The newest is not over yet.
+// Days returns the up to 35 days with samples, oldest first. The newest is incomplete.
 func (c *Container) Days() []Day { return c.AppendDays(nil) }
 
-// AppendDays is [Container.Days] into the caller's buffer.
+// AppendDays appends [Container.Days] to the caller's buffer.
 func (c *Container) AppendDays(days []Day) []Day {
 	if c.samples == 0 {
 		return days
@@ -79,7 +79,7 @@ func (c *Container) AppendDays(days []Day) []Day {
 	return days
 }
 
-// AppendHours appends the up to 48 hours that have samples, oldest first. The newest is not over yet.
+// AppendHours appends the up to 48 hours with samples, oldest first. The newest is incomplete.
 func (c *Container) AppendHours(hours []Hour) []Hour {
 	if c.samples == 0 {
 		return hours
@@ -95,8 +95,8 @@ func (c *Container) AppendHours(hours []Hour) []Hour {
 	return hours
 }
 
-// AppendSpans appends the spans of the last half day to two days that have samples, oldest first: the longer the
-// workload is known, the longer they are (see [SpansKept]). The newest is not over yet.
+// AppendSpans appends the spans with samples of the last half day to two days, oldest first; they are longer for older
+// workloads (see [SpansKept]). The newest is incomplete.
 func (c *Container) AppendSpans(spans []Span) []Span {
 	t := &c.past
 	spans = slices.Grow(spans, int(t.n)+1)
@@ -107,7 +107,7 @@ func (c *Container) AppendSpans(spans []Span) []Span {
 	return c.appendSpan(spans, open, t.open())
 }
 
-// Quantile is the demand that the share q (0 to 1) of past hours, recent ones weighing more, stayed below. 0 without
+// Quantile returns the quantile q (0 to 1) of the demand of past hours, recent ones with a higher weight. 0 without
 // data.
 func (c *Container) Quantile(q float64) memory.Bytes {
 	h := c.peaks
@@ -115,12 +115,12 @@ func (c *Container) Quantile(q float64) memory.Bytes {
 	return h.quantile(q)
 }
 
-// Trough is the live set: of the last day, the highest of the lowest points of six hours each. Six hours hold a
-// collection of any runtime that collects at all, and of the four the busiest counts. 0: unknown, because no followed
-// instance was up for a whole hour.
+// Trough returns the live set: of the last day, the highest of the lowest points of six hours each. Six hours contain a
+// collection of any collecting runtime, and the busiest of the four counts. 0: unknown, because no followed instance
+// ran for a whole hour.
 func (c *Container) Trough() memory.Bytes { return c.lowSince(c.hour - lowHours).bytes() }
 
-// HighestDay is the highest demand of the days kept.
+// HighestDay returns the highest demand of the kept days.
 func (c *Container) HighestDay() memory.Bytes {
 	var peak size16
 	for _, d := range c.days {
@@ -129,7 +129,7 @@ func (c *Container) HighestDay() memory.Bytes {
 	return peak.bytes()
 }
 
-// Samples is the number of samples taken in so far.
+// Samples returns the number of samples so far.
 func (c *Container) Samples() int64 { return int64(c.samples) }
 
 // First is the time of the oldest sample; zero without samples.
@@ -141,13 +141,13 @@ func (c *Container) Last() time.Time { return unix(c.last) }
 // Span is the time between the oldest and the newest sample.
 func (c *Container) Span() time.Duration { return time.Duration(c.last-int64(c.first)) * time.Second }
 
-// PeakRSS is the highest anonymous memory in the days kept; 0 when the source never reported it.
+// PeakRSS returns the highest anonymous memory of the kept days; 0 if never reported.
 func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }
 
-// PeakSwap is the most that was swapped out in the days kept.
+// PeakSwap returns the highest swap of the kept days.
 func (c *Container) PeakSwap() memory.Bytes { return c.peakSwap.bytes() }
 
-// PeakWorkingSet is the highest working set in the days kept.
+// PeakWorkingSet returns the highest working set of the kept days.
 func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWS.bytes() }
 
 // Certainty is how well demand is known.
@@ -159,14 +159,14 @@ const (
 	Unknown Certainty = iota
 	// Exact: demand was measured.
 	Exact
-	// RSSOnly: shared memory is missing in some samples, so that demand may be higher.
+	// RSSOnly: some samples lack shared memory, so demand may be higher.
 	RSSOnly
-	// WorkingSetOnly: some samples are working sets, which contain page cache, so that demand may be lower.
+	// WorkingSetOnly: some samples are working sets, which contain page cache, so demand may be lower.
 	WorkingSetOnly
 )
 
-// Certainty returns how well the demand of the last span of time is known: Exact when some sample was exact in it, and
-// none of an instance that is older than ten minutes was not.
+// Certainty returns how well the demand of the last period is known: Exact if it has an exact sample, and no inexact
+// one of an instance older than ten minutes.
 func (c *Container) Certainty(span time.Duration) Certainty {
 	within := func(at stamp) bool { return at > 0 && c.last-int64(at) < int64(span/time.Second) }
 	switch {
@@ -180,15 +180,15 @@ func (c *Container) Certainty(span time.Duration) Certainty {
 	return Unknown
 }
 
-// Regime is what was seen under one limit.
+// Regime is the use under one limit.
 type Regime struct {
-	// Limit is 0 when no regime was seen.
+	// Limit is 0 if there was no regime.
 	Limit memory.Bytes
 	// Peak is the highest demand under that limit, Low the live set as [Container.Trough] finds it (0: unknown).
 	Peak, Low memory.Bytes
 }
 
-// Regimes are what was seen under the effective limit and under the one before it.
+// Regimes returns the use under the current limit and under the previous one.
 func (c *Container) Regimes() (now, before Regime) {
 	see := func(r regime) Regime { return Regime{Limit: r.limit.bytes(), Peak: r.peak.bytes(), Low: r.low.bytes()} }
 	current := c.regime

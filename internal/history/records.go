@@ -14,25 +14,25 @@ const (
 	// RecordHours is how many hours back an hour must exceed all others to be a record: a day, because most use has a
 	// daily rhythm.
 	RecordHours = 24
-	// RecordHalfLife is the age at which what was learned of records counts half: about as long as days are kept.
+	// RecordHalfLife is the age at which records count half: about as long as days are kept.
 	RecordHalfLife = 30 * period.Day
 )
 
-// Records are what a container has shown of the hours in which it used more than in the day before. The zero value is a
-// container that has shown nothing.
+// Records are statistics of the hours in which a container used more than in the day before. The zero value is without
+// data.
 type Records struct {
-	// Seen is how many there were, and hours that were none count as much as one had to be expected: in n hours that are
-	// all alike, the next one is a record with a chance of 1/(n+1).
+	// Seen is the number of records. Other hours count with the expected number of records: after n equal hours, the next
+	// one is a record with a chance of 1/(n+1).
 	Seen float32
-	// Excess is how many bytes these went in all beyond what was known: the day before, or any other day kept.
+	// Excess is the total of bytes by which records exceeded the day before, or another kept day.
 	Excess float32
 }
 
-// Records are what is known of records up to the last full hour.
+// Records returns the statistics of records up to the last full hour.
 func (c *Container) Records() Records { return c.records }
 
-// learn takes from the newest hour, which is over, whether it was a record: of the day before it or, where that has no
-// hours because the program runs less often, of the days kept.
+// learn records whether the newest, finished hour was a record: compared with the day before it or, if that has no
+// hours, with the kept days.
 func (c *Container) learn() {
 	var top size16
 	known := 0
@@ -60,8 +60,8 @@ func (c *Container) learn() {
 	}
 }
 
-// beyond is how far the newest hour went from the nearest level that is known: that of the day before it, or the peak
-// of any other day.
+// beyond returns how far the newest hour exceeded the nearest known level: that of the day before, or the peak of
+// another day.
 func (c *Container) beyond(top memory.Bytes) memory.Bytes {
 	peak := c.now.bytes()
 	least := peak - top
@@ -73,13 +73,13 @@ func (c *Container) beyond(top memory.Bytes) memory.Bytes {
 	return least
 }
 
-// fade lets what was learned lose weight for the hours that have passed.
+// fade decays the statistics by the hours that have passed.
 func (r *Records) fade(hours int32) {
 	left := float32(math.Exp2(-float64(hours) / RecordHalfLife.Hours()))
 	r.Seen, r.Excess = r.Seen*left, r.Excess*left
 }
 
-// valid reports whether a writer could have known this.
+// valid reports whether a writer could have written these values.
 func (r *Records) valid() bool {
 	return r.Seen >= 0 && r.Seen <= math.MaxFloat32 && r.Excess >= 0 && r.Excess <= math.MaxFloat32
 }

@@ -5,9 +5,9 @@ package history
 
 import "math"
 
-// ring holds the newest points of all followed instances. A point's time is kept as seconds after the point before it,
-// so dropping the oldest costs nothing. Points of different instances keep the order they came in: a stamp a few
-// seconds behind another instance's reads as equal to it.
+// ring holds the newest points of all followed instances. Times are stored as seconds after the previous point, so
+// dropping the oldest is free. Points keep their order of arrival: one a few seconds behind another instance's gets the
+// same time.
 type ring struct {
 	newest int64
 	gap    [PointsKept]uint16
@@ -17,8 +17,7 @@ type ring struct {
 	n      uint8
 }
 
-// add appends a point; one that follows its instance's last within spacing seconds is merged into it, the higher value
-// kept.
+// add appends a point, or merges it into its instance's last within spacing seconds, keeping the higher value.
 func (r *ring) add(v size16, at int64, number uint8, spacing int64) {
 	t := r.newest
 	for i := int(r.n) - 1; i >= 0 && at-t < spacing; i-- {

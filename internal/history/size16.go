@@ -10,7 +10,7 @@ import (
 )
 
 // size16 is a size in 16 bits: a small float over 4 KiB pages with 11 bits of mantissa. It rounds up by at most 0.05 %,
-// is exact below 8 MiB, keeps order, and reaches 8 TiB; larger sizes are stored as that. 0 means nothing seen.
+// is exact below 8 MiB, keeps order, and reaches 8 TiB; larger sizes are stored as 8 TiB. 0 means no data.
 type size16 uint16
 
 const (
@@ -20,7 +20,7 @@ const (
 	maxCode      = size16(1<<16 - 1)
 )
 
-// encode rounds up, so that a peak is never remembered smaller than it was.
+// encode rounds up, so that a stored peak is never too small.
 func encode(b memory.Bytes) size16 {
 	if b <= 0 {
 		return 0
@@ -41,7 +41,7 @@ func encode(b memory.Bytes) size16 {
 	return size16(uint64(exp+1)<<mantissaBits | mantissa&mantissaOnes) //nolint:gosec // exp is below 31
 }
 
-// bytes is the size of a code.
+// bytes returns the size of a code.
 func (c size16) bytes() memory.Bytes {
 	exp := int(c >> mantissaBits)
 	if exp == 0 {

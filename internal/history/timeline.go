@@ -11,22 +11,21 @@ import (
 )
 
 const (
-	// SpansKept is the number of spans of the timeline: as many as internal/shape cuts a series into.
+	// SpansKept is the number of spans of the timeline: as many as the parts of a series in internal/shape.
 	SpansKept = 96
-	// finestSpan is how long a span is at first, in seconds of evidence: nine hours fit. When all are taken, neighbors
-	// become one and spans twice as long, up to widestSpan: three days, so that what a day does every day is seen three
-	// times. Then the oldest gives way.
+	// finestSpan is the initial length of a span, in seconds of evidence: nine hours fit. When all are used, neighbors
+	// are merged and spans double, up to widestSpan: three days, so that a daily pattern repeats three times. After that
+	// the oldest is dropped.
 	finestSpan = 6 * 60
 	widestSpan = 48 * 60
-	// fullerPercent of the lowest point that the instance followed had in an hour is where another one that holds more is
-	// followed instead: an outlier among its replicas must not stay unseen. Below, teeth that are out of step would look
-	// like growth.
+	// fullerPercent: another instance is followed instead if its lowest point in an hour exceeds this share of the
+	// followed one's, so that outliers are seen. With a smaller share, unsynchronized sawteeth would resemble growth.
 	fullerPercent = 150
 )
 
-// timeline is how the memory of one instance moved, in spans of equal length. It follows the instance that holds most,
-// and changes to another only when that one ends or another holds far more: a mixture of replicas has a shape that none
-// of them has.
+// timeline is the memory of one instance in spans of equal length. It follows the instance with the highest use, and
+// changes to another only when that one ends or another uses far more, because a mixture of replicas has a shape that
+// none of them has.
 type timeline struct {
 	begin   stamp // of the oldest span
 	width   uint16
@@ -35,20 +34,19 @@ type timeline struct {
 	span    [SpansKept]spanCell
 }
 
-// spanCell is one span. A zero high means that nothing was seen.
+// spanCell is one span. A zero high means no data.
 type spanCell struct {
 	high size16
-	// low is the lowest point in 255ths of the highest; mean is how far the mean is from there, in 127ths of the way to
-	// the highest.
+	// low is the lowest point in 255ths of the highest; mean is the mean in 127ths from low to the highest.
 	low uint8
 	// mean also has the bit another.
 	mean uint8
 }
 
-// another marks the first span of another instance: earlier spans are not about it.
+// another marks the first span of another instance.
 const another = 1 << 7
 
-// makeSpan wants a high point above 0; the others are taken to be at most as high.
+// makeSpan requires high above 0, and caps the others to it.
 func makeSpan(low, mean, high memory.Bytes) spanCell {
 	s := spanCell{high: encode(high)}
 	s.low = uint8(part(min(low, high), high, math.MaxUint8)) //nolint:gosec // so many parts at most
@@ -58,7 +56,7 @@ func makeSpan(low, mean, high memory.Bytes) spanCell {
 	return s
 }
 
-// part is how many of so many equal parts of the whole a size is, to the nearest one.
+// part returns a size as the nearest number of equal parts of the whole.
 func part(of, whole, parts memory.Bytes) memory.Bytes { return (of*parts + whole/2) / whole }
 
 func (s spanCell) lowest() memory.Bytes { return s.high.bytes() * memory.Bytes(s.low) / math.MaxUint8 }
@@ -68,7 +66,7 @@ func (s spanCell) usual() memory.Bytes {
 	return low + (s.high.bytes()-low)*memory.Bytes(s.mean&^another)/math.MaxInt8
 }
 
-// joined is two neighboring spans as one.
+// joined merges two neighboring spans.
 func joined(a, b spanCell) spanCell {
 	switch {
 	case a.high == 0:
@@ -81,7 +79,7 @@ func joined(a, b spanCell) spanCell {
 	return s
 }
 
-// openInterval is what one instance used in the span that is not over yet.
+// openInterval is the use of one instance in the current span.
 type openInterval struct {
 	sum       float32 // bytes
 	count     uint16
@@ -89,8 +87,7 @@ type openInterval struct {
 	number    uint8 // of the instance
 }
 
-// add takes a point. A span belongs to one instance: what the next one in the same container uses begins with the next
-// span.
+// add adds a point. A span belongs to one instance: the next one in the same container begins with the next span.
 func (t *openInterval) add(v size16, number uint8) {
 	if t.count == 0 {
 		t.low, t.number = v, number
@@ -105,16 +102,16 @@ func (t *openInterval) add(v size16, number uint8) {
 
 func (t *openInterval) mean() memory.Bytes { return memory.Bytes(t.sum / float32(max(t.count, 1))) }
 
-// open is when the span began that is not over yet.
+// open returns the start of the current span.
 func (t *timeline) open() int64 { return int64(t.begin) + int64(t.n)*int64(t.width) }
 
-// newTimeline begins with the finest span that holds a time. A compressed span is a whole number of seconds, too.
+// newTimeline begins with the finest span that contains a time. A compressed span is a whole number of seconds, too.
 func (c *Container) newTimeline(at int64) timeline {
 	finest := int64(max(finestSpan/c.Factor(), 1))
-	return timeline{begin: stamp(at / finest * finest), width: uint16(finest)} //nolint:gosec // Add takes no others
+	return timeline{begin: stamp(at / finest * finest), width: uint16(finest)} //nolint:gosec // Add checked it
 }
 
-// turn closes the open span when it is over at that time, and leaves empty ones where nothing was seen.
+// turn closes the current span if it is over at that time, and adds empty spans for gaps.
 func (c *Container) turn(at int64) {
 	t := &c.past
 	if t.width == 0 {
@@ -133,7 +130,7 @@ func (c *Container) turn(at int64) {
 	}
 }
 
-// closeSpan takes the span of the instance that is followed, and empties those of all.
+// closeSpan stores the span of the followed instance, and resets those of all.
 func (c *Container) closeSpan() spanCell {
 	s, number := c.openSpan()
 	c.past.follows = number
@@ -143,8 +140,7 @@ func (c *Container) closeSpan() spanCell {
 	return s
 }
 
-// openSpan is what is known of the span that is not over yet: of the instance followed or, when nothing was seen of it,
-// of the one that holds most.
+// openSpan returns the current span of the followed instance or, without data, of the one with the highest use.
 func (c *Container) openSpan() (s spanCell, number uint8) {
 	var fullest openInterval
 	for i := range c.trackers {
@@ -164,8 +160,8 @@ func (c *Container) openSpan() (s spanCell, number uint8) {
 	return s, fullest.number
 }
 
-// followFullest changes to the instance that held most in the hour that ends, when it held far more than the one
-// followed.
+// followFullest changes to the instance with the highest use in the ending hour, if it used far more than the followed
+// one.
 func (c *Container) followFullest() {
 	var followed, fullest instanceTracker
 	for _, s := range c.trackers {
@@ -181,7 +177,7 @@ func (c *Container) followFullest() {
 	}
 }
 
-// add appends a span. The last one that fits makes room immediately, so that the span that begins now has the new
+// add appends a span. When the last one is added, it merges or drops immediately, so that the next span has the new
 // length, up to widest seconds.
 func (t *timeline) add(s spanCell, widest int64) {
 	if t.n == SpansKept {

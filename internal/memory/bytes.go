@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bytes is an amount of memory in bytes. It is a type of its own so that a MiB count, a percentage or a float
-// can never be passed where bytes are meant. Negative amounts do not exist: arithmetic saturates at 0 and at 2^63-1.
+// Bytes is an amount of memory in bytes. Its type prevents passing a MiB count, a percentage or a float as bytes.
+// Arithmetic saturates at 0 and at 2^63-1.
 type Bytes int64
 
 // Binary units, as Kubernetes writes them.
@@ -25,11 +25,11 @@ const (
 	Max Bytes = math.MaxInt64
 )
 
-// CgroupRounding is by how much a limit that a cgroup has may be below the one that was set: the kernel keeps whole
-// pages, of 64 KiB at most (arm64).
+// CgroupRounding is how much a cgroup's limit may be below the requested one: the kernel rounds to whole pages, of 64
+// KiB at most (arm64).
 const CgroupRounding = 64 * KiB
 
-// FromOptional is [FromQuantity] of an optional field; 0: it is not set.
+// FromOptional is [FromQuantity] for an optional field; 0: not set.
 func FromOptional(q *resource.Quantity) Bytes {
 	if q == nil {
 		return 0
@@ -38,8 +38,8 @@ func FromOptional(q *resource.Quantity) Bytes {
 }
 
 // FromQuantity reads a Kubernetes quantity, rounding fractions up ("128974848000m" is 128974848 bytes). Negative
-// quantities, which the API server refuses for memory, read as 0, and what is more than [Max] as Max. Computing the
-// exact value of "1e99999999", which an API server takes, would need 40 MB.
+// quantities, which the API server refuses for memory, become 0, and those above [Max] Max. The exact value of
+// "1e99999999", which an API server accepts, would need 40 MB.
 func FromQuantity(q resource.Quantity) Bytes {
 	if q.Sign() <= 0 {
 		return 0
@@ -53,13 +53,13 @@ func FromQuantity(q resource.Quantity) Bytes {
 	return Bytes(q.Value())
 }
 
-// Quantity is the canonical Kubernetes form: binary suffixes, never millibytes.
+// Quantity returns the canonical Kubernetes form: binary suffixes, never millibytes.
 func (b Bytes) Quantity() resource.Quantity {
 	return *resource.NewQuantity(int64(b), resource.BinarySI)
 }
 
-// Exact is the canonical quantity, as the API server writes it: "512Mi", "1536", "1Ei". It is what [Bytes.Quantity]
-// gives as text, for a tenth of the time.
+// Exact returns the canonical quantity: "512Mi", "1536", "1Ei". It equals [Bytes.Quantity] as text, in a tenth of the
+// time.
 func (b Bytes) Exact() string {
 	if b < KiB { // written in units of 1000
 		q := b.Quantity()
@@ -72,7 +72,7 @@ func (b Bytes) Exact() string {
 	return strconv.FormatInt(int64(b), 10) + [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}[unit]
 }
 
-// Plus adds and saturates at [Max].
+// Plus adds, saturating at [Max].
 func (b Bytes) Plus(c Bytes) Bytes {
 	if c > 0 && b > Max-c {
 		return Max
@@ -80,7 +80,7 @@ func (b Bytes) Plus(c Bytes) Bytes {
 	return max(b+c, 0)
 }
 
-// Minus subtracts and stops at 0: nothing here has a negative size.
+// Minus subtracts, saturating at 0.
 func (b Bytes) Minus(c Bytes) Bytes {
 	return max(b-c, 0)
 }
@@ -117,12 +117,12 @@ func (b Bytes) FloorTo(unit Bytes) Bytes {
 	return b - b%unit
 }
 
-// MiB is the amount in whole MiB, rounded down; the unit V8 and the JVM take on their command lines.
+// MiB returns the amount in whole MiB, rounded down, the unit of V8 and the JVM on command lines.
 func (b Bytes) MiB() int64 { return int64(b / MiB) }
 
-// String is what an operator reads: the largest binary unit that leaves at least one whole unit, one decimal below 10
-// units when it is not whole ("412Mi", "1.5Gi", "96Ki", "0"). It rounds to nearest, so use [Bytes.Quantity] where the
-// exact value matters.
+// String formats the amount for users: the largest binary unit that leaves at least one whole unit, one decimal below
+// 10 units when it is not whole ("412Mi", "1.5Gi", "96Ki", "0"). It rounds to nearest, so use [Bytes.Quantity] where
+// the exact value matters.
 func (b Bytes) String() string {
 	units := []struct {
 		size Bytes

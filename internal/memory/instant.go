@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Instant is a point in time in 8 bytes, where a time.Time takes 24: what is kept of every container is kept a hundred
-// thousand times. 0 is not a time, as a time.Time that is zero.
+// Instant is a point in time in 8 bytes instead of the 24 of a time.Time, for a hundred thousand containers. 0 is not a
+// time, like a zero time.Time.
 type Instant int64 // Unix nanoseconds
 
-// Times outside of this are kept as the nearest that an Instant can hold: 1970 and 2262.
+// Times outside this range become its nearest end: 1970 or 2262.
 var (
 	firstInstant = time.Unix(0, 1)
 	lastInstant  = time.Unix(0, math.MaxInt64)
 )
 
-// InstantOf is the instant of a time.
+// InstantOf converts a time.
 func InstantOf(t time.Time) Instant {
 	switch {
 	case t.IsZero():
@@ -31,7 +31,7 @@ func InstantOf(t time.Time) Instant {
 	return Instant(t.UnixNano())
 }
 
-// Time is the same in UTC.
+// Time returns the time in UTC.
 func (i Instant) Time() time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -42,5 +42,5 @@ func (i Instant) Time() time.Time {
 // IsZero reports whether it is not a time.
 func (i Instant) IsZero() bool { return i == 0 }
 
-// Sub is the time from another instant to this one. Both must be times.
+// Sub returns the duration from another instant to this one. Both must be times.
 func (i Instant) Sub(from Instant) time.Duration { return time.Duration(i - from) }

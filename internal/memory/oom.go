@@ -5,7 +5,7 @@ package memory
 
 import "time"
 
-// OOMKind is what died and what ended it. Different remedies help against the kinds, so they are counted separately.
+// OOMKind is what died and why. Kinds are counted separately, because their remedies differ.
 type OOMKind string
 
 // The kinds of OOM kill.
@@ -14,7 +14,7 @@ const (
 	OOMMainProcess OOMKind = "MainProcess"
 	// OOMChildProcess: the kernel killed a child process while the container kept running.
 	OOMChildProcess OOMKind = "ChildProcess"
-	// OOMAtStart: killed before memory was ever measured; the limit is below what starting takes.
+	// OOMAtStart: killed before memory was ever measured; the limit is too low for the start.
 	OOMAtStart OOMKind = "AtStart"
 	// OOMHeapAbort: the runtime gave up at its own heap cap (V8 134, JVM 3). The limit may be fine: raise the cap.
 	OOMHeapAbort OOMKind = "HeapAbort"
@@ -22,12 +22,12 @@ const (
 	OOMPodLimit OOMKind = "PodLimit"
 	// OOMSuspected: it resembles an OOM kill that the kubelet did not report.
 	OOMSuspected OOMKind = "Suspected"
-	// OOMStall is not a kill, and never in the ledger of kills: it is how a [Stall] is handed to what decides about
-	// sizes, because a higher limit helps against both.
+	// OOMStall is not a kill, and never in the ledger of kills: it represents a [Stall] in decisions about sizes, because
+	// a higher limit helps against both.
 	OOMStall OOMKind = "Stall"
 )
 
-// Killed reports whether it is a kind of kill that the API has.
+// Killed reports whether it is a kill of the API.
 func (k OOMKind) Killed() bool {
 	switch k {
 	case OOMMainProcess, OOMChildProcess, OOMAtStart, OOMHeapAbort, OOMPodLimit, OOMSuspected:
@@ -37,7 +37,7 @@ func (k OOMKind) Killed() bool {
 	return false
 }
 
-// Confidence is how sure a statement is, in the three steps an operator can act on.
+// Confidence is the certainty of a statement, in three steps.
 type Confidence string
 
 // The confidences.
@@ -47,10 +47,10 @@ const (
 	High   Confidence = "High"
 )
 
-// Known reports whether it is one of the three.
+// Known reports whether it is valid.
 func (c Confidence) Known() bool { return c == Low || c == Medium || c == High }
 
-// Lower is one step less sure.
+// Lower returns the next lower confidence.
 func (c Confidence) Lower() Confidence {
 	if c == High {
 		return Medium
@@ -58,8 +58,8 @@ func (c Confidence) Lower() Confidence {
 	return Low
 }
 
-// RaiseReaches is how soon after a raise a container may die without the raise having reached it: a raise is sent to a
-// container that runs, and the kubelet reports ends and limits up to a second late each.
+// RaiseReaches is how long after a raise a kill may still be at the old limit: the kubelet reports ends and limits up
+// to a second late each.
 const RaiseReaches = 3 * time.Second
 
 // OOMKill is one kill, counted once.
@@ -68,33 +68,30 @@ type OOMKill struct {
 	Kind      OOMKind      `json:"k"`
 	// Time is when the kubelet reports that the container ended, or else when memfit learned of it.
 	Time time.Time `json:"t,omitzero"`
-	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with
-	// Time only as far as the node's clock is right. Zero: not known.
+	// Seen is when memfit learned of it, on memfit's own clock, for comparison with memfit's actions; Time depends on the
+	// node's clock. Zero: unknown.
 	Seen time.Time `json:"s,omitzero"`
 	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
 	Limit Bytes `json:"l,omitempty"`
-	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be effective
-	// for the container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0:
-	// Limit was effective.
+	// Asked is the limit in the pod's spec at the kill, if it was not proven to be effective for the container and its
+	// pod: a resize that the kubelet had not completed. Limit is then the previous one. 0: Limit was effective.
 	Asked Bytes `json:"la,omitempty"`
-	// Own is the limit that the container was to have without its loan (sizing.rescue), which it used up. 0: Limit was no
-	// loan.
+	// Own is the container's limit without the loan (sizing.rescue) that it used up. 0: Limit was not a loan.
 	Own Bytes `json:"lo,omitempty"`
-	// Program is what the container ran; empty: unknown.
+	// Program is the container's fingerprint; empty: unknown.
 	Program string `json:"pg,omitempty"`
-	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's
-	// cgroup is known to have it. Otherwise a limit that a resize brought is effective only as far as is visible from
-	// outside.
+	// Proven: Limit was effective beyond doubt, because the pod was created with it or its cgroup is known to have it.
+	// Otherwise a resized limit is effective only as far as is visible from outside.
 	Proven bool `json:"lp,omitempty"`
-	// Peak is the highest demand memfit saw in that container instance. 0: none seen.
+	// Peak is the highest demand of that container instance. 0: unknown.
 	Peak Bytes `json:"r,omitempty"`
 	// Uptime is how long that instance ran. 0: unknown.
 	Uptime     time.Duration `json:"up,omitempty"`
 	Confidence Confidence    `json:"cf"`
-	// Why is how memfit knows, in a few words: "OOMKilled, exit 137, restart 4".
+	// Why is the evidence in a few words: "OOMKilled, exit 137, restart 4".
 	Why string `json:"e"`
-	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: nothing. AccountAt is when
-	// the agent noticed the kill, by the node's clock, in whole seconds.
+	// Account is the agent's record of the minute before it, in a sentence; empty: none. AccountAt is when the agent
+	// detected the kill, on the node's clock, in whole seconds.
 	Account   string    `json:"a,omitempty"`
 	AccountAt time.Time `json:"at,omitzero"`
 	// AgentOnly: only the agent has reported it so far. The kernel's counter, which the kubelet shows later, counts the

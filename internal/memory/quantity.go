@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bounds of a quantity that another party wrote. [resource.ParseQuantity] computes with decimal numbers of any length:
-// "1e-999999999" keeps it busy for minutes, and a million digits for seconds. Within these bounds it takes
-// microseconds.
+// Bounds of a quantity from another party. [resource.ParseQuantity] computes with decimal numbers of any length:
+// "1e-999999999" takes minutes, and a million digits seconds. Within these bounds it takes microseconds.
 const (
 	// MaxQuantityLength is twice the longest quantity that Kubernetes itself writes: 19 digits, a sign, nine decimals and
 	// a suffix.
@@ -21,8 +20,7 @@ const (
 	MaxQuantityExponent = 99
 )
 
-// ParseQuantity is [resource.ParseQuantity] for text that another party wrote: whatever it is, reading it takes
-// microseconds.
+// ParseQuantity is [resource.ParseQuantity] for text from another party, in microseconds for any text.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if err := CheckQuantity(text); err != nil {
 		return resource.Quantity{}, err
@@ -43,8 +41,8 @@ func CheckQuantity[T string | []byte](text T) error {
 	return nil
 }
 
-// exponent is the digits of the longest decimal exponent in the text, without sign and leading zeros; empty when there
-// is none. It may be anywhere: JSON has quotes around a quantity, and Unicode's spaces are cut off.
+// exponent returns the digits of the longest decimal exponent anywhere in the text, without sign and leading zeros;
+// empty if there is none.
 func exponent[T string | []byte](text T) (longest string) {
 	for i := range len(text) {
 		if text[i]|0x20 != 'e' {

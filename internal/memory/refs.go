@@ -9,22 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WorkloadRef names the topmost controller of a pod: what people edit and what a recommendation is for.
-// A bare pod is its own workload.
+// WorkloadRef names the topmost controller of a pod, for which a recommendation is. A bare pod is its own workload.
 type WorkloadRef struct {
 	APIVersion string
 	Kind       string
 	Namespace  string
 	Name       string
-	// NodeClass is the class of the nodes that its pods run on, where a profile keeps the pods of a DaemonSet apart by it;
-	// empty: all nodes, or those whose class is unknown.
+	// NodeClass is the class of its pods' nodes, if the profile divides a DaemonSet by class; empty: all nodes, or those
+	// with an unknown class.
 	NodeClass string
 }
 
-// String is "Deployment shop/web", and "DaemonSet shop/log/m5.large" for a class of nodes.
+// String returns "Deployment shop/web", and "DaemonSet shop/log/m5.large" for a class of nodes.
 func (w WorkloadRef) String() string { return w.Kind + " " + w.Namespace + "/" + w.Title() }
 
-// Title is its name, and "log/m5.large" for a class of nodes.
+// Title returns its name, and "log/m5.large" for a class of nodes.
 func (w WorkloadRef) Title() string {
 	if w.NodeClass == "" {
 		return w.Name
@@ -38,7 +37,7 @@ func (w WorkloadRef) Whole() WorkloadRef {
 	return w
 }
 
-// Workload is a workload that exists, or existed: another of the same name has another UID.
+// Workload is a workload with its UID, which distinguishes it from others of the same name.
 type Workload struct {
 	Ref WorkloadRef
 	// UID is empty while it is not known.
@@ -54,43 +53,43 @@ type ContainerRef struct {
 	Container string    `json:"n"`
 }
 
-// Sample is one measurement of one container's memory. A field that the source cannot see is 0 and its Has… flag is
-// false: "unknown" must never be read as "uses nothing".
+// Sample is one measurement of one container's memory. A field that the source does not report is 0 and its Has… flag
+// is false: "unknown" is not "uses nothing".
 type Sample struct {
 	Container ContainerRef
 	// Time is when the kubelet measured, not when memfit asked.
 	Time time.Time
 	// Started is when the container instance started, zero when the source does not report it.
 	Started time.Time
-	// RSS is anonymous memory (memory.stat anon; cgroup v1 total_rss): what the allocator holds. No page cache, no tmpfs.
+	// RSS is anonymous memory (memory.stat anon; cgroup v1 total_rss): the allocator's memory, without page cache and
+	// tmpfs.
 	RSS Bytes
-	// SharedAndKernel is the rest of what the kernel cannot reclaim: shared memory (tmpfs, /dev/shm, SysV) and kernel
-	// memory charged to the container. With Exact false it may be missing or outdated.
+	// SharedAndKernel is the remaining unreclaimable memory: shared memory (tmpfs, /dev/shm, SysV) and kernel memory
+	// charged to the container. With Exact false it may be missing or outdated.
 	SharedAndKernel Bytes
-	// Swap is anonymous memory that the node has swapped out: the container needs it, and its RSS is without it. The
-	// kubelet reports it one sample late. 0: none, or the source does not report it.
+	// Swap is swapped-out anonymous memory, which RSS excludes. The kubelet reports it one sample late. 0: none, or the
+	// source does not report it.
 	Swap Bytes
-	// WorkingSet is usage minus inactive file pages: what the kubelet evicts by, and what kubectl top shows.
+	// WorkingSet is usage minus inactive file pages: the kubelet's measure for evictions, and that of kubectl top.
 	WorkingSet Bytes
-	// Usage is all memory the kernel counts against the limit, page cache included. What it has beyond RSS is page cache
-	// and the kernel's own. 0: unknown.
+	// Usage is all memory the kernel counts against the limit, page cache included. Beyond RSS it has page cache and
+	// kernel memory. 0: unknown.
 	Usage Bytes
-	// MajorFaults is how often the instance has waited for a page to be read from disk since it started. Only the
-	// difference between two samples of one instance means something.
+	// MajorFaults is the number of page faults of the instance that read from disk. Only the difference between two
+	// samples is meaningful.
 	MajorFaults int64
-	// HasRSS is false for sources that only know the working set (metrics.k8s.io), HasMajorFaults for those that do not
-	// count them. Exact is true where SharedAndKernel was measured in this container instance, and recently. The three are
-	// adjacent because apart each would take as much as a number, and many samples wait at a time.
+	// HasRSS is false for sources with only the working set (metrics.k8s.io), HasMajorFaults for those that do not count
+	// them. Exact is true if SharedAndKernel was measured recently in this container instance. The three are adjacent to
+	// save memory.
 	HasRSS, HasMajorFaults, Exact bool
-	// WaitedPercent is the share of the time in which all of its tasks together waited for memory: the kernel's average
-	// over the last five minutes (PSI memory full, avg300), 0 to 100, of hundredths. A kernel without PSI reports 0, as
-	// one without pressure does.
+	// WaitedPercent is the share of time in which all its tasks waited for memory: the kernel's average over the last
+	// five minutes (PSI memory full, avg300), 0 to 100, in hundredths. Without PSI it is 0, as without pressure.
 	WaitedPercent float64
 }
 
-// Demand returns the memory that the kernel cannot reclaim, which is what a limit must hold: anonymous memory, shared
-// memory, kernel memory and swap. Where Exact is false it is an estimate: with HasRSS one that may be too small,
-// because shared memory is unknown; without it the working set, which contains page cache.
+// Demand returns the memory that the kernel cannot reclaim, which a limit must cover: anonymous memory, shared memory,
+// kernel memory and swap. If Exact is false it is an estimate: with HasRSS it may be too small, because shared memory
+// is unknown; otherwise it is the working set, which contains page cache.
 func (s Sample) Demand() Bytes {
 	if !s.HasRSS && !s.Exact {
 		return s.WorkingSet.Plus(s.Swap)

@@ -11,25 +11,24 @@ import (
 // Silence is a node that does not report the usage of its containers.
 type Silence struct {
 	Node string
-	// Error is what came instead of an answer, in one line.
+	// Error is the error in one line.
 	Error string
-	// Since is when the node first failed to answer.
+	// Since is when the node first failed to respond.
 	Since time.Time
-	// Answered is when it answered last, since memfit began to ask; zero: never.
+	// Answered is when it last responded since memfit started; zero: never.
 	Answered time.Time
 }
 
-// toldAfter is for how long a node that has answered may be silent before that is a reason for anything. A busy kubelet
-// misses a reading and answers a minute later (twelve times within half an hour of a soak); telling of each, and taking
-// it back, is two writes for each workload on the node.
-const toldAfter = 5 * time.Minute
+// lastingAfter is how long a node that has responded may be silent before that is reported. A busy kubelet misses a
+// reading and responds a minute later (twelve times within half an hour of a soak); reporting each, and its end, would
+// be two writes for each workload on the node.
+const lastingAfter = 5 * time.Minute
 
-// Lasting are the silences that are worth telling to each workload: of nodes that have not answered for five minutes,
-// or never.
+// Lasting returns the silences to report to each workload: of nodes without a response for five minutes, or ever.
 func Lasting(all []Silence, now time.Time) []Silence {
 	brief := func(s Silence) bool {
 		silent := now.Sub(s.Answered)
-		return !s.Answered.IsZero() && 0 <= silent && silent < toldAfter // below 0, the clock went back
+		return !s.Answered.IsZero() && 0 <= silent && silent < lastingAfter // negative: the clock was set back
 	}
 	if !slices.ContainsFunc(all, brief) {
 		return all

@@ -5,18 +5,18 @@ package memory
 
 import "fmt"
 
-// Size is the memory request and limit of a container or a pod, wherever one is decided on; 0: not set.
+// Size is the memory request and limit of a container or a pod; 0: not set.
 type Size struct{ Request, Limit Bytes }
 
-// String is the size as reasons show it.
+// String formats the size for reasons.
 func (s Size) String() string { return fmt.Sprintf("request %s, limit %s", s.Request, s.Limit) }
 
-// Plus is both together.
+// Plus adds both.
 func (s Size) Plus(t Size) Size {
 	return Size{Request: s.Request.Plus(t.Request), Limit: s.Limit.Plus(t.Limit)}
 }
 
-// Max has the larger request and the larger limit of both.
+// Max returns the larger request and the larger limit of both.
 func (s Size) Max(t Size) Size {
 	return Size{Request: max(s.Request, t.Request), Limit: max(s.Limit, t.Limit)}
 }

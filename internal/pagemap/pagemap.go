@@ -10,31 +10,31 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// State is what a block holds. It is written as this letter.
+// State is the state of a block, written as this letter.
 type State byte
 
 // The states of a block.
 const (
-	// InUse: what is resident of the block is in use.
+	// InUse: all resident memory of the block is in use.
 	InUse State = 'L'
-	// Mixed: some of what is resident is in use, and some is free.
+	// Mixed: some resident memory is in use, and some is free.
 	Mixed State = 'M'
-	// Free: all that is resident of the block is free: its owner could give it back.
+	// Free: all resident memory of the block is free.
 	Free State = 'F'
-	// Absent: nothing of the block is resident.
+	// Absent: the block has no resident memory.
 	Absent State = 'A'
 )
 
 // Span is a range of addresses, from Start to before End.
 type Span struct{ Start, End uint64 }
 
-// Region is what a map is drawn from. Spans are in ascending order and do not overlap.
+// Region is the input of a map. Spans are in ascending order and do not overlap.
 type Region struct {
-	// Part is the name of the part of the container's memory that it belongs to, Process the number of its process.
+	// Part is the name of its part of the container's memory, Process the PID of its process.
 	Part    string
 	Process int32
 	Span
-	// Resident are its pages in memory, Free those whole pages of them that hold nothing.
+	// Resident are its pages in memory, Free the free pages of those.
 	Resident, Free []Span
 }
 
@@ -42,7 +42,7 @@ type Region struct {
 type Map struct {
 	// Regions have the most resident memory first.
 	Regions []Drawn
-	// Rest is the resident memory of the regions that are not drawn.
+	// Rest is the resident memory of regions that are not drawn.
 	Rest memory.Bytes
 }
 
@@ -50,7 +50,7 @@ type Map struct {
 type Drawn struct {
 	Part    string
 	Process int32
-	// Size is the whole of its addresses, Block what one block represents; the last block may represent less.
+	// Size is the size of its address range, Block that of one block; the last block may be smaller.
 	Size, Block memory.Bytes
 	// Resident and Free are exact.
 	Resident, Free memory.Bytes
@@ -66,18 +66,17 @@ type Run struct {
 const (
 	// Page is the smallest block.
 	Page = memory.Bytes(4096)
-	// maxRegions are drawn: those with the most resident memory. A process has some 20 regions that matter, or some
-	// hundred equal ones, of which more show nothing new.
+	// maxRegions bounds the drawn regions, those with the most resident memory. A process has some 20 relevant regions,
+	// or some hundred equal ones.
 	maxRegions = 48
-	// maxText is what the runs of all regions together take as text at most. With maxRegions times some 200 bytes for
-	// the numbers beside them, a map stays below 32 KiB of the 1.5 MiB that an object may have.
+	// maxText bounds the text of all runs. With some 200 bytes of numbers for each region, a map is below 32 KiB, of the
+	// 1.5 MiB that an object may have.
 	maxText = 20 << 10
-	// maxBlocks is how fine a region is drawn at most: what a screen shows.
+	// maxBlocks bounds the blocks of a region to about a screen.
 	maxBlocks = 16384
 )
 
-// Draw makes a map. Small regions are drawn first, each with its share of the bytes, and what they leave goes to the
-// larger ones.
+// Draw draws a map. Small regions come first, each with its share of the bytes, and the larger ones get the rest.
 func Draw(regions []Region) Map {
 	regions = slices.DeleteFunc(joined(regions), func(r Region) bool { return amount(r.Resident) == 0 })
 	slices.SortStableFunc(regions, func(a, b Region) int { return cmp.Compare(amount(b.Resident), amount(a.Resident)) })
@@ -95,7 +94,7 @@ func Draw(regions []Region) Map {
 	return m
 }
 
-// joined puts neighbors of one part into one region: the kernel splits mappings for reasons of its own.
+// joined merges adjacent regions of one part, because the kernel splits mappings.
 func joined(regions []Region) []Region {
 	var out []Region
 	for _, r := range regions {
@@ -110,7 +109,7 @@ func joined(regions []Region) []Region {
 	return out
 }
 
-// bySize are the indices of regions, the smallest first.
+// bySize returns the indices of regions, the smallest first.
 func bySize(regions []Region) []int {
 	order := make([]int, len(regions))
 	for i := range order {
@@ -122,7 +121,7 @@ func bySize(regions []Region) []int {
 	return order
 }
 
-// draw takes the smallest blocks whose runs fit into so many bytes of text.
+// draw uses the smallest blocks whose runs fit into this many bytes of text.
 func draw(r *Region, most int) Drawn {
 	resident := within(r.Resident, r.Span)
 	free := common(within(r.Free, r.Span), resident)
@@ -142,7 +141,7 @@ func draw(r *Region, most int) Drawn {
 	}
 }
 
-// runs colors the blocks of a range.
+// runs returns the states of the blocks of a range.
 func runs(all Span, block memory.Bytes, resident, free []Span) []Run {
 	var out []Run
 	for at := all.Start; at < all.End; at += uint64(block) { //nolint:gosec // a block has a size
@@ -170,7 +169,7 @@ func stateOf(resident, free memory.Bytes) State {
 	return Mixed
 }
 
-// Coarser draws the same region in at most so many blocks, each some power of two of those before.
+// Coarser draws the same region in at most this many blocks, each a power of two of the previous blocks.
 func Coarser(runs []Run, block memory.Bytes, most int) ([]Run, memory.Bytes) {
 	for count(runs) > max(most, 1) {
 		runs, block = halved(runs), block*2
@@ -185,7 +184,7 @@ func count(runs []Run) (n int) {
 	return n
 }
 
-// halved puts two blocks into one each.
+// halved merges each two blocks.
 func halved(runs []Run) []Run {
 	var out []Run
 	add := func(state State, blocks int) {
@@ -212,7 +211,7 @@ func halved(runs []Run) []Run {
 	return out
 }
 
-// both is the state of a block of two.
+// both returns the state of two merged blocks.
 func both(a, b State) State {
 	switch {
 	case a == b, b == Absent:

@@ -5,7 +5,7 @@ package pagemap
 
 import "github.com/memfit/memfit/internal/memory"
 
-// amount is how much spans cover together.
+// amount returns the total size of spans.
 func amount(spans []Span) (sum memory.Bytes) {
 	for _, s := range spans {
 		sum = sum.Plus(s.size())
@@ -22,7 +22,7 @@ func (s Span) size() memory.Bytes {
 
 func (s Span) and(t Span) Span { return Span{max(s.Start, t.Start), min(s.End, t.End)} }
 
-// within cuts spans to a range, and drops what overlaps an earlier one.
+// within cuts spans to a range, and drops overlaps with earlier ones.
 func within(spans []Span, all Span) []Span {
 	var out []Span
 	reached := all.Start
@@ -34,7 +34,7 @@ func within(spans []Span, all Span) []Span {
 	return out
 }
 
-// common is what is in both.
+// common returns the intersection.
 func common(a, b []Span) []Span {
 	var out []Span
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -58,7 +58,7 @@ func from(spans []Span, at uint64) []Span {
 	return spans
 }
 
-// covered is how much of a range the first spans cover.
+// covered returns how much of a range the first spans cover.
 func covered(spans []Span, one Span) (sum memory.Bytes) {
 	for _, s := range spans {
 		if s.Start >= one.End {

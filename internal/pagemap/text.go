@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Text writes runs: the letter of each, and how many blocks unless it is one. "L12F3A" is twelve live blocks, three
-// free ones and one absent.
+// Text writes runs: the letter of each, and the number of blocks unless it is one. "L12F3A" is twelve blocks in use,
+// three free ones and one absent.
 func Text(runs []Run) string {
 	var b []byte
 	for _, r := range runs {
@@ -26,8 +26,8 @@ func Text(runs []Run) string {
 
 var errLong = errors.New("more runs than a map may have")
 
-// Parse reads what [Text] wrote about a region of this size in these blocks. The runs must cover as many blocks as that
-// takes, because any writer of a snapshot can write them.
+// Parse reads the output of [Text] for a region of this size and block size. It checks the number of blocks, because
+// the text is untrusted.
 func Parse(text string, size, block memory.Bytes) ([]Run, error) {
 	if len(text) > maxText {
 		return nil, errLong

@@ -1,8 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package procmem reads what Linux reports about a process below /proc: bytes in, values out, in bounded memory. What
-// a process can write there itself (names, paths, its environment) is cut, and only what the caller names is kept. The
-// package opens an [fs.FS] of the caller, so that tests read recorded files; package live is the edge that has a real
-// /proc and reads memory.
+// Package procmem reads the files of a process in /proc: bytes in, values out, in bounded memory. It truncates what a
+// process controls (names, paths, its environment), and keeps only what the caller names. It reads an [fs.FS], so that
+// tests use recorded files; package live has a real /proc and reads memory.
 package procmem

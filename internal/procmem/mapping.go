@@ -24,23 +24,23 @@ type Mapping struct {
 	Inode      uint64
 	// Path is the last column: a path as seen inside the container, "[heap]", "[anon: NAME]" or "". The process chose it.
 	Path string
-	// RSS is how much of it is in memory, HugeTLB what is reserved huge pages, which no RSS counts.
+	// RSS is its resident memory, HugeTLB its reserved huge pages, which no RSS counts.
 	RSS, HugeTLB memory.Bytes
 }
 
-// Size is how much address space it takes.
+// Size returns the size of its address range.
 func (m *Mapping) Size() uint64 { return m.End - m.Start }
 
-// Contains reports whether an address lies in it.
+// Contains reports whether it contains an address.
 func (m *Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
 
 // Has reports whether it has all of these permissions.
 func (m *Mapping) Has(p Perms) bool { return m.Perms&p == p }
 
-// Anonymous reports whether it is private memory of the process that no file is behind.
+// Anonymous reports whether it is private memory without a file.
 func (m *Mapping) Anonymous() bool { return m.Inode == 0 && !m.Has(Shared) && !m.Kernel() }
 
-// Kernel reports whether the kernel put it there for its own purposes.
+// Kernel reports whether the kernel created it for its own purposes.
 func (m *Mapping) Kernel() bool {
 	switch m.Path {
 	case "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]":

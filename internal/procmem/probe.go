@@ -5,8 +5,7 @@ package procmem
 
 import "fmt"
 
-// Probe reads a few words at addresses all over a process, only where all of their pages are in memory. It keeps
-// nothing: its buffer is overwritten after each read.
+// Probe reads a few words at any addresses of a process, only on resident pages. It clears its buffer after each read.
 type Probe struct {
 	memory Memory
 	buffer [PageSize]byte

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-// Read reads who a process is. dir is its directory below /proc.
+// Read reads the identity of a process. dir is its directory in /proc.
 func Read(dir fs.FS, pid int) (Process, error) {
 	p := Process{PID: pid}
 	start, err := StartTime(dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bounds of what is kept of one process. Linux allows 65,530 mappings unless vm.max_map_count is raised, as for
+// Bounds of the kept data of one process. Linux allows 65,530 mappings unless vm.max_map_count is raised, as for
 // Elasticsearch (262,144 there, few of which it uses).
 const (
 	MaxMappings = 1 << 17
@@ -22,14 +22,14 @@ const (
 	lineBuffer  = 64 << 10
 )
 
-// ErrTooMany is returned for a process with more mappings than are read.
+// ErrTooMany is returned for a process with too many mappings.
 var ErrTooMany = errors.New("the process has more mappings than are read")
 
-// ErrSyntax is returned for a file that is not as the kernel writes it.
+// ErrSyntax is returned for a file in an unexpected format.
 var ErrSyntax = errors.New("not as the kernel writes it")
 
-// ReadSmaps reads /proc/PID/smaps, or /proc/PID/maps, which has the same lines without the amounts. Mappings come out
-// in ascending order. Apart from the result it allocates one buffer and each different path once.
+// ReadSmaps reads /proc/PID/smaps, or /proc/PID/maps, which has the same lines without the amounts. Mappings are in
+// ascending order. Apart from the result it allocates one buffer and each distinct path once.
 func ReadSmaps(r io.Reader) ([]Mapping, error) {
 	p := smapsParser{paths: map[string]string{}}
 	lines := bufio.NewReaderSize(r, lineBuffer)
@@ -103,9 +103,9 @@ func (p *smapsParser) header(line []byte) error {
 	return nil
 }
 
-// supersede drops mappings that reach beyond an address. The kernel writes a few mappings at a time and continues with
-// the one that holds the end of the last: if that one has grown meanwhile, as [heap] does, or was merged with its
-// neighbor, it comes once more, whole.
+// supersede drops mappings that extend beyond an address. The kernel writes a few mappings at a time and continues with
+// the one at the end of the last: if that has grown meanwhile, as [heap] does, or was merged with its neighbor, it
+// repeats as a whole.
 func (p *smapsParser) supersede(start uint64) {
 	n := len(p.mappings)
 	for n > 0 && p.mappings[n-1].End > start {
@@ -127,13 +127,13 @@ func parseHeader(line []byte) (m Mapping, path []byte, ok bool) {
 	return m, bytes.TrimLeft(rest, " "), found && !f.failed
 }
 
-// fields takes a line apart from its beginning.
+// fields parses a line from its beginning.
 type fields struct {
 	rest   []byte
 	failed bool
 }
 
-// hex takes a hexadecimal number and the character behind it.
+// hex parses a hexadecimal number and the character after it.
 func (f *fields) hex(behind byte) uint64 {
 	n, rest, ok := number(f.rest, 16)
 	if !ok || len(rest) == 0 || rest[0] != behind {
@@ -161,7 +161,7 @@ func (f *fields) perms() (p Perms) {
 	return p
 }
 
-// number reads digits of base 10 or 16 and returns what follows; more than 64 bits do not fit.
+// number parses digits of base 10 or 16 and returns the rest; it fails above 64 bits.
 func number(b []byte, base uint64) (n uint64, rest []byte, ok bool) {
 	i := 0
 	for ; i < len(b); i++ {

@@ -14,20 +14,20 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Status is what memfit reads of /proc/PID/status.
+// Status has the relevant fields of /proc/PID/status.
 type Status struct {
-	// Name is at most 15 bytes, in which the kernel escapes line breaks. The process chose it.
+	// Name is at most 15 bytes, in which the kernel escapes line breaks. The process controls it.
 	Name string
-	// NSPIDs are the numbers of the process, from the PID namespace of this /proc to the innermost one. A container may
-	// make namespaces of its own, so the last number is not the one that its container knows.
+	// NSPIDs are the PIDs of the process, from the PID namespace of this /proc to the innermost one. A container may
+	// create further namespaces, so the last PID need not be the container's.
 	NSPIDs  []int
 	Threads int
-	// Killed: SIGKILL was sent to it. It runs no code of its own any more, however long the kernel takes to end it.
+	// Killed: SIGKILL was sent to it, so it no longer runs code, even if the kernel takes long to end it.
 	Killed bool
 	RSS    memory.Bytes
 }
 
-// maxStatus is how much of a file of a few lines is read; the longest status seen has 1.6 KiB.
+// maxStatus bounds the read of a small file; the longest known status has 1.6 KiB.
 const maxStatus = 64 << 10
 
 // ReadStatus reads /proc/PID/status.
@@ -49,10 +49,10 @@ func ReadStatus(r io.Reader) (Status, error) {
 	return s, nil
 }
 
-// maxNesting is how many numbers a process has at most: Linux nests PID namespaces 32 deep below the first.
+// maxNesting bounds the PIDs of a process: Linux nests PID namespaces 32 deep below the first.
 const maxNesting = 33
 
-// nameMost is four times what the kernel keeps of a name, because it escapes some bytes.
+// nameMost is four times the kernel's length of a name, because it escapes some bytes.
 const nameMost = 64
 
 // sigkill is the bit of SIGKILL in a set of signals, which has signal 1 in the lowest bit.
@@ -79,7 +79,7 @@ func (s *Status) field(key string, value []byte) {
 	}
 }
 
-// count is a number of processes or threads, of which Linux has at most 2^22.
+// count parses a number of processes or threads, at most 2^22 in Linux.
 func count(b []byte) int {
 	n, rest, ok := number(b, 10)
 	if !ok || len(rest) > 0 || n > 1<<22 {
@@ -97,8 +97,8 @@ func ReadStartTime(r io.Reader) (uint64, error) {
 	return n[0], err
 }
 
-// readStat reads the name and two fields of /proc/PID/stat that follow each other. The name may hold anything,
-// parentheses too, so fields are counted from the last one.
+// readStat reads the name and two fields of /proc/PID/stat that follow each other. The name may contain anything, also
+// parentheses, so fields count from the last one.
 func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxStatus))
 	if err != nil {
@@ -106,7 +106,7 @@ func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 	}
 	end := bytes.LastIndexByte(b, ')')
 	_, name, _ = bytes.Cut(b[:max(end, 0)], []byte("("))
-	at := 3 // the field behind the name
+	at := 3 // the field after the name
 	for text := range bytes.FieldsSeq(b[end+1:]) {
 		if i := at - field; i >= 0 {
 			var ok bool
@@ -126,11 +126,11 @@ func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 const (
 	maxVariable = 128 << 10
 	maxEnviron  = 8 << 20
-	maxValue    = 4 << 10 // bytes of a value that are kept
+	maxValue    = 4 << 10 // kept bytes of a value
 )
 
-// ReadEnviron reads from /proc/PID/environ the variables of these names and no others: an environment holds passwords.
-// What was read is overwritten.
+// ReadEnviron reads from /proc/PID/environ the variables of these names and no others: an environment may have
+// passwords. It clears its buffer.
 func ReadEnviron(r io.Reader, names []string) (map[string]string, error) {
 	kept := map[string]string{}
 	buf := make([]byte, maxVariable)
@@ -154,7 +154,7 @@ func ReadEnviron(r io.Reader, names []string) (map[string]string, error) {
 	return kept, nil
 }
 
-// byZero splits at bytes of zero.
+// byZero splits at zero bytes.
 func byZero(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return i + 1, data[:i], nil

@@ -13,19 +13,19 @@ import (
 
 // Times is the processor time of a process since it started.
 type Times struct {
-	// Process is that of all its threads, of those that have ended too.
+	// Process is that of all its threads, including ended ones.
 	Process time.Duration
 	Threads []ThreadTime
 }
 
 // ThreadTime is the processor time of one thread.
 type ThreadTime struct {
-	// Name is at most 15 bytes. The process chose it.
+	// Name is at most 15 bytes. The process controls it.
 	Name string
 	Time time.Duration
 }
 
-// MaxThreads is how many threads of a process are read: a thread takes 10 to 20 us.
+// MaxThreads bounds the threads read of a process, at 10 to 20 us each.
 const MaxThreads = 4096
 
 const (
@@ -37,7 +37,7 @@ const (
 
 var errThreads = fmt.Errorf("the process has more than %d threads", MaxThreads)
 
-// TimesOf reads the processor times of a process and its threads. A thread that ends meanwhile is left out.
+// TimesOf reads the processor times of a process and its threads. It omits threads that end meanwhile.
 func TimesOf(dir fs.FS) (t Times, err error) {
 	tasks, err := dir.Open("task")
 	if err != nil {

@@ -9,18 +9,17 @@ import (
 	"sort"
 )
 
-// Window reads words of one range of a process, and only pages that were in memory when the range was asked about. It
-// keeps two pieces of the process: who goes from word to word crosses from one to the next and looks back. A piece is
-// one page. Where page after page is asked for it is twice as many each time, up to [readAhead] of them, because a call
-// to the kernel costs as much as copying a page: a heap of small chunks is read in half of the time, so that less of it
-// changes meanwhile. [Window.Close] overwrites what it holds.
+// Window reads words of one range of a process, only from pages that were resident at its creation. It caches two
+// pieces of the process, for walks that look back across a boundary. A piece is one page. For consecutive pages it
+// doubles, up to [readAhead], because a system call costs as much as copying a page: this halves the time for a heap of
+// small chunks, so that less of it changes meanwhile. [Window.Close] clears the cache.
 type Window struct {
 	memory     Memory
 	start, end uint64
 	runs       []Run
 	pieces     [2]piece
-	newer      int    // the piece that was used last
-	next       uint64 // behind the piece that was read last; 0 for none
+	newer      int    // the last used piece
+	next       uint64 // end of the last read piece; 0: none
 	pages      int    // how many it has
 	reads      int
 	limit      int // reads that are allowed; 0 for any number
@@ -32,7 +31,7 @@ type piece struct {
 	bytes      []byte
 }
 
-// readAhead is how many pages are read together at most.
+// readAhead bounds the pages of one read.
 const readAhead = 16
 
 func (p *piece) forget() {
@@ -52,19 +51,19 @@ func (p *piece) buffer(pages int) []byte {
 	return p.bytes[:pages*PageSize]
 }
 
-// NewWindow asks which pages between two addresses are in memory.
+// NewWindow returns a window of the resident pages between two addresses.
 func NewWindow(m Memory, start, end uint64) (*Window, error) {
 	w := &Window{memory: m, start: start, end: end}
 	return w, w.Refresh()
 }
 
-// Move continues with another range of the same process, and keeps count of reads.
+// Move continues with another range of the same process, with the same count of reads.
 func (w *Window) Move(start, end uint64) error {
 	w.start, w.end = start, end
 	return w.Refresh()
 }
 
-// Refresh asks again which pages are in memory, and forgets what was read.
+// Refresh reads again which pages are resident, and drops the cache.
 func (w *Window) Refresh() error {
 	w.forget()
 	runs, err := w.memory.Resident(w.start, w.end)
@@ -72,7 +71,7 @@ func (w *Window) Refresh() error {
 	return err
 }
 
-// Close overwrites what was read of the process.
+// Close clears the cached memory of the process.
 func (w *Window) Close() { w.forget() }
 
 func (w *Window) forget() {
@@ -82,24 +81,24 @@ func (w *Window) forget() {
 	}
 }
 
-// Runs are the ranges that are in memory.
+// Runs returns the resident ranges.
 func (w *Window) Runs() []Run { return w.runs }
 
-// Limit sets how many pages may be read.
+// Limit bounds the pages that may be read.
 func (w *Window) Limit(pages int) { w.limit = pages }
 
-// Reads is how many pages were read.
+// Reads returns the number of pages read.
 func (w *Window) Reads() int { return w.reads }
 
 // Resident reports whether the page of an address is in memory.
 func (w *Window) Resident(addr uint64) bool { return runOf(w.runs, addr) >= 0 }
 
-// ResidentBytes is how many bytes between two addresses are in memory.
+// ResidentBytes returns the resident bytes between two addresses.
 func (w *Window) ResidentBytes(start, end uint64) uint64 {
 	return ResidentBytes(w.runs, start, end)
 }
 
-// Covers reports whether an address lies in the range of the window.
+// Covers reports whether an address is in the range of the window.
 func (w *Window) Covers(addr uint64) bool { return w.start <= addr && addr < w.end }
 
 // Word reads 8 bytes at an address that is a multiple of 8.
@@ -120,7 +119,7 @@ func (w *Window) Word(addr uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(p.bytes[addr-p.start:]), nil
 }
 
-// load reads a page into a piece, and with it those behind it that are likely to be asked for next.
+// load reads a page into a piece, with following ones that are likely needed next.
 func (w *Window) load(p *piece, page uint64) error {
 	p.start, p.end = 0, 0
 	i := runOf(w.runs, page)
@@ -155,7 +154,7 @@ func (w *Window) load(p *piece, page uint64) error {
 	return nil
 }
 
-// ResidentBytes is how many bytes of these runs lie between two addresses.
+// ResidentBytes returns the bytes of these runs between two addresses.
 func ResidentBytes(runs []Run, start, end uint64) uint64 {
 	var sum uint64
 	i := sort.Search(len(runs), func(i int) bool { return runs[i].End() > start })
@@ -167,7 +166,7 @@ func ResidentBytes(runs []Run, start, end uint64) uint64 {
 	return sum
 }
 
-// runOf is the index of the run that an address lies in, or -1.
+// runOf returns the index of the run of an address, or -1.
 func runOf(runs []Run, addr uint64) int {
 	i := sort.Search(len(runs), func(i int) bool { return runs[i].End() > addr })
 	if i == len(runs) || runs[i].Start > addr {

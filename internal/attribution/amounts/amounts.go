@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package amounts is what readers of heaps find in a process, and under which names: the readers of
-// internal/attribution measure it, and the levers of internal/runtimes compute from it what gives memory back.
+// Package amounts defines the amounts that readers of heaps measure in a process (internal/attribution), from which the
+// levers of internal/runtimes compute savings.
 package amounts
 
 import (
@@ -11,44 +11,45 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Usage is what one reader found in its regions. All amounts are resident bytes.
+// Usage is the result of one reader. All amounts are resident bytes.
 type Usage struct {
-	// Reader is its name, filled by attribution.Attribute.
+	// Reader is its name, set by attribution.Attribute.
 	Reader string
-	// InUse is what it has given to the program, garbage that was not collected yet included.
+	// InUse is memory in use by the program, including garbage.
 	InUse memory.Bytes
 	// FreeResident is free memory in whole pages that are resident.
 	FreeResident memory.Bytes
-	// Returnable is the part of FreeResident that the allocator's own way of giving back (malloc_trim) would give back.
+	// Returnable is the part of FreeResident that the allocator's own function (malloc_trim) would return.
 	Returnable memory.Bytes
-	// FreePartial is free memory on pages that also hold something in use: fragmentation, which no lever gives back.
+	// FreePartial is free memory on pages that also hold something in use: fragmentation, which no lever returns.
 	FreePartial memory.Bytes
-	// Coverage is the share of the reader's headers that could be read and made sense, between 0 and 1.
+	// Coverage is the share of the reader's headers that were readable and consistent, between 0 and 1.
 	Coverage float64
 	// Details are further amounts and counts: those named in this package, and others that the reader's package has.
 	Details map[string]int64
 }
 
 const (
-	// MinCoverage is what a reader must have understood of its headers for its amounts to be reported: with less, all but
-	// Coverage are dropped. It is the figure at which the errors of the research's tables were measured.
+	// MinCoverage is the least coverage at which amounts are reported: below, all but Coverage are dropped. The measured
+	// errors are for this coverage.
 	MinCoverage = 0.95
-	// exactCoverage is from which coverage on a gain is reported as one number: what was not read is then at most as much
-	// as a prediction may err by, 2 %.
+	// exactCoverage is the least coverage at which a gain is reported as one number: the unread part is then within a
+	// prediction's error of 2 %.
 	exactCoverage = 0.98
 )
 
-// Understood reports whether the reader understood enough of its headers for its amounts to be reported.
+// Understood reports whether coverage suffices to report the amounts.
 func (u *Usage) Understood() bool { return u.Coverage >= MinCoverage }
 
-// Bytes is a detail that is an amount.
+// Bytes returns a detail that is an amount.
 func (u *Usage) Bytes(detail string) memory.Bytes { return memory.Bytes(max(u.Details[detail], 0)) }
 
-// Resident is all that the reader knows of in RAM.
+// Resident returns the resident memory known to the reader.
 func (u *Usage) Resident() memory.Bytes { return u.InUse.Plus(u.FreeResident).Plus(u.FreePartial) }
 
-// Unread is how much of its heap the reader made no sense of, where that is more than a prediction may err by: it may
-// all be free. It is estimated: coverage is of addresses, and what is resident may be spread otherwise.
+// Unread returns the part of the heap that the reader could not interpret, where that exceeds a prediction's error: it
+// may all be free. It is an estimate, because coverage is of addresses, and resident memory may be distributed
+// differently.
 func (u *Usage) Unread() memory.Bytes {
 	if u.Coverage >= exactCoverage {
 		return 0

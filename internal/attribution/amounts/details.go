@@ -3,7 +3,7 @@
 
 package amounts
 
-// Names of details that levers depend on. Amounts are bytes, unless noted; absent: not known.
+// Names of details for levers. Amounts are bytes, unless noted; absent: unknown.
 const (
 	// glibc.
 	Arenas    = "arenas"    // count, the main one included
@@ -13,19 +13,19 @@ const (
 	// V8.
 	OldInUse      = "oldInUse"      // allocated in pages that are not of new objects, resident or not
 	YoungResident = "youngResident" // of pages of new objects, and those reserved for them
-	PoolResident  = "poolResident"  // of pages that V8 keeps for later, and counts nowhere
+	PoolResident  = "poolResident"  // of pages that V8 keeps for later and does not count
 	// Go: the runtime's own counters. The last two are since the program started, in Go 1.21 and later.
 	HeapIdle    = "heapIdle"    // neither in use nor given back to the kernel
 	Objects     = "objects"     // allocated and not swept, as of the last collection
-	MappedReady = "mappedReady" // all that the runtime holds and has not released, which GOMEMLIMIT is compared with
+	MappedReady = "mappedReady" // memory held and not released by the runtime, which GOMEMLIMIT limits
 	Allocated   = "allocated"
 	Collections = "collections" // count
 	// CollectorTime and BusyTime are the processor time of the collector and of the process since it started, in
-	// nanoseconds: of Go 1.21 and later until the last collection, and of HotSpot but with Shenandoah and ZGC.
+	// nanoseconds: of Go 1.21 and later until the last collection, and of HotSpot except Shenandoah and ZGC.
 	CollectorTime = "collectorTime"
 	BusyTime      = "busyTime"
-	// Live is what the last collection found alive: of Go 1.20 and later, and of HotSpot with Serial what the last full
-	// collection left, unless a young one came later or it had another cause than that no space was left.
+	// Live is the live heap of the last collection: of Go 1.20 and later, and of HotSpot with Serial after a full
+	// collection for lack of space, unless a young one came later.
 	Live = "live"
 	// HotSpot: the effective values of flags, under their own names. Percentages of RAM are in hundredths.
 	MaxHeapSize            = "MaxHeapSize"
@@ -34,11 +34,10 @@ const (
 	TrimNativeHeapInterval = "TrimNativeHeapInterval" // milliseconds
 	MaxRAMPercentage       = "MaxRAMPercentage"
 	MinRAMPercentage       = "MinRAMPercentage"
-	// HeapByMemory is 1 where the JVM computed MaxHeapSize as a share of the memory that it sees, 0 where a flag sets it
-	// as a number.
+	// HeapByMemory is 1 if the JVM computed MaxHeapSize as a share of its visible memory, 0 if a flag sets it.
 	HeapByMemory = "MaxHeapSizeByMemory"
-	// HotSpot with Serial whose generations are as large as they may be: the JVM's counters since the start, from which
-	// follows how often it would collect with a larger heap.
+	// HotSpot with Serial at its maximum heap: counters since the start, to compute how often it would collect with a
+	// larger heap.
 	YoungCollections = "youngCollections" // count
 	FullCollections  = "fullCollections"  // count
 	YoungTime        = "youngTime"        // by the clock, in ticks: only its proportion to FullTime is used

@@ -17,11 +17,11 @@ const (
 	classes    = 32 // 16 to 512 bytes
 )
 
-// kind is what was found at a place where a pool may begin.
+// kind is the result at a possible start of a pool.
 type kind int
 
 const (
-	isUntouched kind = iota // zeroes: an arena hands its pools out one after the other
+	isUntouched kind = iota // zeroes: an arena uses its pools in order
 	isPool
 	isOdd
 )
@@ -50,8 +50,8 @@ func readPool(w *procmem.Window, at, size uint64) (pool, kind) {
 	return p, isPool
 }
 
-// block is the size of the pool's blocks.
+// block returns the size of the pool's blocks.
 func (p pool) block() uint64 { return blockUnit * (p.class + 1) }
 
-// used is how many bytes of it are in use, without its header.
+// used returns its bytes in use, without the header.
 func (p pool) used() uint64 { return p.count * p.block() }

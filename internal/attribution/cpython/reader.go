@@ -21,8 +21,7 @@ var ErrNone = errors.New("no arena of pymalloc was found")
 // Reader reads the arenas of pymalloc.
 type Reader struct{}
 
-// maxPages is how many pages of the process are read at most, enough for 4 GiB of arenas, of which one page in four is
-// read.
+// maxPages bounds the pages read of a process, enough for 4 GiB of arenas, of which one page in four is read.
 const maxPages = 256 << 10
 
 // Name implements [attribution.Reader].
@@ -70,15 +69,15 @@ type arenas struct {
 
 // tally is what pools hold.
 type tally struct {
-	pools, odd, skipped          int // odd: resident and neither a pool nor untouched; skipped: the budget was used up
+	pools, odd, skipped          int // odd: resident, neither a pool nor untouched; skipped: over budget
 	used, freePartial, freeWhole uint64
 }
 
-// minArena is the size of an arena before 3.10; those of today are 1 MiB.
+// minArena is the size of an arena before 3.10; later ones have 1 MiB.
 const minArena = 256 << 10
 
-// mapping counts the pools of a mapping, and claims it from the first to the last of them where most of what is
-// resident there are pools.
+// mapping counts the pools of a mapping, and claims it from the first to the last if most of its resident memory is
+// pools.
 func (a *arenas) mapping(m *procmem.Mapping) error {
 	if !m.Anonymous() || m.Path != "" || !m.Has(procmem.Readable|procmem.Writable) || m.Size() < minArena || m.RSS == 0 {
 		return nil
@@ -126,7 +125,7 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// oddBeforeGivingUp: a mapping of arenas begins with one, and its pools are used from the first on.
+// oddBeforeGivingUp: a mapping of arenas begins with an arena, whose pools are used from the first.
 const oddBeforeGivingUp = 64
 
 func (t *tally) merge(o tally) {

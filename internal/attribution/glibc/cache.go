@@ -11,21 +11,21 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// caches distinguish chunks that threads keep for their next malloc (tcache), and those of fast bins, from chunks in
-// use: none of them is marked as free.
+// caches distinguishes chunks in thread caches (tcache) and fast bins from chunks in use: none of these is marked as
+// free.
 type caches struct {
-	bases  map[uint64]bool // where heaps of arenas other than the main one begin
+	bases  map[uint64]bool // starts of heaps of non-main arenas
 	brk    heap            // the main arena's
 	newest bool            // a heap of 2.35 or newer was seen
 	// mangled: links are xored with the address of their own page, as they are since 2.32.
 	mangled bool
 	// key is the second word of every cached chunk; random since 2.34. 0 is unknown.
 	key uint64
-	// perThread: key is the address of the thread's cache instead, as it was from 2.29 to 2.33.
+	// perThread: key is the address of the thread's cache instead, as from 2.29 to 2.33.
 	perThread bool
-	owners    map[uint64]bool // what was found out about such addresses
+	owners    map[uint64]bool // results for such addresses
 	probe     *procmem.Probe
-	// trimUnit is what the end of the main arena is cut in: pages, huge ones with glibc.malloc.hugetlb=1.
+	// trimUnit is the unit in which the end of the main arena is trimmed: pages, huge ones with glibc.malloc.hugetlb=1.
 	trimUnit uint64
 }
 
@@ -50,8 +50,8 @@ func tcacheOf(size uint64) (tcache, bool) {
 	return tcache{}, false
 }
 
-// readCaches reads the caches of threads, which are the first chunk of the main arena and of each other one: their
-// content shows how this version writes links, and its key.
+// readCaches reads the caches of threads, each the first chunk of its arena: their content shows the format of links,
+// and the key.
 func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 	c := &caches{probe: probe, bases: map[uint64]bool{}, owners: map[uint64]bool{}, trimUnit: page}
 	c.know(arenas)
@@ -75,10 +75,10 @@ func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 	return c
 }
 
-// maxLearned is from how many arenas links are learned.
+// maxLearned bounds the arenas from which the format of links is learned.
 const maxLearned = 64
 
-// know remembers where heaps are, and whether one of 2.35 or newer was seen, which decides without any link to read.
+// know records the heaps, and whether one is of 2.35 or newer, which decides without reading a link.
 func (c *caches) know(arenas []arena) {
 	for i := range arenas {
 		a := &arenas[i]
@@ -94,8 +94,8 @@ func (c *caches) know(arenas []arena) {
 	}
 }
 
-// learn reads the entries of the cache in the chunk at an address. It counts their keys and returns how many more links
-// are mangled than are not.
+// learn reads the entries of the cache in the chunk at an address. It counts their keys, and returns the number of
+// mangled links minus that of plain ones.
 func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
 	size, err := c.probe.Word(chunk + 8)
 	t, ok := tcacheOf(size)
@@ -127,7 +127,7 @@ func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
 	return mangled
 }
 
-// inHeaps reports whether an address may be one of a chunk in any arena. Heaps may have grown since they were found.
+// inHeaps reports whether an address may be a chunk of any arena. Heaps may have grown since they were found.
 func (c *caches) inHeaps(addr uint64) bool {
 	if addr%16 != 0 {
 		return false
@@ -135,7 +135,7 @@ func (c *caches) inHeaps(addr uint64) bool {
 	return c.bases[addr&^uint64(heapMax-1)] || c.brk.start <= addr && addr < c.brk.end
 }
 
-// contains reports whether an address lies in a heap of the arena, which are in ascending order.
+// contains reports whether an address is in a heap of the arena. Heaps must be in ascending order.
 func (a *arena) contains(addr uint64) bool {
 	i, found := slices.BinarySearchFunc(a.heaps, addr, func(h heap, at uint64) int { return cmp.Compare(h.start, at) })
 	if found || i == 0 {
@@ -148,7 +148,7 @@ func (a *arena) contains(addr uint64) bool {
 	return addr < h.start+heapMax
 }
 
-// place is where a chunk is that is not marked free.
+// place is where an unmarked chunk is.
 type place uint8
 
 const (
@@ -157,7 +157,7 @@ const (
 	inFastBin
 )
 
-// kept finds where the chunk at w.at is, which is not marked free. It compares two words of it and keeps neither.
+// kept finds the place of the unmarked chunk at w.at. It compares two of its words and stores neither.
 func (w *walker) kept(length uint64) place {
 	if length > maxTcached {
 		return inProgram
@@ -193,7 +193,7 @@ func (w *walker) kept(length uint64) place {
 	return inProgram
 }
 
-// maxOwners is how many addresses of caches are remembered: one for each thread.
+// maxOwners bounds the stored addresses of caches, one for each thread.
 const maxOwners = 4096
 
 func (c *caches) isKey(word uint64) bool {

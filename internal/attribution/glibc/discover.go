@@ -12,13 +12,12 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Bounds of the search. A process gets 8 arenas for each processor unless it asks for more, and 65,536 heaps are 4
-// TiB.
+// Bounds of the search. A process has 8 arenas for each processor by default, and 65,536 heaps are 4 TiB.
 const (
 	maxHeaps  = 1 << 16
 	maxArenas = 1 << 12
 	maxData   = 64 << 20 // bytes of variables that are searched for the main arena
-	maxTries  = 1 << 13  // places that resemble an arena and are not one
+	maxTries  = 1 << 13  // places that resemble an arena
 	maxMains  = 8        // arenas outside of heaps; a process has one for each glibc that it loads
 )
 
@@ -133,8 +132,8 @@ func (f *finder) add(addr uint64) bool {
 	return true
 }
 
-// ring follows the arenas, which form a ring, from each known one: the main arena is among them. A place that no arena
-// points at and that points at no arena is not one.
+// ring follows the ring of arenas from each known one, and so finds the main arena. A place that is in no ring is not
+// an arena.
 func (f *finder) ring() {
 	known := map[uint64]bool{}
 	for _, a := range f.arenas {
@@ -160,7 +159,7 @@ func (f *finder) ring() {
 	f.arenas = slices.DeleteFunc(f.arenas, func(a arena) bool { return !ring[a.addr] })
 }
 
-// follow marks the ring of an arena, if it comes back to it.
+// follow marks the ring of an arena, if it is closed.
 func follow(first uint64, next map[uint64]uint64, ring map[uint64]bool) {
 	members := []uint64{first}
 	for at := next[first]; at != first; at = next[at] {
@@ -174,7 +173,7 @@ func follow(first uint64, next map[uint64]uint64, ring map[uint64]bool) {
 	}
 }
 
-// findMain looks in the variables of files for a main arena that is alone: its next points to itself.
+// findMain searches variables of files for a single main arena, whose next points to itself.
 func (f *finder) findMain(ctx context.Context) error {
 	left := uint64(maxData)
 	for i := range f.s.Mappings {
@@ -228,7 +227,7 @@ func (f *finder) searchMain(m *procmem.Mapping) bool {
 	return false
 }
 
-// assignHeaps gives each arena its heaps: those that name it, and for the main one the [heap], from which it grows.
+// assignHeaps assigns each arena the heaps that name it, and the [heap] to the main one.
 func (f *finder) assignHeaps() {
 	index := map[uint64]int{}
 	for i := range f.arenas {
@@ -255,7 +254,7 @@ func (f *finder) assignHeaps() {
 	}
 }
 
-// mainHeap is where the main arena lies, from the first byte that it has taken to the end of its top.
+// mainHeap returns the range of the main arena, from its first byte to the end of its top.
 func (f *finder) mainHeap(a *arena) {
 	m := f.s.MappingOf(a.top)
 	if m == nil {
@@ -271,15 +270,14 @@ func (f *finder) mainHeap(a *arena) {
 	if h.end < a.top || h.end > end {
 		h.end = end
 	}
-	// A static program takes some of the [heap] before malloc does.
+	// A static program uses some of the [heap] before malloc.
 	if base := h.end - a.system; m.Path == "[heap]" && base > start && base < a.top {
 		h.base, h.first = base, procmem.AlignUp(base, 16)
 	}
 	a.heaps = []heap{h}
 }
 
-// extent is the range of mappings without a gap that a mapping belongs to: advice about huge pages cuts a heap into
-// several.
+// extent returns the gapless range of mappings around a mapping: advice about huge pages splits a heap into several.
 func extent(s *attribution.Snapshot, m *procmem.Mapping) (start, end uint64) {
 	start, end = m.Start, m.End
 	for before := s.MappingOf(start - 1); before != nil && alike(before, m); before = s.MappingOf(start - 1) {

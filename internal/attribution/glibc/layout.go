@@ -39,7 +39,7 @@ type layout struct {
 	fast uint64 // offset of the fast bins; 0 for none
 }
 
-// layouts are tried in this order; only one of them makes sense of an arena.
+// layouts are tried in this order; only one is consistent with an arena.
 var layouts = []layout{
 	{bins: 112, fast: 16}, // 2.27 to 2.42
 	{bins: 24},            // 2.43, which has no fast bins
@@ -49,7 +49,7 @@ var layouts = []layout{
 // heapHeaders are the sizes of struct heap_info, after which an arena follows in its first heap: until 2.34 and since.
 var heapHeaders = []uint64{0x20, 0x30}
 
-// arena is a struct malloc_state that makes sense.
+// arena is a consistent struct malloc_state.
 type arena struct {
 	addr   uint64
 	layout layout
@@ -61,12 +61,12 @@ type arena struct {
 	main   bool
 }
 
-// heap is a range of an arena with chunks from first to end. What the arena counts begins at base.
+// heap is a range of an arena with chunks from first to end. The arena's count begins at base.
 type heap struct {
 	start, base, first, end uint64
 }
 
-// attempts are how often something is read that threads may change meanwhile.
+// attempts bounds the reads of data that threads may change meanwhile.
 const attempts = 3
 
 // readArena reads an arena and checks it; ok is false for anything else.
@@ -89,9 +89,9 @@ func readArena(probe *procmem.Probe, s *attribution.Snapshot, addr uint64) (aren
 	return arena{}, false
 }
 
-// parse checks what must hold in an arena: sizes that fit together, and bins that are empty or point into memory. The
-// number of empty bins proves nothing: a fragmented arena has almost none. While a thread moves a chunk from one bin
-// to another, two of them may be neither.
+// parse checks the invariants of an arena: consistent sizes, and bins that are empty or point into memory, except for
+// two, between which a thread may be moving a chunk. The number of empty bins proves nothing: a fragmented arena has
+// almost none.
 func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (arena, bool) {
 	at := func(offset int) uint64 { return words[int(l.bins)/8+offset/8] } //nolint:gosec // the offset of the bins is at most 112
 	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}
@@ -125,8 +125,8 @@ func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (are
 	return a, true
 }
 
-// mapped reports whether an address could be one of a chunk: heaps have grown since mappings were read, into what was
-// reserved without permissions, and the [heap] behind its end.
+// mapped reports whether an address could be a chunk: since mappings were read, heaps may have grown into reserved
+// memory, and the [heap] beyond its end.
 func mapped(s *attribution.Snapshot, addr uint64) bool {
 	m := s.MappingOf(addr)
 	if m == nil {

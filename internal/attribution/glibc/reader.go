@@ -23,14 +23,14 @@ const (
 	Allocated = "allocated" // given to the program from heaps, resident or not
 )
 
-// ErrNone is returned for a process in which no arena makes sense: its malloc is another, or it has not been used.
+// ErrNone is returned for a process without a consistent arena: it has another malloc, or has not used it.
 var ErrNone = errors.New("no arena of glibc was found")
 
 // Reader reads the heaps of glibc's malloc.
 type Reader struct{}
 
-// maxPages of a process are read at most: 8 GiB, which take about a second where chunks are small. What is beyond is
-// missing from the coverage.
+// maxPages bounds the pages read of a process: 8 GiB, which take about a second with small chunks. Coverage excludes
+// the rest.
 const maxPages = 2 << 20
 
 // Name implements [attribution.Reader].
@@ -73,7 +73,7 @@ func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution
 	return total.regions, total.usage(arenas), nil
 }
 
-// trimUnit is what malloc_trim cuts the main arena's end in.
+// trimUnit returns the unit in which malloc_trim trims the main arena's end.
 func trimUnit(s *attribution.Snapshot) uint64 {
 	const hugePage = 2 << 20
 	if strings.Contains(s.Env["GLIBC_TUNABLES"], "glibc.malloc.hugetlb=1") {
@@ -91,15 +91,15 @@ type tally struct {
 	regions []attribution.Region
 
 	sums
-	size        uint64   // bytes that there were to walk
+	size        uint64   // bytes to walk
 	perArena    []uint64 // resident bytes of each
 	topBeyond   uint64
 	mappedBytes memory.Bytes
 	mappedCount int
 }
 
-// thresholdLeaves is what a trim threshold of 128 KiB leaves at the top of an arena: the pad that malloc keeps there,
-// which is as large, and a page.
+// thresholdLeaves is the memory that a trim threshold of 128 KiB leaves at the top of an arena: malloc's pad of the
+// same size, and a page.
 const thresholdLeaves = 128<<10 + page
 
 func (t *tally) arena(ctx context.Context, a *arena) error {
@@ -150,7 +150,7 @@ func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums,
 	return found, size, nil
 }
 
-// beyondTwo is the sum of all but the two largest.
+// beyondTwo returns the sum of all but the two largest.
 func beyondTwo(sizes []uint64) (sum uint64) {
 	sizes = slices.Sorted(slices.Values(sizes))
 	for _, size := range sizes[:max(len(sizes)-2, 0)] {
@@ -159,7 +159,7 @@ func beyondTwo(sizes []uint64) (sum uint64) {
 	return sum
 }
 
-// mapped finds blocks that were too large for a heap: each begins a mapping, or follows another in it.
+// mapped finds blocks that are too large for a heap: each begins a mapping, or follows another block.
 func (t *tally) mapped(ctx context.Context) error {
 	heaps := slices.Clone(t.regions)
 	slices.SortFunc(heaps, func(a, b attribution.Region) int { return cmp.Compare(a.Start, b.Start) })
@@ -191,7 +191,7 @@ func within(regions []attribution.Region, addr uint64) bool {
 	return found || i > 0 && addr < regions[i-1].End
 }
 
-// resident is how much of a mapping is in memory before an address.
+// resident returns the resident bytes of a mapping before an address.
 func (t *tally) resident(m *procmem.Mapping, end uint64) (memory.Bytes, error) {
 	if end == m.End {
 		return m.RSS, nil
@@ -200,10 +200,10 @@ func (t *tally) resident(m *procmem.Mapping, end uint64) (memory.Bytes, error) {
 	return memory.FromUint64(procmem.ResidentBytes(runs, m.Start, end)), err
 }
 
-// maxBlocks is how many mapped blocks are found. Linux allows 65,530 mappings, and most blocks are one.
+// maxBlocks bounds the mapped blocks. Linux allows 65,530 mappings, and most blocks are one.
 const maxBlocks = 1 << 17
 
-// blocks returns the end of the last block of a mapping, of which each is one mapped chunk.
+// blocks returns the end of the last mapped chunk of a mapping.
 func (t *tally) blocks(m *procmem.Mapping) uint64 {
 	at := m.Start
 	for at < m.End && t.mappedCount < maxBlocks {
@@ -223,7 +223,7 @@ func (t *tally) blocks(m *procmem.Mapping) uint64 {
 	return at
 }
 
-// usage is what the sums mean.
+// usage converts the sums to a Usage.
 func (t *tally) usage(arenas []arena) amounts.Usage {
 	u := amounts.Usage{
 		InUse:        memory.FromUint64(t.inUse) + t.mappedBytes,

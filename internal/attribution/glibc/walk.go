@@ -11,16 +11,16 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// sums are what a walk found. They are bytes, resident or not, unless the name includes it.
+// sums are the results of a walk in bytes, resident or not, unless the name includes it.
 type sums struct {
-	walked uint64 // bytes from the base of the heap to where the walk ended, without those that it missed
-	missed uint64 // bytes of chunks whose state made no sense
+	walked uint64 // bytes from the base of the heap to the end of the walk, without missed
+	missed uint64 // bytes of inconsistent chunks
 	inUse  uint64 // resident
-	given  uint64 // to the program, resident or not
-	cached uint64 // in caches of threads: free for their next malloc, in use for everybody else
+	given  uint64 // allocated to the program, resident or not
+	cached uint64 // in caches of threads, free only for their next malloc
 	free   uint64 // free chunks, those of fast bins included, which malloc_trim empties, without the top
 
-	whole         uint64 // pages that only free chunks lie on
+	whole         uint64 // pages with only free chunks
 	wholeResident uint64
 	topResident   uint64 // whole resident pages of the top
 	topReturnable uint64 // the part of them that malloc_trim gives back
@@ -49,7 +49,7 @@ const (
 	allBits    = 7
 )
 
-// walker goes over the chunks of one heap, while threads of the process allocate and free.
+// walker walks the chunks of one heap, while threads of the process allocate and free.
 type walker struct {
 	ctx    context.Context
 	window *procmem.Window
@@ -60,13 +60,13 @@ type walker struct {
 
 	at, top, end uint64
 	progress
-	wanted bool // keep where free pages lie
+	wanted bool // keep the ranges of free pages
 
 	marks  []mark
 	marked uint64 // how far apart they are, in bytes
 }
 
-// progress is what a walk has found so far.
+// progress is the state of a walk.
 type progress struct {
 	sums
 
@@ -74,34 +74,33 @@ type progress struct {
 	located []procmem.Run
 }
 
-// mark is where a walk was, with what it had found.
+// mark is an earlier state of a walk.
 type mark struct {
 	at uint64
 	progress
 }
 
-// span is a range of neighboring free chunks, which malloc_trim sees as one.
+// span is a range of neighboring free chunks, which malloc_trim treats as one.
 type span struct {
 	start, end uint64
 }
 
 const (
-	// stumbles are how often a walk of a heap may go on where a header made no sense, which happens at another place each
-	// time while threads are busy and the reader waits. What it goes back for is bounded by attempts.
+	// stumbles bounds how often a walk of a heap may continue after an inconsistent header, at a new place each time
+	// while threads are busy. Repeats at the same place are bounded by attempts.
 	stumbles = 512
-	// maxMarks are kept of one heap, minMarkDistance bytes from each other at least.
+	// maxMarks bounds the marks of one heap, at least minMarkDistance bytes apart.
 	maxMarks        = 512
 	minMarkDistance = 64 << 10
 )
 
-// walk goes from the first chunk to the end of the heap; the longest walk counts. size is how many bytes there were to
+// walk walks from the first chunk to the end of the heap; the longest attempt counts. size is the number of bytes to
 // walk.
 //
-// Where a header makes no sense, a thread may just be writing it, or the chunk was freed and merged with the one
-// before it, so that waiting does not help. Therefore the walk goes back to an earlier mark, twice as far each time
-// that it ends at the same place, in the end to the first chunk: a reader that waits for a processor on a busy node
-// and always starts over misses half of a heap now and then. A chunk that remains inconsistent belongs to a thread
-// that waits as well, and is left out.
+// At an inconsistent header, a thread may be writing it, or the chunk was merged with the previous one, so that waiting
+// does not help. Therefore the walk goes back to an earlier mark, twice as far each time it ends at the same place,
+// finally to the first chunk; always starting over missed half of a heap at times on a busy node. A chunk that remains
+// inconsistent belongs to a waiting thread, and is skipped.
 func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
 	size = w.heap.end - w.heap.base
 	w.at = w.heap.first
@@ -134,13 +133,13 @@ func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
 	return best, free, size
 }
 
-// reached is how far the walk has come, without what it left out.
+// reached returns how far the walk has come, without skipped chunks.
 func (w *walker) reached() uint64 { return w.at - w.heap.base - w.missed }
 
-// found is what the walk found up to where it is.
+// found returns the results so far.
 func (w *walker) found() (sums, []procmem.Run) {
 	now := w.progress
-	w.located = slices.Clip(w.located) // what comes is not written behind what is kept
+	w.located = slices.Clip(w.located) // later appends must not overwrite kept results
 	w.flush()
 	all, located := w.sums, w.located
 	all.walked = w.reached()
@@ -148,14 +147,14 @@ func (w *walker) found() (sums, []procmem.Run) {
 	return all, located
 }
 
-// mark remembers where the walk is, from time to time.
+// mark saves the state of the walk from time to time.
 func (w *walker) mark() {
 	if last := len(w.marks) - 1; w.at-w.marks[last].at >= w.marked && len(w.marks) < 2*maxMarks {
 		w.marks = append(w.marks, mark{w.at, w.progress})
 	}
 }
 
-// goBack goes back by so many marks, at most to the first.
+// goBack restores the state from n marks ago, at most the first.
 func (w *walker) goBack(marks int) {
 	last := max(len(w.marks)-marks, 0)
 	w.at, w.progress = w.marks[last].at, w.marks[last].progress
@@ -163,7 +162,7 @@ func (w *walker) goBack(marks int) {
 	w.marks = w.marks[:last+1]
 }
 
-// leaveOut steps over the chunk at w.at, whose state makes no sense, where the one behind it does.
+// leaveOut skips the inconsistent chunk at w.at if the next one is consistent.
 func (w *walker) leaveOut() bool {
 	size, err := w.window.Word(w.at + 8)
 	length := size &^ allBits
@@ -201,7 +200,7 @@ func (w *walker) leave(next uint64) {
 	w.at = next
 }
 
-// fits reports whether a chunk may have this size and end there.
+// fits reports whether a chunk may have this size at this place.
 func (w *walker) fits(size, next uint64) bool {
 	length := size &^ allBits
 	return length >= minChunk && length%16 == 0 && next < w.end && next >= w.at && size&isMapped == 0
@@ -214,7 +213,7 @@ func (w *walker) freePages(start, end uint64) {
 	}
 }
 
-// locate reads where the arena's top is and where the heap ends by now.
+// locate reads the current top of the arena and end of the heap.
 func (w *walker) locate() {
 	w.end, w.top = w.heap.end, w.arena.top
 	if top, err := w.probe.Word(w.arena.addr + w.arena.layout.bins - 16); err == nil {
@@ -232,10 +231,10 @@ func (w *walker) locate() {
 	}
 }
 
-// patience is how many chunks are walked before the context is asked, about 2 ms.
+// patience is the number of chunks between checks of the context, about 2 ms.
 const patience = 1 << 16
 
-// walkOn walks until the end, which is true, or until a header makes no sense, and leaves w.at before that.
+// walkOn walks to the end and returns true, or stops at an inconsistent header with w.at before it.
 func (w *walker) walkOn() bool {
 	size, err := w.window.Word(w.at + 8)
 	for steps := 1; err == nil; steps++ {
@@ -285,8 +284,8 @@ func (w *walker) count(end uint64) {
 	from, to := procmem.AlignUp(start+headerSize, page), alignDown(end, page)
 	w.freePages(from, to)
 	w.topResident = w.window.ResidentBytes(from, to)
-	// The main arena gives the end of the [heap] back; what is at the top of another is kept by every version. Where the
-	// end is not that of a page, the kernel takes whole pages anyway.
+	// The main arena returns the end of the [heap]; every version keeps the top of other arenas. The kernel takes whole
+	// pages.
 	if free := end - start; w.arena.main && free > minChunk+1 {
 		cut := end - alignDown(free-minChunk-1, w.caches.trimUnit)
 		w.topReturnable = w.window.ResidentBytes(max(from, procmem.AlignUp(cut, page)), to)
@@ -295,7 +294,7 @@ func (w *walker) count(end uint64) {
 	w.at = end
 }
 
-// chunk counts the chunk at w.at; false: its header and the next one contradict each other.
+// chunk counts the chunk at w.at; false: its header contradicts the next one.
 func (w *walker) chunk(length uint64, used bool) bool {
 	if !used {
 		before, err := w.window.Word(w.at + length)
@@ -319,7 +318,7 @@ func (w *walker) chunk(length uint64, used bool) bool {
 	return true
 }
 
-// residentOf is how much of the chunk at w.at is in memory: a program need not touch all that it asks for.
+// residentOf returns the resident bytes of the chunk at w.at: a program may not touch all that it allocates.
 func (w *walker) residentOf(length uint64) uint64 {
 	const large = 2 * page // smaller ones share their pages with others
 	if length < large {
@@ -337,8 +336,8 @@ func (w *walker) freed(length uint64) {
 	w.span.end = w.at + length
 }
 
-// flush counts the whole pages of a span of free chunks. The first 48 bytes hold its header and links, also the last
-// chunk's end is left out where it is on a page with another.
+// flush counts the whole pages of a span of free chunks. The first 48 bytes hold its header and links, and the end is
+// excluded where it shares a page with another chunk.
 func (w *walker) flush() {
 	from, to := procmem.AlignUp(w.span.start+headerSize, page), alignDown(w.span.end, page)
 	if w.span.end > 0 && from < to {

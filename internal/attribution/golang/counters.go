@@ -13,9 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// counters are those of gcControllerState, in the order in which Go 1.19 to 1.26 have them. live is heapMarked, what
-// the last collection found alive; 0: it is not known. fresh is what was allocated since the running collection began;
-// 0: none runs.
+// counters are those of gcControllerState, in the order of Go 1.19 to 1.26. live is heapMarked, the live heap of the
+// last collection; 0: unknown. fresh is the memory allocated since the running collection began; 0: none runs.
 type counters struct {
 	inUse, released, free, totalAlloc, totalFree, ready uint64
 	live, fresh                                         uint64
@@ -31,20 +30,20 @@ var (
 
 const (
 	counterWords = 6
-	// Words before the counters, in Go 1.20 to 1.26: heapMarked, what the last collection found alive; heapLive, the same
-	// with what was allocated since; and triggered, what heapLive was when the collection began that runs, or all ones.
+	// Words before the counters, in Go 1.20 to 1.26: heapMarked, the live heap of the last collection; heapLive, the same
+	// plus later allocations; and triggered, heapLive at the start of the running collection, or all ones.
 	markedBefore, liveBefore, triggeredBefore = 15, 21, 23
 
 	spanSize = 8 << 10 // spans of the heap are multiples of a page of Go
-	// maxVariables is how much of the variables is searched: those of kube-apiserver are 3 MiB.
+	// maxVariables bounds the searched variables: those of kube-apiserver are 3 MiB.
 	maxVariables = 16 << 20
-	// maxFound is how many places that fit are compared.
+	// maxFound bounds the matching places that are compared.
 	maxFound = 8
 )
 
-// fit reports whether six words can be the counters of a heap whose mappings had this size a moment ago. Stacks of
-// goroutines come out of the heap, too, and are in none of the first three; less than an eighth was not seen. The
-// counters change one after the other while the heap grows, which is what the slack is for.
+// fit reports whether six words can be the counters of a heap whose mappings just had this size. Stacks of goroutines
+// are in the heap, too, and in none of the first three counters, whose sum was never below an eighth. The slack allows
+// for changes between reads.
 func (c *counters) fit(heap uint64) bool {
 	if c.inUse == 0 || c.inUse%spanSize != 0 || c.released%procmem.PageSize != 0 || c.free%procmem.PageSize != 0 {
 		return false
@@ -55,17 +54,17 @@ func (c *counters) fit(heap uint64) bool {
 	}
 	sum, ready := c.inUse+c.released+c.free, c.inUse+c.free
 	objects := c.totalAlloc - c.totalFree
-	// Of a heap that is small beside its mappings, the slack alone would let anything pass: six powers of two among the
-	// constants of memfit's manager looked like a heap of 160 KiB with 8 mapped bytes.
+	// For a small heap the slack alone would allow any numbers: six powers of two in memfit's manager resembled a heap of
+	// 160 KiB with 8 mapped bytes.
 	return sum <= heap+slack && sum >= heap/8 && c.totalAlloc > 0 && c.totalAlloc >= c.totalFree &&
 		objects <= c.inUse && c.ready+min(slack/4, ready/2) >= ready && c.ready <= ready+heap+maxOther
 }
 
-// maxOther is what the runtime maps besides the heap: stacks of threads, tables, profiles.
+// maxOther bounds what the runtime maps besides the heap: stacks of threads, tables, profiles.
 const maxOther = 4 << 30
 
-// find searches ranges of variables for the counters. Of several places that fit, the one counts that follows the
-// result of a collection: in a program of Go 1.26, sizes of other parts of its memory resembled a heap.
+// find searches ranges of variables for the counters. Of several matching places it takes the one after the result of a
+// collection: in a Go 1.26 program, sizes of other memory resembled a heap.
 func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint64) (counters, error) {
 	var found places
 	left := uint64(maxVariables)
@@ -83,7 +82,7 @@ func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint
 	return c, err
 }
 
-// places are those that fit.
+// places are the matching places.
 type places struct {
 	counters []counters
 	spent    []spent
@@ -103,7 +102,7 @@ func (p *places) one() (counters, error) {
 	return counters{}, fmt.Errorf("%w: %d do", ErrAmbiguous, len(p.counters))
 }
 
-// search adds the places in one range.
+// search adds the matching places in one range.
 func (p *places) search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) error {
 	window, err := procmem.NewWindow(m, r.Start, r.End())
 	if err != nil {
@@ -130,7 +129,7 @@ func (p *places) search(ctx context.Context, m procmem.Memory, r procmem.Run, he
 				continue
 			}
 			var around surroundings
-			for i := range around { // those that cannot be read are 0
+			for i := range around { // unreadable words are 0
 				around[i], _ = window.Word(at + 8*uint64(i) - 8*triggeredBefore)
 			}
 			if c, ok := around.counters(at, heap); ok {
@@ -141,10 +140,10 @@ func (p *places) search(ctx context.Context, m procmem.Memory, r procmem.Run, he
 	return nil
 }
 
-// surroundings are the counters and the words before them that belong to them.
+// surroundings are the counters and the related words before them.
 type surroundings [triggeredBefore + counterWords]uint64
 
-// counters are those in the last words, if they fit; at is their address.
+// counters returns the counters in the last words, if they match; at is their address.
 func (s *surroundings) counters(at, heap uint64) (c counters, ok bool) {
 	own := s[triggeredBefore:]
 	c = counters{
@@ -160,8 +159,8 @@ func (s *surroundings) counters(at, heap uint64) (c counters, ok bool) {
 // uncollected: no result of a collection precedes them.
 func (c counters) uncollected() bool { return c.live == 0 }
 
-// alive is what the last collection marked, if these words can be that and what is alive by now: the latter is never
-// less, and no more than what is in use, but for what was allocated between the two reads.
+// alive returns the memory marked by the last collection, if the words are plausible: the current live heap is never
+// less, and no more than the memory in use, apart from allocations between the two reads.
 func (c *counters) alive(marked, live uint64) uint64 {
 	if marked == 0 || marked > live || live > c.inUse+c.inUse/8 || live > c.totalAlloc {
 		return 0
@@ -169,7 +168,7 @@ func (c *counters) alive(marked, live uint64) uint64 {
 	return marked
 }
 
-// allocated is what was allocated since a collection began, if these words can be what there was then and by now.
+// allocated returns the memory allocated since a collection began, if the words are plausible.
 func (c *counters) allocated(triggered, live uint64) uint64 {
 	if triggered < c.live || triggered > live {
 		return 0
@@ -177,10 +176,10 @@ func (c *counters) allocated(triggered, live uint64) uint64 {
 	return live - triggered
 }
 
-// leastAlive watches the collections of a moment, and returns the least of what was alive when they began. A
-// collection counts all as alive that is allocated while it runs. Where collections follow each other without a pause,
-// that is much, and random: of a service that kept 49 MiB, 60 in a row found 50 to 60 MiB, each 47 to 51 and what was
-// allocated meanwhile. A heap that is twice what is alive is collected too rarely for that.
+// leastAlive watches the collections for a moment, and returns the least memory alive at their start. A collection
+// counts allocations during its run as alive, which is much, and random, if collections follow each other without a
+// pause: 60 collections of a service with 49 MiB found 50 to 60 MiB, each 47 to 51 plus such allocations. A heap of
+// twice the live memory is collected too rarely for that.
 func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, now func() time.Time) uint64 {
 	least := c.live
 	deadline, bounded := ctx.Deadline()
@@ -191,7 +190,7 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 	defer every.Stop()
 	probe := procmem.NewProbe(m)
 	var around surroundings
-	var fresh uint64 // of the collection that runs; the last reading before its end may miss a little
+	var fresh uint64 // of the running collection; the last reading before its end may miss some
 	found := c.live  // by the last one
 	for i := range readings {
 		select {
@@ -221,9 +220,9 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 }
 
 const (
-	// moment is for how long collections are watched: a second has several of those without a pause between them.
+	// moment is how long collections are watched: a second has several if they follow without a pause.
 	moment = time.Second
-	// readings is how often the counters are read meanwhile: what is allocated between the last one and the end of a
-	// collection is missed. One costs a microsecond.
+	// readings is the number of reads meanwhile, at a microsecond each; allocations after the last one before the end of
+	// a collection are missed.
 	readings = 100
 )

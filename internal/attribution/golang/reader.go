@@ -14,14 +14,14 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// HeapInUse is what [amounts.Usage.Details] holds besides those of package amounts: the bytes of spans with objects, by
-// the runtime's own counter.
+// HeapInUse is a further detail in [amounts.Usage.Details]: the bytes of spans with objects, by the runtime's own
+// counter.
 const HeapInUse = "heapInUse"
 
 // Reader reads the heap of a Go program.
 type Reader struct {
-	// Now is the clock, for a program whose heap is nearly all alive: it is watched for a second, if there is time,
-	// because what is alive is known only to the collections that find least. nil: it is read once.
+	// Now is the clock. A program whose heap is nearly all alive is watched for a second, if there is time, because only
+	// the lowest collection shows the live heap. nil: it is read once.
 	Now func() time.Time
 }
 
@@ -56,7 +56,7 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	return regions, c.usage(resident), nil
 }
 
-// usage: what is neither in use nor released is resident as far as it was ever touched.
+// usage sums up the heap. Memory neither in use nor released is resident if it was ever touched.
 func (c *counters) usage(resident uint64) amounts.Usage {
 	objects := c.totalAlloc - c.totalFree
 	free := min(c.free, resident-min(resident, objects))
@@ -88,9 +88,9 @@ const (
 	growth    = 4 << 20  // and makes this much of one usable at a time
 )
 
-// heapOf are the mappings of the heap. Mappings next to each other count as one: the runtime advises the kernel about
-// huge pages for parts of its heap, which are then mappings of their own. Together they begin where an arena may grow,
-// and end with an arena or where the rest of it is only reserved. Kernels that can name mappings show their name.
+// heapOf returns the mappings of the heap. Adjacent mappings count as one, because advice about huge pages splits them.
+// A group begins where an arena may grow, and ends with an arena or before its reserved rest. Kernels that can name
+// mappings show their name.
 func heapOf(s *attribution.Snapshot) []*procmem.Mapping {
 	var heap, group []*procmem.Mapping
 	for i := range s.Mappings {
@@ -114,7 +114,7 @@ func usable(m *procmem.Mapping) bool {
 	return m.Anonymous() && m.Path == "" && m.Has(procmem.Readable|procmem.Writable)
 }
 
-// arenas returns the group, if it is a part of the heap; behind is the mapping directly after it, or nil.
+// arenas returns the group if it is part of the heap; behind is the mapping directly after it, or nil.
 func arenas(group []*procmem.Mapping, behind *procmem.Mapping) []*procmem.Mapping {
 	if len(group) == 0 || group[0].Start%growth != 0 {
 		return nil
@@ -127,7 +127,7 @@ func arenas(group []*procmem.Mapping, behind *procmem.Mapping) []*procmem.Mappin
 	return nil
 }
 
-// variables are the writable mappings of the program, and the zeroed ones behind them.
+// variables returns the writable mappings of the program, and the zeroed ones behind them.
 func variables(s *attribution.Snapshot) []procmem.Run {
 	var ranges []procmem.Run
 	var end uint64 // of the program's last mapping
@@ -141,7 +141,7 @@ func variables(s *attribution.Snapshot) []procmem.Run {
 		if !own && !zeroed || !m.Has(procmem.Writable) {
 			continue
 		}
-		if n := len(ranges); n > 0 && ranges[n-1].End() == m.Start { // variables go on behind the file
+		if n := len(ranges); n > 0 && ranges[n-1].End() == m.Start { // variables continue behind the file
 			ranges[n-1].Length += m.Size()
 		} else {
 			ranges = append(ranges, procmem.Run{Start: m.Start, Length: m.Size()})

@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// spent is what collections took since the program started, as of the last one.
+// spent is the processor time of collections from the program's start to the last collection.
 type spent struct {
 	collector, busy time.Duration
 	collections     uint64
@@ -28,13 +28,13 @@ const (
 	maxProcessors = 1 << 16
 )
 
-// spentBefore reads what collections took where total may be the last of the words, if they are what they must be.
+// spentBefore reads the time of collections before the word total, if the words are consistent.
 func spentBefore(window *procmem.Window, end, total uint64) (s spent, ok bool) {
 	if own, err := window.Word(end - 8); err != nil || own == 0 || own > total || total > maxTime {
 		return spent{}, false
 	}
 	var w [wordsBefore + timeWords]uint64
-	for i := range w { // those that cannot be read are 0
+	for i := range w { // unreadable words are 0
 		w[i], _ = window.Word(end - 8*uint64(len(w)-1-i))
 	}
 	t := w[wordsBefore:]

@@ -25,7 +25,7 @@ const (
 	edenSize, edenUsed    = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
 	oldUsed               = "sun.gc.generation.1.space.0.used"
 
-	// lastCause is a text; a program, metaspace and tools cause collections, too, which a larger heap does not save.
+	// lastCause is a text. A larger heap does not prevent collections caused by the program, metaspace and tools.
 	lastCause, noSpace = "sun.gc.lastCause", "Allocation Failure"
 )
 
@@ -35,17 +35,18 @@ var wantedCounters = map[string]bool{
 }
 
 const (
-	// moment is for how long collections are watched until a full one is the last: where they cost much, a second has
-	// several. readings is how often meanwhile; the next young one comes when eden is full, after tens of milliseconds.
+	// moment is how long collections are watched until a full one is the last: a second has several if they are
+	// expensive. readings is the number of reads meanwhile; a young collection follows after tens of milliseconds, when
+	// eden is full.
 	moment   = time.Second
 	readings = 50
 )
 
-// costly is the part of the processor time below which nothing is said of the collector, as 1/costly.
+// costly: a collector below 1/costly of the processor time is not reported.
 const costly = 32
 
-// collections are the counters of Serial where its collections cost something. They are read until a full collection is
-// the last one, or a moment has passed, and only where the size of the heap follows the limit.
+// collections returns the counters of Serial if its collections are costly. It reads until a full collection is the
+// last one, or a moment has passed, and only if the heap follows the limit.
 func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map[string]int64) map[string]int64 {
 	if of["UseSerialGC"] == 0 || of[amounts.HeapByMemory] != 1 || of[amounts.BusyTime] == 0 ||
 		of[amounts.CollectorTime] < of[amounts.BusyTime]/costly {
@@ -72,7 +73,7 @@ func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map
 	return c
 }
 
-// counters are the details of now; nil: they cannot be read, or the heap is not as large as it may be.
+// counters returns the current details; nil: unreadable, or the heap is below its maximum.
 func counters(s *attribution.Snapshot) map[string]int64 {
 	m := perfdata.Mapping(s.Mappings)
 	if m == nil {

@@ -21,14 +21,14 @@ var Flags = []string{
 	"ThreadStackSize", "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 }
 
-// An origin is what set a flag, in the lower bits of JVMFlag::_flags (jvmFlag.hpp of JDK 11 to 25). The JVM gives
+// An origin is the source of a flag, in the lower bits of JVMFlag::_flags (jvmFlag.hpp of JDK 11 to 25). The JVM gives
 // those that it computes itself the origin ERGONOMIC, and those of -Xmx COMMAND_LINE, also in JAVA_TOOL_OPTIONS.
 const (
 	originMask = 15
 	ergonomic  = 5
 )
 
-// maxFlags is how many flags a JVM may have: 17 has 1,300.
+// maxFlags bounds the flags of a JVM: 17 has 1,300.
 const maxFlags = 4096
 
 // flags reads the flags of this package from the JVM's own table.
@@ -69,7 +69,7 @@ func (j *jvm) flag(at uint64, wanted map[string]bool, found map[string]uint64) {
 			found[name] = uint64(math.Round(100 * percent))
 		}
 	}
-	// Who set MaxHeapSize; a JVM that does not export that is read without.
+	// The origin of MaxHeapSize, if the JVM exports it.
 	if _, exported := j.fields["JVMFlag::_flags"]; exported && name == amounts.MaxHeapSize {
 		found[amounts.HeapByMemory] = 0
 		if j.half(at, "JVMFlag::_flags")&originMask == ergonomic {

@@ -12,20 +12,20 @@ import (
 // span is a part of the heap that is filled from its start: a region, or a space of a generation.
 type span struct {
 	start, top, end uint64
-	free            bool // nothing in it is in use, whatever the value of top
+	free            bool // free, whatever the value of top
 }
 
 // heap is the Java heap.
 type heap struct {
-	start, end uint64 // what is reserved
+	start, end uint64 // reserved range
 	spans      []span
 }
 
-// maxRegions is how many regions a heap may have: G1 aims at 2048 and takes 1 MiB at least, so that 64 GiB of the
-// smallest regions, or 2 TiB of the largest, fit.
+// maxRegions bounds the regions of a heap: G1 aims at 2048 of at least 1 MiB, so this allows 64 GiB of the smallest, or
+// 2 TiB of the largest.
 const maxRegions = 1 << 16
 
-// collectors are the flags that choose one, with how its heap is read. That of others, such as ZGC, is not.
+// collectors maps the flags that choose a collector to the reader of its heap. Others, such as ZGC, are not read.
 var collectors = []struct {
 	flag string
 	read func(*jvm, *heap, uint64)
@@ -36,7 +36,7 @@ var collectors = []struct {
 	{"UseShenandoahGC", (*jvm).shenandoah},
 }
 
-// heap reads where the heap is, and its parts. The range is known even where the parts are not; an end of 0: it is not.
+// heap reads the range of the heap, and its parts. The range may be known without the parts; an end of 0: unknown.
 func (j *jvm) heap(flags map[string]uint64) heap {
 	at := j.static("Universe::_collectedHeap")
 	if at == 0 {
@@ -70,7 +70,7 @@ func (j *jvm) add(h *heap, at uint64, free bool, bottom, top, end []string) {
 	h.spans = append(h.spans, one)
 }
 
-// overlap reports whether two spans share an address, which no heap's do. It sorts them.
+// overlap reports whether two spans overlap, which is invalid. It sorts them.
 func (h *heap) overlap() bool {
 	slices.SortFunc(h.spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	for i := 1; i < len(h.spans); i++ {
@@ -81,7 +81,7 @@ func (h *heap) overlap() bool {
 	return false
 }
 
-// g1 reads the table of regions. Its entries exist once a region was committed, and stay.
+// g1 reads the table of regions. An entry exists from the first commit of its region on.
 func (j *jvm) g1(h *heap, at uint64) {
 	manager := j.member(at, "G1CollectedHeap::_hrm")
 	table := j.member(manager, "HeapRegionManager::_regions", "G1HeapRegionManager::_regions")

@@ -16,25 +16,24 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Filled is what [amounts.Usage.Details] holds besides [Flags] and those of package amounts: the bytes up to where
-// regions or spaces are filled, resident or not, which the JVM itself calls used.
+// Filled is a further detail in [amounts.Usage.Details]: the filled bytes of regions or spaces, resident or not, which
+// the JVM calls used.
 const Filled = "filled"
 
 // Reader reads the heap of a HotSpot JVM.
 type Reader struct {
-	// Now is the clock, for a JVM whose collections cost something: they are watched for a second, if there is time. nil:
-	// its counters are read once.
+	// Now is the clock. Costly collections of a JVM are watched for a second, if there is time. nil: its counters are
+	// read once.
 	Now func() time.Time
 }
 
-// maxPages is how many pages of a process are read at most, enough for 65,536 regions of G1; a JVM with 2,048 takes
-// some 300.
+// maxPages bounds the pages read of a process, enough for 65,536 regions of G1; a JVM with 2,048 takes some 300.
 const maxPages = 16 << 10
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return amounts.HotSpot }
 
-// library is what every HotSpot JVM has mapped; OpenJ9 has a file of this name, too, which exports no tables.
+// library is mapped by every HotSpot JVM; OpenJ9's file of this name exports no tables.
 const library = "libjvm.so"
 
 // Detect implements [attribution.Reader].
@@ -67,14 +66,14 @@ func claim(m exports, s *attribution.Snapshot, r *words.Reader) ([]attribution.R
 		return nil, amounts.Usage{}, j.err
 	}
 	regions := append(j.code(flags), attribution.Region{Start: h.start, End: h.end, Kind: attribution.JVMHeap})
-	if j.err != nil || h.overlap() { // the range is known, what is in it is not
+	if j.err != nil || h.overlap() { // only the range is known
 		h.spans = nil
 	}
 	usage, err := j.usage(h, flags)
 	return regions, usage, err
 }
 
-// usage sums up what the spans hold, and which of their pages are in memory without need.
+// usage sums up the contents of the spans, and their free resident pages.
 func (j *jvm) usage(h heap, flags map[string]uint64) (amounts.Usage, error) {
 	var u amounts.Usage
 	runs, err := j.s.Memory.Resident(h.start, h.end)
@@ -105,7 +104,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (amounts.Usage, error) {
 	return u, nil
 }
 
-// coverage is the share of the heap's resident bytes that lie in a span.
+// coverage returns the share of the heap's resident bytes in a span.
 func coverage(h heap, runs []procmem.Run) float64 {
 	all := procmem.ResidentBytes(runs, h.start, h.end)
 	var within uint64
@@ -121,7 +120,7 @@ func coverage(h heap, runs []procmem.Run) float64 {
 	return min(1, float64(within)/float64(all))
 }
 
-// code are the code cache and the class space, whose ranges are static fields. A JVM without them has none.
+// code returns the code cache and the class space, whose ranges are static fields, if the JVM has them.
 func (j *jvm) code(flags map[string]uint64) []attribution.Region {
 	var regions []attribution.Region
 	cache, class := *j, *j
@@ -140,8 +139,8 @@ func (j *jvm) code(flags map[string]uint64) []attribution.Region {
 	return regions
 }
 
-// classSpace is the anonymous memory from the base of compressed class pointers on, up to the size that the flag
-// specifies. Archived classes come first where there are some; they are a file.
+// classSpace returns the anonymous memory from the base of compressed class pointers, up to the size in the flag.
+// Archived classes, if any, come first; they are a file.
 func (j *jvm) classSpace(base, size uint64) []attribution.Region {
 	const archived = 128 << 20 // space for archives before the class space
 	var regions []attribution.Region

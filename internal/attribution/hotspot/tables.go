@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/attribution/words"
 )
 
-// ErrNoTables is returned where the tables are not there or make no sense, as in a JVM that is just starting.
+// ErrNoTables is returned for missing or invalid tables, as in a JVM that is just starting.
 var ErrNoTables = errors.New("the JVM's tables of structures cannot be read")
 
 // Bounds of the tables: JDK 17 has 788 fields and 700 types.
@@ -22,7 +22,7 @@ const (
 	maxName    = 96
 )
 
-// jvm reads structures of a JVM by the names of their fields. Its first error stays, and what is read after it is 0, so
+// jvm reads structures of a JVM by the names of their fields. It keeps its first error, and later reads return 0, so
 // that callers check for an error only where they decide or repeat.
 type jvm struct {
 	s      *attribution.Snapshot
@@ -32,10 +32,10 @@ type jvm struct {
 	err    error
 }
 
-// field is where one field is: its offset in a structure, or its address where it is static.
+// field is the offset of a field in a structure, or the address of a static one.
 type field struct {
 	offset, address uint64
-	pointer         bool // it points at another structure, and does not hold it
+	pointer         bool // a pointer to a structure, not the structure itself
 }
 
 // fail records an error, unless there is one.
@@ -57,7 +57,7 @@ func (j *jvm) number(at uint64, bytes int) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// nameAt follows a pointer to a name; there is none at the end of a table.
+// nameAt follows a pointer to a name; ok is false at the end of a table.
 func (j *jvm) nameAt(at uint64) (name string, there bool) {
 	p := j.number(at, 8)
 	if p == 0 {
@@ -97,18 +97,18 @@ func (j *jvm) readTables(m exports) {
 	}
 }
 
-// entryTable is where a table is and where in an entry its columns are.
+// entryTable is the address of a table, and the offsets of its columns.
 type entryTable struct {
 	start, stride uint64
 	columns       map[string]uint64
 }
 
-// at is the address of a column of an entry.
+// at returns the address of a column of an entry.
 func (t *entryTable) at(entry uint64, column string) uint64 {
 	return t.start + entry*t.stride + t.columns[column]
 }
 
-// table reads where the table of "Struct" or "Type" is: gHotSpotVMStructs, gHotSpotVMStructEntryOffsetOffset ...
+// table reads the address of the table "Struct" or "Type": gHotSpotVMStructs, gHotSpotVMStructEntryOffsetOffset ...
 func (j *jvm) table(m exports, kind string, columns ...string) *entryTable {
 	t := &entryTable{columns: map[string]uint64{}}
 	t.start = j.variable(m, "gHotSpotVM"+kind+"s")
@@ -125,7 +125,7 @@ func (j *jvm) table(m exports, kind string, columns ...string) *entryTable {
 	return t
 }
 
-// readField keeps a field of a type that is wanted; more is false at the end of the table.
+// readField keeps a field of a wanted type; more is false at the end of the table.
 func (j *jvm) readField(table *entryTable, entry uint64) (more bool) {
 	typeName, more := j.nameAt(table.at(entry, "TypeName"))
 	if !more || !wantedTypes[typeName] {
@@ -196,7 +196,7 @@ func (j *jvm) half(object uint64, names ...string) uint64 {
 	return j.number(object+j.lookup(names...).offset, 4)
 }
 
-// member is the address of a structure that another holds, or points at.
+// member returns the address of a structure that another contains or points at.
 func (j *jvm) member(object uint64, names ...string) uint64 {
 	f := j.lookup(names...)
 	switch {

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// The collector runs in threads of its own, whose processor time the kernel counts. What the JVM itself publishes is
-// worse: pauses by the clock, which also runs while the container is throttled, and from JDK 22 on the processor time
-// of the workers, but not of the VM thread (JDK-8315149).
+// The collector runs in threads of its own, whose processor time the kernel counts. The JVM's own figures are worse:
+// pauses in wall time, which includes throttling, and from JDK 22 on the processor time of workers without the VM
+// thread (JDK-8315149).
 var (
 	// workers have a number behind a '#'. Serial has none: it collects in the VM thread.
 	workers = map[string]bool{"GC Thread": true, "ParGC Thread": true}
 	others  = map[string]bool{
-		// It also runs other operations that need all threads stopped, which take little beside collections.
+		// It also runs other operations with all threads stopped, which take little compared with collections.
 		"VM Thread": true,
-		// The last one is cut off, of JDK 15 and earlier.
+		// The last name is truncated, of JDK 15 and earlier.
 		"G1 Main Marker": true, "G1 Conc": true, "G1 Refine": true, "G1 Service": true, "G1 Young RemSet": true,
 	}
 )
 
-// times are the processor times of the collector and of the process.
+// times returns the processor times of the collector and of the process.
 func (j *jvm) times(flags map[string]uint64) (collector, busy time.Duration, ok bool) {
 	parallel := flags["UseG1GC"] != 0 || flags["UseParallelGC"] != 0
 	if !parallel && flags["UseSerialGC"] == 0 {
@@ -41,6 +41,6 @@ func (j *jvm) times(flags map[string]uint64) (collector, busy time.Duration, ok 
 		vm, worker = vm || name == "VM Thread", worker || workers[name]
 		collector += one.Time
 	}
-	// The kernel scales times, so that those of threads may add up to a little more.
+	// The kernel scales times, so the sum over threads may be slightly higher.
 	return min(collector, all.Process), all.Process, vm && (worker || !parallel)
 }

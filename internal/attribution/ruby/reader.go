@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [amounts.Usage.Details] holds: counts.
+// Names of details in [amounts.Usage.Details]: counts.
 const (
 	Pages     = "pages"
 	Slots     = "slots"
@@ -30,8 +30,7 @@ var ErrNone = errors.New("no page of Ruby's object heap was found")
 // Reader reads the object heap of CRuby.
 type Reader struct{}
 
-// maxPages is how many pages of the process are read at most, enough for 1 GiB of pages of 16 KiB, each with its
-// structure.
+// maxPages bounds the pages read of the process, enough for 1 GiB of pages of 16 KiB, each with its structure.
 const maxPages = 128 << 10
 
 // Name implements [attribution.Reader].
@@ -42,8 +41,8 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	return s.HasFile("libruby") || strings.HasPrefix(path.Base(s.Process.Exe), "ruby")
 }
 
-// pageSizes are those of Ruby 3.2 and later, and those of earlier versions. The larger is tried first: a page of 64
-// KiB does not begin where the smaller would be searched in between.
+// pageSizes are those of Ruby 3.2 and later, and those of earlier versions. The larger is tried first, because a search
+// for the smaller would also hit the middle of larger pages.
 var pageSizes = []uint64{64 << 10, 16 << 10}
 
 // Claim implements [attribution.Reader].
@@ -69,7 +68,7 @@ type heap struct {
 	words   *words.Reader
 	size    uint64
 	regions []attribution.Region
-	// transient are mappings that are taken for the transient heap.
+	// transient are the mappings taken for the transient heap.
 	transient []attribution.Region
 
 	pages, odd                   int64
@@ -107,7 +106,7 @@ const (
 // oddBeforeGivingUp: a mapping of heap pages holds little else.
 const oddBeforeGivingUp = 64
 
-// mapping looks for pages at each place where one may begin.
+// mapping searches for pages at each possible start.
 func (h *heap) mapping(m *procmem.Mapping) error {
 	runs, err := h.s.Memory.Resident(m.Start, m.End)
 	if err != nil {
@@ -142,22 +141,22 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// page is what the structure of a page describes.
+// page has the contents of a page's structure.
 type page struct {
 	slot, total, free uint64
 }
 
-// maxBody is how far behind its page's start the first slot may begin.
+// maxBody bounds the offset of the first slot in its page.
 const maxBody = 1 << 10
 
-// verdict is what was found at a place where a page may begin.
+// verdict is the result at a possible start of a page.
 type verdict int
 
 const (
-	// noPage: a block of another allocator. The kernel makes one mapping of what lies side by side, so that glibc's large
-	// blocks and the stacks of Ruby's threads are found between pages.
+	// noPage: a block of another allocator. The kernel merges adjacent mappings, so glibc's large blocks and Ruby's
+	// thread stacks may be between pages.
 	noPage verdict = iota
-	// oddPage: it seems to be a page, and its structure cannot be read or makes no sense; a thread may be changing it.
+	// oddPage: apparently a page with an unreadable or inconsistent structure, which a thread may be changing.
 	oddPage
 	isPage
 )
@@ -169,7 +168,7 @@ func (h *heap) page(at uint64) (p page, what verdict, err error) {
 		return p, noPage, err
 	}
 	if err != nil || !h.words.Pointer(info) {
-		return p, noPage, nil //nolint:nilerr // what cannot be read is not a page
+		return p, noPage, nil //nolint:nilerr // unreadable memory is not a page
 	}
 	var b [64]byte
 	if err := h.words.Read(b[:], info); err != nil {
@@ -185,7 +184,7 @@ func (h *heap) page(at uint64) (p page, what verdict, err error) {
 		start := le.Uint64(b[i:])
 		back = back || start > at && start <= at+maxBody
 	}
-	// The last slots of a page may be cut off, so that a page is filled to its last two slots at least.
+	// The end of a page may lack up to two slots.
 	filled := p.total*p.slot <= h.size && (p.total+2)*p.slot+maxBody >= h.size
 	switch {
 	case !back:

@@ -10,14 +10,14 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// pageSize is how V8's pages are aligned, and how large those of small objects are: V8 10.2 to 14.6.
+// pageSize is the alignment of V8's pages, and the size of those for small objects: V8 10.2 to 14.6.
 const pageSize = 256 << 10
 
-// Bits of a page's flags, the same in all layouts seen.
+// Bits of a page's flags, equal in all known layouts.
 const (
-	fromSpace = 1 << 3 // what is in it is dead: it waits for the next scavenge
+	fromSpace = 1 << 3 // dead objects, until the next scavenge
 	toSpace   = 1 << 4 // new objects
-	// freed: taken out of the heap, and waiting to be given back (12.4 and 13.6). In 14.6 the header itself has a flag.
+	// freed: removed from the heap, and waiting to be returned (12.4 and 13.6). In 14.6 the header itself has a flag.
 	freed = 1 << 16
 )
 
@@ -27,20 +27,20 @@ type page struct {
 	area        uint64 // where objects begin
 	flags       uint64
 	allocated   uint64 // bytes, not maintained for pages of new objects
-	highWater   uint64 // how far it was filled, from its start
-	pooled      bool   // V8 does not count it any more, and has not given it back
+	highWater   uint64 // highest filled offset
+	pooled      bool   // no longer counted by V8, and not returned yet
 }
 
 // end is the first address behind the page.
 func (p *page) end() uint64 { return p.start + p.size }
 
-// layout is where the fields of a header are, in words.
+// layout has the offsets of a header's fields, in words.
 type layout struct {
 	// self is a word that holds the address of the page, or -1.
 	self                                            int
 	size, area, areaEnd, allocated, highWater, heap int
 	flags                                           int
-	// reserved is the size of the page's mapping, where the header is apart.
+	// reserved is the size of the page's mapping, if the header is apart.
 	reserved int
 	// freed is the flag of pages that are no longer part of the heap; 0: unknown.
 	freed uint64
@@ -57,13 +57,13 @@ var layouts = []layout{
 
 const (
 	headerWords = 12
-	// maxHeader is how far into the page its objects begin at most: headers with bitmaps of marks are below 8 KiB.
+	// maxHeader bounds the offset of a page's objects: headers with mark bitmaps are below 8 KiB.
 	maxHeader = 8 << 10
-	// maxPage is the largest page that is believed: large objects of V8 are below 4 GiB.
+	// maxPage bounds the size of a page: large objects of V8 are below 4 GiB.
 	maxPage = 4 << 30
 )
 
-// readPage reads the page that begins at an address; ok is false where none does.
+// readPage reads the page at an address; ok is false if there is none.
 func readPage(r *words.Reader, start uint64) (p page, ok bool, err error) {
 	var first [headerWords]uint64
 	if err := header(r, start, &first); err != nil {
@@ -98,7 +98,7 @@ func header(r *words.Reader, at uint64, into *[headerWords]uint64) error {
 	return nil
 }
 
-// page is the content of the header at an address, if it is the header of the page there.
+// page reads the header at an address, if it belongs to this page.
 func (l layout) page(start uint64, h [headerWords]uint64) (page, bool) {
 	p := page{
 		start: start, size: h[l.size], area: h[l.area], allocated: h[l.allocated], highWater: h[l.highWater],
@@ -118,13 +118,13 @@ func (l layout) page(start uint64, h [headerWords]uint64) (page, bool) {
 	return p, inside && sized && filled && (h[l.heap] != 0 || p.pooled)
 }
 
-// used is how many bytes of the page hold objects, garbage included.
+// used returns the bytes of objects on the page, including garbage.
 func (p *page) used() uint64 {
 	header := p.area - p.start
 	switch {
 	case p.pooled || p.flags&fromSpace != 0:
 		return 0
-	case p.flags&toSpace != 0 && p.size == pageSize: // at most: the position of allocation is not in the page
+	case p.flags&toSpace != 0 && p.size == pageSize: // upper bound: the allocation pointer is not in the page
 		return max(p.highWater, header) - header
 	}
 	return min(p.allocated, p.size-header)

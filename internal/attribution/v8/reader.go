@@ -15,11 +15,10 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [amounts.Usage.Details] holds besides those of package amounts. Amounts are bytes of pages, resident or
-// not.
+// Names of further details in [amounts.Usage.Details]: bytes of pages, resident or not.
 const (
 	Young = "young" // pages of new objects, and those reserved for them
-	Old   = "old"   // all others but those that V8 keeps for later, and counts nowhere
+	Old   = "old"   // all other pages, except those that V8 keeps for later and does not count
 )
 
 // ErrNone is returned for a process in which no page of V8 was found.
@@ -28,8 +27,7 @@ var ErrNone = errors.New("no page of V8 was found")
 // Reader reads the heap of V8.
 type Reader struct{}
 
-// maxPages is how many pages of the process are read at most, enough for heaps of 8 GiB, of which each page of V8 takes
-// at most two.
+// maxPages bounds the pages read of the process, enough for heaps of 8 GiB, of which each page of V8 takes at most two.
 const maxPages = 64 << 10
 
 // Name implements [attribution.Reader].
@@ -38,8 +36,8 @@ func (Reader) Name() string { return amounts.V8 }
 // nodeStart is int node::Start(int, char**).
 const nodeStart = "_ZN4node5StartEiPPc"
 
-// Detect implements [attribution.Reader]: the program is Node.js or has it in a library. Other programs with V8 were
-// not measured; where pointers are compressed, headers are different.
+// Detect implements [attribution.Reader]: the program is Node.js or contains it in a library. Other programs with V8
+// were not measured; with compressed pointers, headers differ.
 func (Reader) Detect(s *attribution.Snapshot) bool {
 	if s.HasFile("libnode.so") {
 		return true
@@ -56,9 +54,9 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	reader := words.New(s, maxPages)
 	defer reader.Close()
-	v, known := versionOf(s, reader) // first: the heap may use up what may be read
+	v, known := versionOf(s, reader) // first, because the heap may use up the budget of reads
 	regions, u, err := pagesOf(ctx, s, reader)
-	if !known || !slices.Contains(measured, v) { // which pages it freed is not known
+	if !known || !slices.Contains(measured, v) { // its freed pages are unknown
 		u.Coverage = 0
 	}
 	return regions, u, err
@@ -86,10 +84,9 @@ func pagesOf(
 // version is V8's own.
 type version struct{ major, minor uint32 }
 
-// measured are the versions whose numbers were compared with their own (docs/design/attribution.md): those of
-// Node.js 18, 20,
-// 22, 24 and 26. V8 14.1 of Node.js 25 shows why others give none: its freed pages keep flags, size, space and the
-// amount allocated of the time before.
+// measured are the versions whose results were compared with V8's own (docs/design/attribution.md): those of Node.js
+// 18, 20, 22, 24 and 26. Others are not reported: in V8 14.1 (Node.js 25) freed pages keep their flags, size, space and
+// allocated bytes.
 var measured = []version{{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 6}}
 
 // Static members of v8::internal::Version, which Node.js exports.
@@ -133,10 +130,10 @@ type heap struct {
 
 	young, old, oldInUse        uint64
 	youngResident, poolResident uint64
-	read, unread                uint64 // resident bytes of pages that made sense, and that did not
+	read, unread                uint64 // resident bytes of consistent and of inconsistent pages
 }
 
-// mapping checks each place in a mapping where a page may begin.
+// mapping checks each possible start of a page in a mapping.
 func (h *heap) mapping(m *procmem.Mapping) error {
 	if !m.Anonymous() || !m.Has(procmem.Readable) || m.RSS == 0 || m.Path != "" {
 		return nil
@@ -164,7 +161,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// mapped reports whether all of a page is mapped. A page may go on in the next mapping where V8 gave part of it away.
+// mapped reports whether all of a page is mapped. A page may continue in the next mapping if V8 returned part of it.
 func (h *heap) mapped(p page, m *procmem.Mapping) bool {
 	for m.End < p.end() {
 		next := h.s.MappingOf(m.End)
@@ -176,7 +173,7 @@ func (h *heap) mapped(p page, m *procmem.Mapping) bool {
 	return true
 }
 
-// doubt counts what has the shape of a page and is not one: a mapping of that size at such an address.
+// doubt counts mappings with the size and alignment of a page that are not pages.
 func (h *heap) doubt(m *procmem.Mapping, at uint64) {
 	if m.Start == at && m.Size() == pageSize && m.Has(procmem.Writable) {
 		h.unread += uint64(max(m.RSS, 0))

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package words reads single words in the memory of a process, for readers of runtimes that follow pointers: only
-// pages that are in memory, each at most once in a while, and no more of them than its budget. Memory of a file that
-// is mapped read-only is read from the file, so that no page is brought into the process.
+// resident pages, with a cache, within a budget. It reads read-only file mappings from the file, so that no page
+// becomes resident in the process.
 package words
 
 import (
@@ -15,23 +15,23 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// kept is how many pages are held, 512 KiB: the names in HotSpot's tables are spread over some 50.
+// kept is the number of cached pages, 512 KiB: the names in HotSpot's tables are on some 50.
 const kept = 128
 
-// Reader reads words of a process. It is not for several goroutines.
+// Reader reads words of a process. It is not safe for concurrent use.
 type Reader struct {
 	s     *attribution.Snapshot
 	left  int
 	pages map[uint64]*[procmem.PageSize]byte
-	order []uint64 // addresses of the pages that are held, the oldest first
+	order []uint64 // addresses of cached pages, the oldest first
 }
 
-// New returns a reader that reads at most so many pages.
+// New returns a reader of at most pages pages.
 func New(s *attribution.Snapshot, pages int) *Reader {
 	return &Reader{s: s, left: pages, pages: map[uint64]*[procmem.PageSize]byte{}}
 }
 
-// Close overwrites what was read of the process.
+// Close overwrites the cached memory of the process.
 func (r *Reader) Close() {
 	for _, page := range r.pages {
 		clear(page[:])
@@ -40,8 +40,8 @@ func (r *Reader) Close() {
 	r.order = nil
 }
 
-// Pointer reports whether a word may be a pointer to a structure: it is aligned and lies in a mapping. How many bits an
-// address has depends on the processor and on the kernel.
+// Pointer reports whether a word may be a pointer to a structure: it is aligned and in a mapping. The number of address
+// bits depends on processor and kernel.
 func (r *Reader) Pointer(word uint64) bool { return word%8 == 0 && r.s.MappingOf(word) != nil }
 
 // Read fills p with the memory at an address.
@@ -97,7 +97,7 @@ func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
 		return page, nil
 	}
 	if r.left <= 0 {
-		return nil, procmem.ErrBudget // a pointer leads in circles, or a length lies
+		return nil, procmem.ErrBudget // circular pointers, or a wrong length
 	}
 	r.left--
 	page := r.free()
@@ -109,7 +109,7 @@ func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
 	return page, nil
 }
 
-// free returns a page to read into: the oldest one when the maximum is held.
+// free returns a page to read into: the oldest one if the cache is full.
 func (r *Reader) free() *[procmem.PageSize]byte {
 	if len(r.order) < kept {
 		return new([procmem.PageSize]byte)

@@ -12,13 +12,13 @@ import (
 
 // Errors for a missing answer.
 var (
-	// ErrFormat is returned for what is not a little-endian 64-bit ELF file, or one that contradicts itself.
+	// ErrFormat is returned for a file that is not little-endian 64-bit ELF, or inconsistent.
 	ErrFormat = errors.New("not a 64-bit little-endian ELF file")
-	// ErrNotFound is returned where the file has no such symbol or section.
+	// ErrNotFound is returned if the file has no such symbol or section.
 	ErrNotFound = errors.New("not in the file")
 )
 
-// Bounds of what is read. The largest program at hand, Node.js 26, has 14 segments, 42 sections and 40,000 symbols.
+// Bounds. The largest known program, Node.js 26, has 14 segments, 42 sections and 40,000 symbols.
 const (
 	maxSegments = 256
 	maxSections = 4096
@@ -27,7 +27,7 @@ const (
 	maxName     = 1024     // bytes of a name
 )
 
-// File is an ELF file. It keeps its headers; everything else is read when it is asked for.
+// File is an ELF file. It keeps its headers and reads everything else on demand.
 type File struct {
 	r        io.ReaderAt
 	segments []Segment
@@ -37,7 +37,7 @@ type File struct {
 	hasSect  bool
 }
 
-// Segment is a part of the file that is loaded, at its address in the file.
+// Segment is a loaded part of the file, at its address in the file.
 type Segment struct {
 	Offset, Addr, FileSize uint64
 	Flags                  uint32
@@ -109,10 +109,10 @@ func (f *File) readSegments(offset uint64, size, count int) error {
 	return nil
 }
 
-// Loads are the parts that are loaded, in the order of the file.
+// Loads returns the loaded segments in file order.
 func (f *File) Loads() []Segment { return f.segments }
 
-// offsetOf is the offset in the file of a loaded address.
+// offsetOf returns the file offset of a loaded address.
 func (f *File) offsetOf(addr uint64) (uint64, error) {
 	for _, s := range f.segments {
 		if addr >= s.Addr && addr-s.Addr < s.FileSize {
@@ -157,7 +157,7 @@ func (f *File) readSections() error {
 	return nil
 }
 
-// isName reports whether a table of names holds this name at an index.
+// isName reports whether a table of names has this name at an index.
 func (f *File) isName(table Section, index uint32, name string) (bool, error) {
 	if len(name) > maxName || uint64(index)+uint64(len(name)) >= table.Size {
 		return false, nil

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// dynamic is where the exported symbols are, by their addresses in the file; 0: absent.
+// dynamic has the addresses of the tables of exported symbols; 0: absent.
 type dynamic struct {
 	symbols, names, namesSize, gnuHash, hash uint64
 }
@@ -60,14 +60,14 @@ func (f *File) Symbol(name string) (Symbol, error) {
 	return s, nil
 }
 
-// lookup looks for one symbol. Its first error stays, and what is read after it is 0.
+// lookup searches for one symbol. It keeps its first error, and later reads return 0.
 type lookup struct {
 	f    *File
 	name string
 	err  error
 }
 
-// read reads what is loaded at an address.
+// read reads the file contents at a loaded address.
 func (l *lookup) read(p []byte, addr uint64) {
 	var offset uint64
 	if l.err == nil {
@@ -139,7 +139,7 @@ func (l *lookup) byHash() (s Symbol, found bool) {
 	return Symbol{}, false
 }
 
-// symbol reads the symbol of an index, which is found if it has the name and is defined in this file.
+// symbol reads the symbol of an index; found if it has the name and is defined in this file.
 func (l *lookup) symbol(index uint32) (s Symbol, found bool) {
 	var b [24]byte
 	l.read(b[:], l.f.dynamic.symbols+24*uint64(index))

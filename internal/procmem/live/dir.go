@@ -36,7 +36,7 @@ func (p Proc) Sub(name string) (fs.FS, error) {
 	return &Dir{os.NewFile(uintptr(fd), name)}, nil
 }
 
-// Process opens the directory of a process. The error matches [procmem.ErrGone] where no process has this number.
+// Process opens the directory of a process. The error matches [procmem.ErrGone] if no process has this PID.
 func (p Proc) Process(pid int) (*Dir, error) {
 	dir, err := p.Sub(strconv.Itoa(pid))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,8 +48,8 @@ func (p Proc) Process(pid int) (*Dir, error) {
 	return dir.(*Dir), nil
 }
 
-// Dir is the open directory of a process below /proc. It stays that process's: once the process has ended, its files
-// cannot be opened, although its number may belong to another process.
+// Dir is the open directory of a process in /proc. It always refers to that process: after its end, files cannot be
+// opened, even if another process has its PID.
 type Dir struct {
 	file *os.File // with O_PATH
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// ErrNotRegular is returned for a mapped path at which something else than a file is found by now.
+// ErrNotRegular is returned for a mapped path that is no longer a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
 type mappedFile struct {
@@ -27,8 +27,8 @@ type mappedFile struct {
 
 func (f *mappedFile) Size() int64 { return f.size }
 
-// Identity implements [procmem.File]. Each container has an overlay of its own over the layers of its image, with
-// a device number of its own; inodes are those of the layers, so that the device is left out.
+// Identity implements [procmem.File]. It omits the device, because each container's overlay has its own device number;
+// inodes are those of the image's layers.
 func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	var stat unix.Stat_t
 	var of unix.Statfs_t
@@ -45,9 +45,8 @@ func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	return id, true
 }
 
-// OpenFile opens a path as the process sees it: below its own root, out of which no symbolic link leads, and only a
-// regular file. The type of the file is checked before it is opened for reading, because opening a device or a pipe
-// may have effects.
+// OpenFile opens a path as the process sees it: inside its own root, which no symbolic link leaves, and only a regular
+// file. It checks the type before opening, because opening a device or a pipe may have side effects.
 func (t *Target) OpenFile(path string) (procmem.File, error) {
 	root, err := t.dir.open("root", unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -69,7 +68,7 @@ func (t *Target) OpenFile(path string) (procmem.File, error) {
 	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, ErrNotRegular
 	}
-	// Without O_NONBLOCK the open waits for a process that holds a lease of the file.
+	// Without O_NONBLOCK the open would wait for a process with a lease on the file.
 	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)

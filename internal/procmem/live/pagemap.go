@@ -33,12 +33,12 @@ const (
 	isPresent   = 1 << 3     // PAGE_IS_PRESENT
 	isZero      = 1 << 5     // PAGE_IS_PFNZERO: the shared page of zeroes, which no RSS counts
 	scanLength  = 4096       // regions a call returns at most; 96 KiB
-	// maxRuns is how many ranges are kept for one question: 64 MiB of memory in which every other page is resident has
-	// 8,192, and what is asked about is rarely larger than 1 GiB.
+	// maxRuns bounds the ranges of one call: 64 MiB with every other page resident has 8,192, and a call is rarely about
+	// more than 1 GiB.
 	maxRuns = 1 << 20
 )
 
-// ErrScattered is returned where more ranges are resident than are kept.
+// ErrScattered is returned for more resident ranges than maxRuns.
 var ErrScattered = errors.New("too many separate ranges are resident")
 
 // Resident implements [procmem.Memory]: with the ioctl PAGEMAP_SCAN of Linux 6.7, which takes 3 ms for 2 GiB, else by
@@ -94,8 +94,8 @@ func appendRun(runs []procmem.Run, start, end uint64) []procmem.Run {
 	return append(runs, procmem.Run{Start: start, Length: end - start})
 }
 
-// readPagemap reads 8 bytes for each page, of which the highest bit is set if it is in memory. Pages of zeroes count
-// as resident here: older kernels distinguish them only for readers that see page numbers.
+// readPagemap reads 8 bytes for each page, with the highest bit set if it is in memory. Zero pages count as resident:
+// older kernels distinguish them only for readers that see page numbers.
 func (t *Target) readPagemap(start, end uint64) ([]procmem.Run, error) {
 	var runs []procmem.Run
 	buf := make([]byte, 32<<10) // 16 MiB of address space

@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Target is a running process. It is pinned by its directory: where its number belongs to another process by now,
-// nothing of that process is returned.
+// Target is a running process, pinned by its directory: if another process has its PID by now, no data of it is
+// returned.
 type Target struct {
 	dir     *Dir
 	process procmem.Process
@@ -28,7 +28,7 @@ type Target struct {
 	regions []pageRegion
 }
 
-// Target returns the process of the directory, whose number is pid. It takes the directory over and closes it.
+// Target returns the process of the directory with this PID. It takes ownership of the directory.
 func (d *Dir) Target(pid int) (*Target, error) {
 	t := &Target{dir: d}
 	if err := t.open(pid); err != nil {
@@ -39,7 +39,7 @@ func (d *Dir) Target(pid int) (*Target, error) {
 }
 
 func (t *Target) open(pid int) (err error) {
-	// An open pagemap belongs to the memory that the process has now: after an exec it reads nothing.
+	// An open pagemap belongs to the process's current address space: after an exec it reads nothing.
 	if t.pagemap, err = t.dir.open("pagemap", unix.O_RDONLY); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (t *Target) open(pid int) (err error) {
 	return nil
 }
 
-// Close closes what is open.
+// Close closes all files.
 func (t *Target) Close() {
 	if t.pagemap != nil {
 		_ = t.pagemap.Close()
@@ -64,10 +64,10 @@ func (t *Target) Close() {
 // Dir returns the directory of the process. It is closed with the Target.
 func (t *Target) Dir() *Dir { return t.dir }
 
-// Process is the process as it was when it was opened.
+// Process returns the process as of its opening.
 func (t *Target) Process() procmem.Process { return t.process }
 
-// Mappings are its mappings now.
+// Mappings returns its current mappings.
 func (t *Target) Mappings() ([]procmem.Mapping, error) {
 	m, err := procmem.Mappings(t.dir)
 	if err != nil {
@@ -76,16 +76,16 @@ func (t *Target) Mappings() ([]procmem.Mapping, error) {
 	return m, t.Same() // the kernel ends the list early for a process that ends meanwhile
 }
 
-// Environ are variables that it was started with.
+// Environ returns environment variables from its start.
 func (t *Target) Environ(names []string) (map[string]string, error) {
 	return procmem.Environ(t.dir, names)
 }
 
-// Times are the processor times of it and its threads.
+// Times returns its processor times and those of its threads.
 func (t *Target) Times() (procmem.Times, error) { return procmem.TimesOf(t.dir) }
 
-// Same returns [procmem.ErrGone] where the process has ended. After a nil, its number belonged to it all the time, so
-// that what was read by number was of this process, but for an exec, after which headers make no sense.
+// Same returns [procmem.ErrGone] if the process has ended. nil means that the PID was its own all the time, so that
+// earlier reads by PID were of this process, except after an exec, which makes headers inconsistent.
 func (t *Target) Same() error {
 	if _, err := procmem.StartTime(t.dir); err != nil {
 		return fmt.Errorf("process %d: %w", t.process.PID, procmem.ErrGone)
@@ -116,7 +116,7 @@ func (t *Target) ReadAt(p []byte, addr uint64) (int, error) {
 	return n, nil
 }
 
-// robustLists asks the kernel for the robust list of each thread but the first. A thread that is gone is left out.
+// robustLists returns the robust list of each thread except the first. It omits ended threads.
 func (t *Target) robustLists() []uint64 {
 	dir, err := t.dir.open("task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {

@@ -23,21 +23,21 @@ const (
 	maxEntries = 2048
 )
 
-// Used is where the number of bytes that are in use is, four bytes in the order of the machine.
+// Used is the offset of the number of used bytes, four bytes in the machine's order.
 const Used = 8
 
-// ErrFormat is returned for what is not written by HotSpot.
+// ErrFormat is returned for data not written by HotSpot.
 var ErrFormat = errors.New("no hsperfdata of HotSpot")
 
-// Entry is one counter or text. Its fields are slices of the bytes that were read, without a copy: one of the texts is
-// the command of the program, which may hold passwords.
+// Entry is one counter or text. Its fields are slices of the input, without a copy: one text is the program's command,
+// which may have passwords.
 type Entry struct {
 	Name, Text []byte
 	Value      int64 // 0 of a text
 	length     uint64
 }
 
-// Mapping returns where a JVM has mapped its counters: /tmp/hsperfdata_USER/PID; nil: nowhere.
+// Mapping returns the mapping of a JVM's counters: /tmp/hsperfdata_USER/PID; nil: none.
 func Mapping(all []procmem.Mapping) *procmem.Mapping {
 	i := slices.IndexFunc(all, func(m procmem.Mapping) bool {
 		return m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_")
