@@ -14,26 +14,25 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// State is how a pod that exists compares with what its profile would set on it today.
+// State compares a running pod with the current settings of its profile.
 type State string
 
 // The states.
 const (
-	// UpToDate: it has what the profile would set, or there is nothing to set.
+	// UpToDate: it has the current settings, or there are none.
 	UpToDate State = "UpToDate"
-	// Stale: memfit injected it, but would set something else today.
+	// Stale: memfit injected it, with other settings than today's.
 	Stale State = "Stale"
-	// Missed: memfit never saw it: created before the profile, or while the webhook was away.
+	// Missed: created before the profile, or while the webhook was unavailable.
 	Missed State = "Missed"
-	// Skipped: no setting is written, each for a reason.
+	// Skipped: every setting is skipped for a reason.
 	Skipped State = "Skipped"
 	// Disabled: the profile sets nothing (tuning.mode Disabled or DryRun).
 	Disabled State = "Disabled"
 )
 
-// Compare returns in which state a running pod is, and why, in words for a status message. Only env counts: sizes are
-// reported by the recommendation, and a resizePolicy cannot change any more. Observed is what the webhook reads of
-// running replicas as well.
+// Compare returns the state of a running pod, and the reason for a status message. Only env counts: the recommendation
+// reports sizes, and a resizePolicy cannot change. observed is the webhook's data about running replicas.
 func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) (State, string) {
 	p := OfRunning(pod, n, observed)
 	if p.refused != "" {
@@ -45,7 +44,7 @@ func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) 
 	differ, settings := p.differences(pod)
 	if len(differ) > 0 {
 		if readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]) == nil {
-			return Missed, "memfit has not seen this pod; it should have " + few(differ, "; ")
+			return Missed, "the pod was created without memfit; it should have " + few(differ, "; ")
 		}
 		return Stale, "it should have " + few(differ, "; ")
 	}
@@ -70,7 +69,7 @@ func (p Plan) offText() string {
 	return `tuning.mode is Disabled: nothing is set`
 }
 
-// differences are the variables that a new pod would get otherwise, and the number of settings in the plan.
+// differences returns the variables that differ in a new pod, and the number of settings in the plan.
 func (p Plan) differences(pod *corev1.Pod) (differ []string, settings int) {
 	for i := range p.containers {
 		c := &p.containers[i]
@@ -101,7 +100,7 @@ func (p Plan) skipTexts() []string {
 	return out
 }
 
-// few joins the first three texts and counts the rest.
+// few joins the first three texts and the number of the rest.
 func few(texts []string, separator string) string {
 	const most = 3
 	if extra := len(texts) - most; extra > 0 {

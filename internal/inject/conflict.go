@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// settle asks every knob of the container's runtime and sorts the answers into settings, skips and advice.
+// settle evaluates every knob of the container's runtime, as a setting, skip or advice.
 func (c *ContainerPlan) settle(w *working, t target, in Input) {
 	r := c.runtime.runtime
 	for i := range r.Knobs {
@@ -54,8 +54,8 @@ func (c *ContainerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	c.set = append(c.set, s)
 }
 
-// launched returns that a start script takes the heap cap from a variable of the pod, so that a cap of memfit would
-// have no effect.
+// launched returns the skip reason if a start script takes the heap cap from a variable of the pod, which overrides
+// memfit's.
 func (c *ContainerPlan) launched(s setting) string {
 	if s.knob.Caps == nil || !c.owner.launcher {
 		return ""
@@ -63,10 +63,10 @@ func (c *ContainerPlan) launched(s setting) string {
 	return c.owner.by + ", and the user's value wins" + s.instead()
 }
 
-// unmet returns why the tier or the needs of k are not met.
+// unmet returns why the tier or a requirement of k is not met.
 func (c *ContainerPlan) unmet(k *runtimes.Knob) string {
 	if k.Tier == runtimes.TierB && !c.runtime.certain {
-		return "it is not certain what the container runs: declare runtime.type in the profile"
+		return "the runtime is uncertain: declare runtime.type in the profile"
 	}
 	if k.Needs == "" || slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Name == k.Needs }) {
 		return ""
@@ -74,8 +74,7 @@ func (c *ContainerPlan) unmet(k *runtimes.Knob) string {
 	return fmt.Sprintf("it is safe only together with %s, which was not set", k.Needs)
 }
 
-// userHas returns what the user has set or removed already, so that the setting is skipped; empty when nothing
-// prevents it.
+// userHas returns the skip reason if the user has set or removed the setting; empty otherwise.
 func (w *working) userHas(s setting, f runtimes.Facts) string {
 	v, count := w.find(s.knob.Env)
 	switch {
@@ -109,8 +108,8 @@ func (w *working) userHas(s setting, f runtimes.Facts) string {
 	return ""
 }
 
-// assigned reports whether a shell or env on the command line gives the variable a value that does not carry on the
-// pod's own: NAME=x does, NAME="$NAME x" does not, and 'NAME=' in quotes is text of a program.
+// assigned reports whether a shell or env on the command line replaces the variable's value: NAME=x does, NAME="$NAME
+// x" does not, and a quoted 'NAME=' is text of a program.
 func (w *working) assigned(name string) bool {
 	found := false
 	for _, text := range w.commands {
@@ -130,8 +129,7 @@ func (w *working) assigned(name string) bool {
 	return found
 }
 
-// sign returns where a sign was found that the setting yields to, and why it does; empty when nowhere, or where the
-// profile replaces it.
+// sign returns where a sign is that excludes the setting, and why; empty if there is none, or the profile replaces it.
 func (w *working) sign(s setting, sign runtimes.Sign) string {
 	where := w.shows(s, sign)
 	switch {
@@ -143,7 +141,7 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 	return where + ", and the user's value wins" + s.instead()
 }
 
-// shows returns where a sign is: "JAVA_OPTS has -Xmx700m"; empty when nowhere.
+// shows returns where a sign is: "JAVA_OPTS has -Xmx700m"; empty if there is none.
 func (w *working) shows(s setting, sign runtimes.Sign) string {
 	switch sign.In {
 	case runtimes.AsVariable:
@@ -174,7 +172,7 @@ func (w *working) shows(s setting, sign runtimes.Sign) string {
 	return ""
 }
 
-// withoutFlag is text less the words that set the flag, which are about to be replaced.
+// withoutFlag returns text without the words that set the flag, which will be replaced.
 func withoutFlag(text, flag string) string {
 	words := slices.DeleteFunc(
 		strings.Split(text, " "), func(word string) bool { return strings.HasPrefix(word, flag+"=") },
@@ -190,7 +188,8 @@ func matches(pattern, name string) bool {
 	return name == pattern
 }
 
-// elsewhere returns that the variable may come from envFrom: an entry in env would silently replace it.
+// elsewhere returns the skip reason if the variable may come from envFrom, because an entry in env would silently
+// replace it.
 func (w *working) elsewhere(s setting, t target, in Input) string {
 	if _, count := w.find(s.knob.Env); count > 0 {
 		return ""
@@ -220,11 +219,11 @@ func (w *working) elsewhere(s setting, t target, in Input) string {
 	return t.fromImage(s)
 }
 
-// unsafe returns why nothing may be put in front of the user's own text.
+// unsafe returns why the user's own text must not be extended.
 func (w *working) unsafe(s setting, version runtimes.Version) string {
 	v, count := w.find(s.knob.Env)
-	if count > 0 && !utf8.ValidString(v.Value) { // the record, which is JSON, could not give it back byte for byte
-		return fmt.Sprintf("the pod's own %s holds bytes that are no UTF-8 text: correct it", s.knob.Env)
+	if count > 0 && !utf8.ValidString(v.Value) { // the record, which is JSON, could not restore it byte for byte
+		return fmt.Sprintf("the pod's own %s is not valid UTF-8: correct it", s.knob.Env)
 	}
 	if s.knob.List == nil || count == 0 {
 		return ""
@@ -237,7 +236,7 @@ func (w *working) unsafe(s setting, version runtimes.Version) string {
 	if g.MaxLength == 0 || !g.Strict(version) {
 		return ""
 	}
-	// Room for every word memfit could add, not only this one: together they must fit.
+	// Space for every word that memfit could add, not only this one.
 	const ours, ourWords = 256, 7
 	if len(v.Value)+ours > g.MaxLength || len(words)+ourWords > g.MaxWords {
 		return fmt.Sprintf(

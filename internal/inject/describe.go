@@ -13,11 +13,11 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// source is a place that may hold a flag of the user's. folded is its text with the runtime's spellings made one.
+// source is a place that may have a user's flag. folded is its text with normalized spellings.
 type source struct{ name, title, text, folded string }
 
-// gather finds the sources: the command line and every literal environment value. All of them, because JAVA_OPTS and
-// its like end up on a command line that only the image knows. It must be called before anything is written.
+// gather finds the sources: the command line and every literal environment value. All values count, because variables
+// such as JAVA_OPTS end up on a command line in the image. Call it before anything is written.
 func (w *working) gather(r *runtimes.Runtime) {
 	w.sources = make([]source, 0, len(w.env)+1)
 	add := func(name, title, text string) {
@@ -33,7 +33,7 @@ func (w *working) gather(r *runtimes.Runtime) {
 	}
 }
 
-// betweenWords is what scripts and lists of flags are taken apart at: white space, quotes and separators. Deno's
+// betweenWords are the separators of words in scripts and lists of flags: white space, quotes and separators. Deno's
 // variable has commas between its flags.
 func betweenWords(c rune) bool {
 	switch c {
@@ -43,7 +43,7 @@ func betweenWords(c rune) bool {
 	return false
 }
 
-// wordAt is the word of text that position i is in.
+// wordAt returns the word of text at position i.
 func wordAt(text string, i int) string {
 	const ends = " \t\n\r'\";"
 	i = min(i, len(text))
@@ -54,7 +54,7 @@ func wordAt(text string, i int) string {
 	return text[start:]
 }
 
-// short is a user's text as it goes into a reason: one line, at most 60 characters.
+// short returns a user's text for a reason: one line, at most 60 characters.
 func short(text string) string {
 	const most = 60
 	if text == "" {
@@ -72,7 +72,7 @@ func short(text string) string {
 
 var oneLine = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
 
-// fromWhere names the source of a valueFrom as people know it; kinds invented later have a name too.
+// fromWhere returns the name of a valueFrom's source, also for unknown kinds.
 func fromWhere(from *corev1.EnvVarSource) string {
 	switch {
 	case from.ConfigMapKeyRef != nil:
@@ -89,7 +89,7 @@ func fromWhere(from *corev1.EnvVarSource) string {
 	return "another source"
 }
 
-// it is the variable, as the subject of a reason that begins with the setting's name.
+// it returns the variable as the subject of a reason that begins with the setting's name.
 func (s setting) it() string {
 	if s.knob.Name == s.knob.Env {
 		return "it"
@@ -97,7 +97,7 @@ func (s setting) it() string {
 	return s.knob.Env
 }
 
-// instead is what memfit would have set; empty when that is unknown.
+// instead returns what memfit would have set; empty if unknown.
 func (s setting) instead() string {
 	if s.verdict.Value == "" {
 		return ""
@@ -105,7 +105,7 @@ func (s setting) instead() string {
 	return fmt.Sprintf(" (memfit would set %s)", s.verdict.Value)
 }
 
-// setThereIf is setThere for sources that hold text of the user's.
+// setThereIf is setThere for sources with text of the user.
 func (s setting) setThereIf(from *corev1.EnvVarSource) string {
 	if from.ConfigMapKeyRef == nil && from.SecretKeyRef == nil && from.FileKeyRef == nil {
 		return ""
@@ -113,7 +113,7 @@ func (s setting) setThereIf(from *corev1.EnvVarSource) string {
 	return s.setThere()
 }
 
-// setThere is what to write where memfit cannot.
+// setThere returns what the user should write where memfit cannot.
 func (s setting) setThere() string {
 	switch {
 	case s.verdict.Value == "":

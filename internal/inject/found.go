@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// heapShare is the share of the limit that the runtime gave its heap in replicas of the same image, in percent; 0:
-// unknown. Flags come with the image as well, so another tag of it proves nothing.
+// heapShare returns the heap's share of the limit in replicas of the same image, in percent; 0: unknown. An image may
+// have flags, so another tag proves nothing.
 func (t *target) heapShare(r *runtimes.Runtime) int32 {
 	if f := t.found; f != nil && f.Image == t.container.Image && !moves(f.Image) && string(f.Type) == r.Name {
 		return f.HeapPercent
@@ -20,9 +20,9 @@ func (t *target) heapShare(r *runtimes.Runtime) int32 {
 	return 0
 }
 
-// foundSpec returns what applies to a container by what replicas were found to run: everything for the same image, the
-// runtime alone for another tag of the same repository, nothing for another repository. A moving tag, such as latest,
-// may hold another version by now, and a setting for the wrong version can keep a process from starting.
+// foundSpec returns the detected runtime of replicas as far as it applies to a container: fully for the same image,
+// without version for another tag of the repository, not at all for another repository. A moving tag, such as latest,
+// may have another version by now, and a setting for the wrong version can prevent a start.
 func (t *target) foundSpec() (spec v1alpha1.RuntimeSpec, known bool) {
 	f, image := t.found, t.container.Image
 	switch {
@@ -36,8 +36,8 @@ func (t *target) foundSpec() (spec v1alpha1.RuntimeSpec, known bool) {
 	return v1alpha1.RuntimeSpec{}, false
 }
 
-// limitUnseen reports whether replicas of any tag of the image showed that the runtime does not see the memory limit.
-// It is a property of the runtime and the kernel: which tag has a fixed runtime is unknown before one was inspected.
+// limitUnseen reports whether the runtime did not detect the memory limit in replicas of any tag of the image. Whether
+// another tag fixes that is unknown before one was inspected.
 func (t *target) limitUnseen(r *runtimes.Runtime) bool {
 	f := t.found
 	return f != nil && f.NodeHeap != nil && string(f.Type) == r.Name && SameRepository(t.container.Image, f.Image)
@@ -50,7 +50,7 @@ func SameRepository(a, b string) bool {
 	return a != "" && of == other
 }
 
-// fromImage returns why a variable that comes with the image is skipped; empty: it does not come with it.
+// fromImage returns the skip reason of a variable from the image; empty: not from the image.
 func (t *target) fromImage(s setting) string {
 	f := t.found
 	if f == nil || !SameRepository(t.container.Image, f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
@@ -59,14 +59,14 @@ func (t *target) fromImage(s setting) string {
 	return s.it() + " comes with the image, as running replicas show, and an entry in env would replace it" + s.setThere()
 }
 
-// moves reports whether an image's name is expected to mean another image tomorrow.
+// moves reports whether an image has a moving tag.
 func moves(image string) bool {
 	_, tag := runtimes.SplitImage(image)
 	return !strings.Contains(image, "@") && (tag == "" || tag == "latest")
 }
 
-// identifyByFound completes an identity by what replicas were found to run: the runtime if it is neither declared nor
-// named by the command, the version if the command names the same runtime. A declaration is never changed.
+// identifyByFound completes an identity by the detected runtime of replicas: the runtime if neither a declaration nor
+// the command has it, the version if the command has the same runtime. It never changes a declaration.
 func identifyByFound(t target, id identity) identity {
 	spec, known := t.foundSpec()
 	if !known || id.source == v1alpha1.RuntimeDeclared {

@@ -12,17 +12,16 @@ import (
 
 // Frozen is a heap cap that a running process keeps while its limit is resized.
 type Frozen struct {
-	// Cap of the managed heap, of all processes together; 0: none is known.
+	// Cap is the heap cap of all processes together; 0: unknown.
 	Cap memory.Bytes
-	// Overhead is what the runtime needs besides, and what the owner keeps back for others.
+	// Overhead is the runtime's memory besides the heap, plus the owner's reserve.
 	Overhead memory.Bytes
 	// Literal: the cap is a number in the pod's environment, which a restart of the container does not change.
 	Literal bool
 }
 
-// Frozen returns the heap cap that a container of a running pod was started with, as far as it is or may be a share of
-// the limit. The share is taken from the larger of the limit at admission and the effective one, because it is unknown
-// under which of them the process started.
+// Frozen returns the heap cap at the start of a container, if it is or may be a share of the limit. It uses the larger
+// of the limit at admission and the effective one, because the process may have started under either.
 func (c *ContainerPlan) Frozen() Frozen {
 	growth := c.Growth()
 	if growth.HeapPercent == 0 {

@@ -12,24 +12,24 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// ownersCap is what the pod shows of its owner's decision about the heap cap.
+// ownersCap is the owner's decision about the heap cap, as visible in the pod.
 type ownersCap struct {
-	// by is where the decision was found: "KAFKA_HEAP_OPTS has -Xmx2g". Empty: the pod shows none.
+	// by is the source of the decision: "KAFKA_HEAP_OPTS has -Xmx2g". Empty: none.
 	by string
-	// fixed: the cap does not follow the limit, or nothing shows that it does.
+	// fixed: the cap does not follow the limit, or there is no sign that it does.
 	fixed bool
-	// launcher: a start script takes the cap from a variable, so a setting of memfit has no effect.
+	// launcher: a start script takes the cap from a variable and overrides memfit's settings.
 	launcher bool
-	// unsure is which text that memfit does not read may hold a cap; empty: none.
+	// unsure describes a text that memfit does not read and that may have a cap; empty: none.
 	unsure string
-	// percent is the owner's own share of the limit; 0: none, or it cannot be read.
+	// percent is the owner's share of the limit; 0: none, or unreadable.
 	percent int32
-	// direct: that share is on the command line, or in the variable that the runtime itself reads. It is as certain as a
-	// share that memfit sets. Elsewhere only a start script can make it effective.
+	// direct: that share is on the command line, or in the variable that the runtime reads, and is as certain as memfit's
+	// own. Elsewhere it depends on a start script.
 	direct bool
 }
 
-// ownersCap reads the pod without memfit's settings. It must be called before anything is written.
+// ownersCap reads the pod without memfit's settings. Call it before anything is written.
 func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
 	heap := knob(r, r.Heap)
 	if heap == nil {
@@ -49,7 +49,7 @@ func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
 	return c
 }
 
-// knob finds the knob of that name; nil: the runtime has none.
+// knob returns the knob of that name; nil: not found.
 func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	for i := range r.Knobs {
 		if name != "" && r.Knobs[i].Name == name {
@@ -59,8 +59,8 @@ func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	return nil
 }
 
-// launcher returns from which variable a start script takes a number for the heap cap; empty: none. Flags are not a
-// number: those in a literal are found by the signs.
+// launcher returns the variable from which a start script takes a number for the heap cap; empty: none. Signs find
+// flags in literals.
 func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 	for i := range w.env {
 		v := &w.env[i]
@@ -86,7 +86,7 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 	return ""
 }
 
-// configMapWith is the ConfigMap of known keys that supplies the variable through envFrom; empty: none.
+// configMapWith returns the ConfigMap with known keys that sets the variable through envFrom; empty: none.
 func configMapWith(in Input, t target, variable string) string {
 	for _, from := range t.container.EnvFrom {
 		key, fits := strings.CutPrefix(variable, from.Prefix)
@@ -100,7 +100,7 @@ func configMapWith(in Input, t target, variable string) string {
 	return ""
 }
 
-// ownersShare reads a share of the limit that the owner asks for: the flag in any text, or the variable.
+// ownersShare reads the owner's share of the limit: the flag in any text, or the variable.
 func (w *working) ownersShare(s setting) ownersCap {
 	if s.knob.Caps == nil || s.knob.Follows != runtimes.AtStart {
 		return ownersCap{}
@@ -119,7 +119,7 @@ func (w *working) ownersShare(s setting) ownersCap {
 	return ownersCap{}
 }
 
-// unreadable returns which text that memfit does not read may hold a heap cap; empty: none.
+// unreadable describes a text that memfit does not read and that may have a heap cap; empty: none.
 func (w *working) unreadable(in Input, t target, s setting) string {
 	for i := range w.env {
 		v := &w.env[i]
@@ -149,7 +149,7 @@ func (w *working) unreadable(in Input, t target, s setting) string {
 	return ""
 }
 
-// heapSetting is the setting of memfit that caps the heap; nil: memfit sets none.
+// heapSetting returns memfit's setting that caps the heap; nil: none.
 func (c *ContainerPlan) heapSetting() *setting {
 	r := c.runtime.runtime
 	i := slices.IndexFunc(c.set, func(s setting) bool {
@@ -161,13 +161,13 @@ func (c *ContainerPlan) heapSetting() *setting {
 	return &c.set[i]
 }
 
-// following returns the heap cap under another limit. Known is true only where memfit or the owner set the cap as a
-// share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true where
-// the runtime or a start script makes it a share unless the image overrides it. Percent is that share.
+// following reports whether the heap cap follows the limit. known: memfit or the owner set it as a share that the
+// runtime reads, or an agent read such a cap in running replicas. may: the runtime or a start script makes it a share
+// unless the image overrides it. percent is that share.
 func (c *ContainerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {
-	case c.blind, ours == nil && c.facts.LimitUnseen: // any share is one of the node
+	case c.blind, ours == nil && c.facts.LimitUnseen: // shares are of the node's memory
 		return false, false, 0
 	case ours != nil && (ours.verdict.Fixed || c.facts.Ask.HeapLimit > 0):
 		return false, false, 0
@@ -185,13 +185,12 @@ func (c *ContainerPlan) following(own int32) (known, may bool, percent int32) {
 	return alike(c.found, own), own > 0 && !alike(c.found, own), own
 }
 
-// alike reports whether a share that was read is the expected one. HotSpot rounds the heap up.
+// alike reports whether a read share is the expected one. HotSpot rounds the heap up.
 func alike(read, expected int32) bool {
 	return expected > 0 && read > 0 && max(expected, read)-min(expected, read) <= 1
 }
 
-// CapSetBy returns which text of the pod decides the heap cap instead of memfit, as an instruction to change it;
-// empty: the pod shows none.
+// CapSetBy returns the text of the pod that decides the heap cap instead of memfit, with an instruction; empty: none.
 func (c *ContainerPlan) CapSetBy() string {
 	if c.heapSetting() != nil && c.owner.unsure == "" {
 		return ""
@@ -205,7 +204,7 @@ func (c *ContainerPlan) CapSetBy() string {
 	return ""
 }
 
-// adviseCap reports a heap cap of the owner's that no skipped setting reports.
+// adviseCap reports an owner's heap cap that no skipped setting reports.
 func (c *ContainerPlan) adviseCap() {
 	reported := slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == c.runtime.runtime.Heap })
 	if c.owner.fixed && !reported && c.heapSetting() == nil {

@@ -11,31 +11,31 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// limit is what a container may use.
+// limit is the memory that a container may use.
 type limit struct {
-	// effective is what one of its processes can have: cgroup less memory-backed volumes and what is kept back for others,
-	// divided by the number of processes. 0: no limit.
+	// effective is the limit of one process: cgroup less memory-backed volumes and the reserve, divided by the number of
+	// processes. 0: no limit.
 	effective memory.Bytes
 	// cgroup is the limit that the runtime reads. 0: no limit.
 	cgroup memory.Bytes
-	// size is effective as a quantity, and from how it comes about: "448Mi" and "512Mi less 64Mi of memory-backed
-	// volumes". from is empty where it is the container's own limit. text has both for people.
+	// size is effective as a quantity, and from its computation: "448Mi" and "512Mi less 64Mi of memory-backed volumes".
+	// from is empty for the container's own limit. text has both for users.
 	size, from, text string
-	// reserve is what of cgroup the owner keeps back for others.
+	// reserve is the part of cgroup that the owner reserves.
 	reserve memory.Bytes
-	// unfit is why nothing is left to derive from, with what to change; empty: something is.
+	// unfit is why no memory is left to derive settings from, and what to change; empty otherwise.
 	unfit string
 }
 
-// division is how the owner of a container divides what its limit leaves.
+// division is how the owner divides a container's limit.
 type division struct {
-	processes int32 // 0: unspecified, and one is assumed
+	processes int32 // 0: unspecified, as one
 	reserve   memory.Bytes
 }
 
 func divided(t v1alpha1.TuningSpec) division {
 	var d division
-	if t.Processes != nil { // a profile read from a file has met no API server
+	if t.Processes != nil { // a profile from a file was not validated by the API server
 		d.processes = min(max(*t.Processes, 1), processesMost)
 	}
 	if t.Reserve != nil {
@@ -47,8 +47,8 @@ func divided(t v1alpha1.TuningSpec) division {
 // parts is at least 1.
 func (d division) parts() memory.Bytes { return memory.Bytes(max(d.processes, 1)) }
 
-// of is the part of one process of what volumes leave of whole, with how it comes about; empty: it is the whole. Where
-// there are several, it is in whole MiB, which people can check.
+// of returns one process's part of whole without volumes, and its computation; empty: it is the whole. With several
+// processes, it is in whole MiB, for users.
 func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Bytes, why string) {
 	part = whole.Minus(volumes).Minus(d.reserve)
 	if why = text; volumes > 0 {
@@ -70,8 +70,8 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 }
 
 // effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what the container's
-// memory-backed volumes may take: tmpfs pages are charged to the process that writes them, up to the volume's
-// sizeLimit. What is left is divided as the owner specifies.
+// memory-backed volumes may take: tmpfs pages are charged to the writing process, up to the volume's sizeLimit. The
+// owner's division applies to the rest.
 func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 	l := limit{cgroup: own, text: exact(own)}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
@@ -81,8 +81,8 @@ func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 		return limit{from: "no limit", text: "no limit"}
 	}
 	if left := l.cgroup.Minus(volumes); by.reserve > 0 && by.reserve >= left {
-		l.unfit = fmt.Sprintf("tuning.reserve %s is not below what there is (%s of %s), so nothing is derived from the "+
-			"limit: lower reserve, or raise the limit", exact(by.reserve), exact(left), l.text)
+		l.unfit = fmt.Sprintf("tuning.reserve %s is not below the available memory (%s of %s), so nothing is derived "+
+			"from the limit: lower reserve, or raise the limit", exact(by.reserve), exact(left), l.text)
 	}
 	part, why := by.of(l.cgroup, volumes, l.text)
 	// 1 byte and not 0, which would mean no limit: every knob then refuses it as too small.
@@ -93,15 +93,14 @@ func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 	return l
 }
 
-// exact is b as people write it where that is exact ("1500Mi", which rounds to 1.5Gi): the record keeps it, and it is
-// read again.
+// exact returns b in an exact form ("1500Mi", not 1.5Gi), because the record is read again.
 func exact(b memory.Bytes) string {
 	unit := memory.KiB
 	for unit < memory.GiB && b >= unit<<10 {
 		unit <<= 10
 	}
 	switch {
-	case b%unit == 0 || b < 10*unit && b*10%unit == 0: // "1.5Gi" is no less exact than "1536Mi"
+	case b%unit == 0 || b < 10*unit && b*10%unit == 0: // "1.5Gi" is as exact as "1536Mi"
 		return b.String()
 	case b%memory.MiB == 0:
 		return strconv.FormatInt(int64(b/memory.MiB), 10) + "Mi"

@@ -67,8 +67,8 @@ func TestNothingIsDerivedFromWhatIsReserved(t *testing.T) {
 		if plan.Container("app").Sets() {
 			t.Errorf("reserve %s of 512Mi: %v is set", reserve, plan.Container("app").Settings())
 		}
-		const want = "is not below what there is (512Mi of 512Mi), so nothing is derived from the limit: lower reserve, or " +
-			"raise the limit"
+		const want = "is not below the available memory (512Mi of 512Mi), so nothing is derived from the limit: lower " +
+			"reserve, or raise the limit"
 		if got := plan.Warnings(); !slices.ContainsFunc(got, func(w string) bool { return strings.Contains(w, want) }) {
 			t.Errorf("reserve %s of 512Mi: the warnings are %q", reserve, got)
 		}

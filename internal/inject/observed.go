@@ -15,22 +15,22 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Observed is what running replicas of a container showed: of their heap, and of what they run.
+// Observed has data about running replicas of a container: heap and runtime.
 type Observed struct {
 	// LiveSet is the upper bound of the live heap: the lowest RSS between collections of replicas that ran without a heap
-	// cap. A cap without a margin above it would stop a process that runs today, so none is set. 0: unknown.
+	// cap. memfit sets no cap without a margin above it, which would stop a running process. 0: unknown.
 	LiveSet memory.Bytes
-	// HeapCap is the least heap cap that replicas run with; 0 while one of them runs without. A cap as large is safe
-	// regardless of LiveSet.
+	// HeapCap is the least heap cap of replicas; 0 while one of them has none. A cap of this size is safe regardless of
+	// LiveSet.
 	HeapCap memory.Bytes
-	// Limit is the limit recommended for them, 0: none. A recommendation for replicas that all have a cap follows from
-	// their low points below it, which are better evidence than what they held before they had one.
+	// Limit is their recommended limit, 0: none. If all replicas have a cap, it follows from their low points below it,
+	// which are better evidence than those without a cap.
 	Limit memory.Bytes
-	// Found is what the agents saw replicas run; nil: they were not inspected, or differ.
+	// Found is the runtime detected by agents; nil: not inspected, or replicas differ.
 	Found *v1alpha1.FoundRuntime
 }
 
-// ObservedIn is what the status of a MemoryRecommendation has about running replicas; nil when it has nothing.
+// ObservedIn returns the data about running replicas in the status of a MemoryRecommendation; nil if there is none.
 func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observed {
 	var out map[string]Observed
 	for i := range containers {
@@ -53,7 +53,7 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 	return out
 }
 
-// proven returns what prevents a heap cap under the limit, and a cap that needs no proof.
+// proven returns what prevents a heap cap under the limit, and a cap that is known to be safe.
 func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	seen := in.Observed[c.name]
 	if seen.LiveSet == 0 || seen.HeapCap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {
@@ -61,18 +61,17 @@ func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	}
 	heap = seen.HeapCap
 	if in.Created {
-		// It runs with the cap it has, whatever others showed since. Else it would be called stale whenever the evidence
-		// moves.
+		// Its own cap is safe for it. Otherwise it would become stale with every change of the evidence.
 		if own := heapCap(t.container, c.limit.cgroup, in.before.of(c.name)); heap == 0 || own > 0 && own < heap {
 			heap = own
 		}
 	}
-	parts := divided(t.policy.Tuning).parts() // what was seen is of all processes together
+	parts := divided(t.policy.Tuning).parts() // observed data is of all processes together
 	return (seen.LiveSet + parts - 1) / parts, heap
 }
 
-// HeapCap is the heap cap that a process of a container of a running pod was started with, by memfit or the user; 0:
-// none that shows in its environment.
+// HeapCap returns the heap cap in the environment of a running pod's container, for one process, by memfit or the user;
+// 0: none.
 func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 	c := container(pod, name)
 	if c == nil {
@@ -84,7 +83,7 @@ func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 	)
 }
 
-// Wrote are the variables of a container of a pod that hold a text of memfit, in whole or in part.
+// Wrote returns the variables of a pod's container that memfit wrote, in whole or in part.
 func Wrote(pod *corev1.Pod, name string) []string {
 	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
 	if r == nil || r.DryRun {
@@ -93,8 +92,8 @@ func Wrote(pod *corev1.Pod, name string) []string {
 	return slices.Sorted(maps.Keys(r.Set))
 }
 
-// RequestBefore is the memory request that a container had before memfit gave it another one when its pod was created,
-// and the one that it got; with "", that of the pod as a whole. ok: memfit gave one. Both may have changed since.
+// RequestBefore returns the memory request of a container before memfit replaced it at creation, and the new one; with
+// "", those of the whole pod. ok: memfit replaced it. Both may have changed since.
 func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok bool) {
 	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation])
 	if r == nil {
@@ -114,8 +113,8 @@ func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok
 	return parse(size.WasRequest), parse(size.Request), true
 }
 
-// heapCap takes a share of the larger of the limit now and the one at admission, because it is unknown under which of
-// them the process started.
+// heapCap takes a share of the larger of the current limit and the one at admission, because the process may have
+// started under either.
 func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {
 	limit = max(limit, rec.atAdmission())
 	return runtimes.HeapCapIn(func(name string) string {
@@ -128,10 +127,10 @@ func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memo
 	}, limit)
 }
 
-// CapsHeap reports whether the container runs something that memfit can set a hard heap cap for.
+// CapsHeap reports whether memfit can set a hard heap cap for the container's runtime.
 func (c *ContainerPlan) CapsHeap() bool { return c.runtime.runtime.CapsHeap() }
 
-// NoRoom is why the heap cap is left out for what is alive in the container; empty when it is not.
+// NoRoom returns why the container's live heap prevents a heap cap; empty if it does not.
 func (c *ContainerPlan) NoRoom() string {
 	for _, s := range c.skips {
 		if s.tight {

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// finish compares the drawn-up container with the pod's own and keeps what differs.
+// finish compares the planned container with the pod's and keeps the differences.
 func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 	c.policy = w.resizeSet
 	for i := range w.env {
@@ -32,9 +32,9 @@ func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 	}
 }
 
-// Edit is what a plan changes in one container; nil fields remain unchanged. What it refers to belongs to the plan.
+// Edit is what a plan changes in one container; nil fields remain unchanged. The plan owns the values it points at.
 type Edit struct {
-	// Env are the variables of the container, each in its place, and new ones after them.
+	// Env are the variables of the container at their indexes, then new ones.
 	Env []Variable
 	// ResizePolicy is the restart policy of a resize of memory; empty: none.
 	ResizePolicy *corev1.ResourceResizeRestartPolicy
@@ -42,13 +42,13 @@ type Edit struct {
 	Memory *memory.Size
 }
 
-// Variable is an entry of env. One that memfit wrote is absent until it is written again, and keeps its place.
+// Variable is an entry of env. Memfit's own are absent until written again, and keep their index.
 type Variable struct {
 	corev1.EnvVar
 	Absent bool
 }
 
-// Edit is what the plan changes in a container. Empty when the plan leaves it alone.
+// Edit returns the plan's changes to a container; empty if unchanged.
 func (p Plan) Edit(container string) Edit { return p.Container(container).edit }
 
 // Changes reports whether the plan changes the pod it was made for.
@@ -72,11 +72,10 @@ func (p *Patch) add(path string, value any) { *p = append(*p, Operation{"add", p
 
 func (p *Patch) remove(path string) { *p = append(*p, Operation{Op: "remove", Path: path}) }
 
-// Patch is the smallest patch that carries the plan out on the pod it was made for. It writes the annotation
-// memfit.dev/injected, per container env, resizePolicy, and the memory request and limit, and those of the whole pod;
-// nil when nothing differs. List items that do not change are never rewritten, so that fields of newer Kubernetes
-// versions, which our Go types do not know, remain. Resources of a container that are nil are added as a whole; a list
-// of limits that is empty and not nil shows that they are there.
+// Patch returns the smallest patch that applies the plan to its pod. It writes the annotation memfit.dev/injected, env,
+// resizePolicy, memory request and limit of containers, and those of the whole pod; nil without changes. It never
+// rewrites unchanged list items, so that fields of newer Kubernetes versions remain. It adds missing resources as a
+// whole; an empty, non-nil list of limits means that they exist.
 func (p Plan) Patch(pod *corev1.Pod) Patch {
 	var out Patch
 	if p.annotated {
@@ -161,7 +160,7 @@ func (p *Patch) env(path string, have []corev1.EnvVar, to []Variable) {
 	}
 }
 
-// resizePolicy writes the restart policy for memory behind those for other resources.
+// resizePolicy writes the restart policy for memory after those for other resources.
 func (p *Patch) resizePolicy(
 	path string, have []corev1.ContainerResizePolicy, to corev1.ResourceResizeRestartPolicy,
 ) {

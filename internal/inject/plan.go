@@ -16,57 +16,57 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Input is what a plan is made from. Nothing in it is changed.
+// Input is the input of a plan, which does not change it.
 type Input struct {
 	Pod     *corev1.Pod
 	Profile *profile.Profile
 	// Sizes are the sizes for new pods by container name, for sizing modes that size new pods; a request or limit of 0
 	// leaves the pod's own. Nil: none.
 	Sizes map[string]Offer
-	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: unknown, and sizes are not bounded by them.
+	// Facts are the bounds of LimitRanges, quotas and nodes. nil: unknown, and sizes are not bounded by them.
 	Facts *constraints.Facts
-	// Observed is, by container name, what running replicas showed of their heap. Nil: nothing.
+	// Observed is the data about running replicas by container name. nil: none.
 	Observed map[string]Observed
-	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
-	// ConfigMap that is not here may hold any key. Values are never needed.
+	// ConfigMapKeys are the keys of the readable ConfigMaps of the pod's namespace, by name. A ConfigMap that is not here
+	// may have any key. Values are never needed.
 	ConfigMapKeys map[string]map[string]bool
-	// PerRun: the pod is one run of many that are known by their identity, and its arguments and variables are those of
-	// the run (the name of the run, a commit, a token), so that they do not distinguish programs. The image does.
+	// PerRun: the pod is one run of an identity, with arguments and variables of the run (its name, a commit, a token).
+	// Only the image distinguishes programs.
 	PerRun bool
-	// SizesOnly: the pod is the template of an object, which gets no other change than memory. Its pods are planned again
-	// when they are created.
+	// SizesOnly: the pod is the template of an object, in which only memory is changed. Its pods are planned again at
+	// creation.
 	SizesOnly bool
-	// Created: the pod is there already, so what memfit set in it was set knowing its ConfigMaps, whether or not the
-	// caller knows them.
+	// Created: the pod exists, so memfit's settings in it were made with knowledge of its ConfigMaps.
 	Created bool
 
-	// Filled in by MakePlan: the content of the pod's annotation, and the limit that the whole pod gets.
+	// Set by MakePlan: the record in the pod's annotation, and the limit of the whole pod.
 	before *record
 	whole  memory.Bytes
 }
 
-// Plan is what memfit would set on a pod, and what it skips, each with the reason. Its methods change nothing.
+// Plan has the settings that memfit would set on a pod, and the skipped ones, with reasons. Its methods do not change
+// it.
 type Plan struct {
 	containers []ContainerPlan
 	whole      *memory.Size // the new size of the whole pod; nil: unchanged
 	notes      []string     // about the pod's annotations, for warnings
-	annotation string       // what InjectedAnnotation becomes; empty: none
+	annotation string       // new value of InjectedAnnotation; empty: none
 	annotated  bool         // whether the annotation differs from the pod's
-	refused    string       // why no plan was made at all; empty: one was
+	refused    string       // why there is no plan; empty: there is one
 }
 
-// maxContainers is ten times what users run in one pod: each container needs a process, a cgroup and probes. It bounds
-// the cost of a plan, part of which is for each container and each volume.
+// maxContainers is ten times the usual maximum of a pod. It bounds the cost of a plan, part of which is per container
+// and volume.
 const maxContainers = 256
 
-// Refused is why no plan was made for a pod that exceeds all bounds; empty: one was made.
+// Refused returns why there is no plan for a pod that exceeds all bounds; empty: there is one.
 func (p Plan) Refused() string { return p.refused }
 
-// tip is one advice. Those about a setting report its effect elsewhere, which is dropped where the effect here is
+// tip is one piece of advice. Those with a setting report its effect elsewhere, and are dropped if the effect here is
 // known.
 type tip struct{ setting, text string }
 
-// advise adds advice that is about no setting.
+// advise adds advice without a setting.
 func (c *ContainerPlan) advise(texts ...string) {
 	for _, text := range texts {
 		c.advice = append(c.advice, tip{text: text})
@@ -76,7 +76,7 @@ func (c *ContainerPlan) advise(texts ...string) {
 // ContainerPlan is the outcome for one container.
 type ContainerPlan struct {
 	name    string
-	before  *containerRecord // what the pod's annotation has; nil: nothing
+	before  *containerRecord // the record in the pod's annotation; nil: none
 	mode    v1alpha1.TuningMode
 	runtime identity
 	limit   limit
@@ -88,18 +88,18 @@ type ContainerPlan struct {
 	warned []warning
 	// shares: it has no limit of its own below the limit of the whole pod.
 	shares bool
-	// owner is what the pod shows of its owner's decision about the heap cap.
+	// owner is the owner's decision about the heap cap.
 	owner ownersCap
-	// found is the share of the limit that agents read as heap cap in replicas of this image; 0: none.
+	// found is the heap cap that agents read in replicas of this image, as a share of the limit; 0: none.
 	found int32
 
-	// blind: the heap of the running process is a share of the node, because it was started without what makes it one of
-	// the limit.
+	// blind: the heap of the running process is a share of the node's memory, because it was started without the setting
+	// that makes it one of the limit.
 	blind bool
 
 	edit  Edit
 	sized *sizeRecord
-	// refused is what of the recommended size is unavailable, and why; empty: nothing.
+	// refused is the part of the recommended size that is not allowed, and why; empty: none.
 	refused string
 	policy  string // the memory resizePolicy that memfit set; empty: none
 }
@@ -109,7 +109,7 @@ type setting struct {
 	knob    *runtimes.Knob
 	verdict runtimes.Verdict
 	runtime *runtimes.Runtime
-	// replace: the profile names it in tuning.replace, so the user's own value gives way.
+	// replace: the profile names it in tuning.replace, so it replaces the user's value.
 	replace bool
 }
 
@@ -137,18 +137,17 @@ func (s setting) assignment() string {
 // skip is one knob that is not set.
 type skip struct {
 	name, why string
-	// tight: the live heap needs more than the cap would leave it.
+	// tight: the live heap needs more than the cap.
 	tight bool
 }
 
 func (s skip) text() string { return s.name + " skipped: " + s.why }
 
-// MakePlan decides what to set on in.Pod. It never panics and changes nothing. A nil pod or profile gives an empty
-// plan, and so does a mirror pod, which the kubelet owns.
+// MakePlan decides what to set on in.Pod. It never panics and does not change its input. A nil pod or profile, and a
+// mirror pod, which the kubelet owns, give an empty plan.
 //
-// The plan is made for the pod as it would be without memfit: what an earlier plan wrote, according to the annotation,
-// is taken back first. That is what makes it the same the second time, and right again after another webhook changed
-// the limit.
+// The plan is for the pod without memfit's changes: it first reverts those of an earlier plan, by the annotation. That
+// makes it idempotent, and correct after another webhook changed the limit.
 func MakePlan(in Input) Plan {
 	if in.Pod == nil || in.Profile == nil || in.Profile.Spec == nil {
 		return Plan{}
@@ -202,7 +201,8 @@ func MakePlan(in Input) Plan {
 	return p
 }
 
-// OfRunning makes the plan that a running pod would get today. observed is what running replicas showed; nil: nothing.
+// OfRunning returns the plan that a running pod would get today. observed is the data about running replicas; nil:
+// none.
 func OfRunning(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) Plan {
 	return MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 }
@@ -243,15 +243,15 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	return c, c.record(w, t)
 }
 
-// restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again:
-// a share of the limit does, a number in the environment is the same after every restart until the pod is replaced.
+// restartHelps reports whether a restart of the container would adapt the settings to a new limit: a share of the limit
+// adapts, a number in the environment needs a new pod.
 func (c *ContainerPlan) restartHelps() bool {
 	return c.runtime.certain && slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.follows() == runtimes.AtStart && !s.verdict.Fixed
 	})
 }
 
-// facts gathers what knobs are derived from.
+// facts collects the input of knobs.
 func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts {
 	spec := id.spec
 	f := runtimes.Facts{
@@ -273,7 +273,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	return f
 }
 
-// ask translates the profile's words into the table's.
+// ask translates the profile's tuning for the table.
 func ask(t v1alpha1.TuningSpec) runtimes.Ask {
 	a := runtimes.Ask{ArenaMax: t.ArenaMax}
 	if t.HeapPercent != nil {

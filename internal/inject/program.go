@@ -20,21 +20,19 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Program is what a container runs, and the memory that its owner asks for it.
+// Program identifies what a container runs, with its owner's memory size.
 type Program struct {
-	// ID is a fingerprint of what the owner wrote: image, command, args, env and envFrom without what memfit set, and the
-	// profile's tuning, with which the program behaves in another way. Labels, annotations, resources and the pod's own
-	// name are not part of it.
+	// ID is a fingerprint of image, command, args, env and envFrom without memfit's settings, and of the profile's
+	// tuning, which changes the program's behavior. It excludes labels, annotations, resources and the pod's name.
 	ID string
-	// Owner is the container's memory without memfit; a limit or request of 0 is not set.
+	// Owner is the container's memory without memfit; 0: not set.
 	Owner memory.Size
-	// Recorded: memfit wrote both down when the pod was created. Otherwise Owner is what the pod has now, which a resize
+	// Recorded: memfit recorded both when the pod was created. Otherwise Owner is the pod's current size, which a resize
 	// may have changed.
 	Recorded bool
-	// Created is the limit with which memfit let the container be created; 0: unknown. A later resize may not have taken
-	// effect.
+	// Created is the limit that memfit set at creation; 0: unknown. A later resize may not have taken effect.
 	Created memory.Bytes
-	// Changed: the image was changed in the pod, which got its size for another program.
+	// Changed: the image was changed in place, so the size is for another program.
 	Changed bool
 }
 
@@ -51,8 +49,8 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 		return Program{ID: id, Owner: constraints.SizeOf(&c.Resources), Created: rec.created()}
 	}
 	p := Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true, Created: rec.created()}
-	// Of what is hashed, only the image can change in a pod that exists. What a later webhook made of it at creation is in
-	// the record, because memfit is asked again then (reinvocationPolicy: IfNeeded).
+	// Of the hashed fields, only the image can change in a running pod. The record includes changes of later webhooks,
+	// because memfit is then called again (reinvocationPolicy: IfNeeded).
 	if rec.Image != "" && rec.Image != c.Image {
 		p.ID, p.Changed = fingerprint(pod.Name, c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), true
 	}
@@ -68,24 +66,24 @@ func (r *containerRecord) created() memory.Bytes {
 	if r == nil {
 		return 0
 	}
-	return cmp.Or(r.Size.size().Limit, r.Owner.size().Limit) // of a size, only what differs is written
+	return cmp.Or(r.Size.size().Limit, r.Owner.size().Limit) // only differing fields of a size are recorded
 }
 
-// Offer is the size for new pods of a container, and whose evidence it rests on.
+// Offer is the size for new pods of a container, and the program of its evidence.
 type Offer struct {
-	// Program is the program that it was found for, and Owner what its owner asked for then. With an empty Program the
-	// size is for every program.
+	// Program is the program of the evidence, and Owner the owner's size at that time. With an empty Program the size is
+	// for every program.
 	Program string
 	Owner   memory.Size
-	// Size is what new pods of that program get while their owner asks for the same.
+	// Size is the size for new pods of that program while the owner's size is unchanged.
 	Size memory.Size
-	// Recommended is what the evidence alone recommends, whatever the owner asks for; zero: nothing.
+	// Recommended is the recommendation regardless of the owner's size; zero: none.
 	Recommended memory.Size
-	// Others are offers for other programs, of which each is for pods of that program with that owner's numbers.
+	// Others are offers for other programs, each for pods of that program with that owner's size.
 	Others []Offer
 }
 
-// Raised returns an offer that gives pods of a program with its owner's numbers at least size, and others what o does.
+// Raised returns o, changed so that pods of a program with its owner's size get at least size.
 func (o Offer) Raised(of Program, size memory.Size) Offer {
 	if o.Program == of.ID {
 		o.Size, o.Recommended = o.Size.Max(size), o.Recommended.Max(size)
@@ -96,9 +94,9 @@ func (o Offer) Raised(of Program, size memory.Size) Offer {
 	return o
 }
 
-// sizeFor returns the size for a new pod; zero: what its owner asks for. An owner's edit holds immediately, unless
-// evidence of the same program shows that it needs more. Evidence of another program may raise a size whose owner did
-// not change it, and lowers none.
+// sizeFor returns the size for a new pod; zero: the owner's. An owner's edit is effective immediately, unless evidence
+// of the same program shows that more is needed. Evidence of another program may only raise a size that the owner did
+// not change.
 func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
 	for _, other := range o.Others {
 		if other.Program == program && other.Owner == owner {
@@ -118,10 +116,10 @@ func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
 	return memory.Size{}
 }
 
-// Increase returns the larger of both; zero: nothing is larger than what the owner asks for.
+// Increase returns the larger of both; zero: neither exceeds the owner's size.
 func Increase(owner, to memory.Size) memory.Size {
 	more := memory.Size{Request: max(owner.Request, to.Request)}
-	if owner.Limit > 0 { // no limit is more than any
+	if owner.Limit > 0 { // no limit exceeds any limit
 		more.Limit = max(owner.Limit, to.Limit)
 	}
 	if more == owner {
@@ -139,12 +137,11 @@ func (t *target) fingerprint(pod string, perRun bool) string {
 	return fingerprint(pod, t.container, t.work, tuning, perRun)
 }
 
-// programBytes of a hash distinguish the few programs that a container ever runs.
+// programBytes is the length of a hash, for the few programs of a container.
 const programBytes = 8
 
-// fingerprint hashes what the owner wrote into a container of a pod of that name. Each part is preceded by its length,
-// so that no two lists give the same text.
-// perRun leaves out what differs between the runs of one identity.
+// fingerprint hashes the owner's fields of a container of a pod of that name. The length precedes each part, so that
+// different lists give different texts. perRun omits what differs between the runs of one identity.
 func fingerprint(pod string, c *corev1.Container, w *working, tuning v1alpha1.TuningSpec, perRun bool) string {
 	var text hashed
 	text.add(c.Image)
@@ -159,18 +156,18 @@ func fingerprint(pod string, c *corev1.Container, w *working, tuning v1alpha1.Tu
 	return hex.EncodeToString(sum[:programBytes])
 }
 
-// hashed is a text that is hashed as a whole.
+// hashed collects the text to hash.
 type hashed struct {
 	all []byte
-	// pod is the pod's name, which is hashed as [theirName]; empty: nothing is replaced.
+	// pod is the pod's name, which is hashed as [theirName]; empty: none.
 	pod string
 }
 
-// theirName takes the place of a pod's name, as CloudNativePG writes it into the environment of each instance.
+// theirName replaces a pod's name, which CloudNativePG, for example, writes into the environment of each instance.
 const theirName = "$(POD)"
 
-// namesPod reports whether a text is the name of a pod, or differs from it only in the ordinal: each replica may be
-// given the name of the first.
+// namesPod reports whether a text is the name of a pod, or differs from it only in the ordinal: replicas may have the
+// name of the first.
 func namesPod(text, pod string) bool {
 	const digits = "0123456789"
 	base := strings.TrimRight(pod, digits)
@@ -179,7 +176,7 @@ func namesPod(text, pod string) bool {
 		sibling && strings.HasSuffix(base, "-") && ordinal != "" && strings.Trim(ordinal, digits) == ""
 }
 
-// addWritten adds what the owner wrote beside the image.
+// addWritten adds the owner's fields besides the image.
 func (h *hashed) addWritten(c *corev1.Container, w *working) {
 	h.addAll(c.Command)
 	h.addAll(c.Args)
@@ -189,7 +186,7 @@ func (h *hashed) addWritten(c *corev1.Container, w *working) {
 	for i := range env {
 		v := &env[i]
 		h.add(v.Name)
-		if variables[v.Name] != nil { // a list of settings, to which others append in ways of their own
+		if variables[v.Name] != nil { // a list of settings, to which others append
 			h.addAll(strings.Fields(v.Value))
 		} else {
 			h.add(v.Value)

@@ -15,47 +15,47 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// recordVersion is raised when the meaning of a field changes. A record of another version is read as none: what it
-// wrote is then the user's, and stays.
+// recordVersion is raised when the meaning of a field changes. A record of another version is ignored: its values then
+// count as the user's, and remain.
 const recordVersion = 1
 
 // recordMax bounds the annotation: all annotations of an object together may take 256 KiB. Above it the reasons are
-// left out, because what was written is needed again and reasons are not.
+// omitted, because only the written values are needed later.
 const recordMax = 32 << 10
 
 // record is the value of the memfit.dev/injected annotation, compact JSON: what memfit wrote into the pod, so that it
-// can take back exactly that, and why it left other things alone.
+// can revert exactly that, and the reasons for skipped settings.
 type record struct {
 	Version    int    `json:"v"`
 	Profile    string `json:"profile"`
 	Generation int64  `json:"generation,omitempty"`
-	// Pod is the size of the whole pod (spec.resources) that memfit wrote, and what was there before.
+	// Pod is memfit's size of the whole pod (spec.resources), and the previous one.
 	Pod        *sizeRecord                 `json:"pod,omitempty"`
 	Containers map[string]*containerRecord `json:"containers,omitempty"`
 }
 
 // containerRecord is the part about one container.
 type containerRecord struct {
-	// DryRun: Set is what would be set; nothing was.
+	// DryRun: Set would be set.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Limit is the effective limit that settings were derived from, a quantity; empty: there is none. LimitFrom is how it
-	// was computed, where it is not the container's own.
+	// Limit is the effective limit that settings were derived from, a quantity; empty: no limit. LimitFrom is its
+	// computation, if it is not the container's own limit.
 	Limit     string `json:"limit,omitempty"`
 	LimitFrom string `json:"limitFrom,omitempty"`
-	// Owner is the memory that the container's owner asks for.
+	// Owner is the owner's memory size of the container.
 	Owner *sizeRecord `json:"owner,omitempty"`
-	// Processes is how many processes share the container, each with that limit; 0: one.
+	// Processes is the number of processes in the container, each with that limit; 0: one.
 	Processes int32 `json:"processes,omitempty"`
 	// Program is the fingerprint of what the container runs (see [Program]), and Image the image in it.
 	Program string `json:"program,omitempty"`
 	Image   string `json:"image,omitempty"`
 	// ResizePolicy is the memory resizePolicy that memfit added.
 	ResizePolicy string `json:"resizePolicy,omitempty"`
-	// Runtime is what memfit takes the container to run, and how it knows.
+	// Runtime is the assumed runtime of the container, and its source.
 	Runtime string `json:"runtime,omitempty"`
-	// Set is, by variable, exactly the text that memfit wrote: the whole value, or the words put in front of the user's.
+	// Set is, by variable, exactly the text that memfit wrote: the whole value, or the words before the user's.
 	Set map[string]string `json:"set,omitempty"`
-	// Size is the memory request and limit that memfit wrote, and what was there before.
+	// Size is memfit's memory request and limit, and the previous ones.
 	Size *sizeRecord `json:"size,omitempty"`
 	// Skipped is the reason for each setting that was skipped.
 	Skipped map[string]string `json:"skipped,omitempty"`
@@ -65,7 +65,7 @@ type containerRecord struct {
 	Was map[string]string `json:"was,omitempty"`
 }
 
-// atAdmission is the effective limit that settings were derived from; 0: not known.
+// atAdmission is the effective limit that settings were derived from; 0: unknown.
 func (r *containerRecord) atAdmission() memory.Bytes {
 	if r == nil {
 		return 0
@@ -73,7 +73,7 @@ func (r *containerRecord) atAdmission() memory.Bytes {
 	return parse(r.Limit)
 }
 
-// parts is how many processes had that limit each.
+// parts returns the number of processes, each with that limit.
 func (r *containerRecord) parts() memory.Bytes {
 	if r == nil {
 		return 1
@@ -90,7 +90,7 @@ type sizeRecord struct {
 	Request    string `json:"request,omitempty"`
 	WasLimit   string `json:"wasLimit,omitempty"`
 	WasRequest string `json:"wasRequest,omitempty"`
-	// Why is what made it another size than the recommended one.
+	// Why is the reason for a size other than the recommended one.
 	Why string `json:"why,omitempty"`
 }
 
@@ -131,11 +131,10 @@ func (r *record) add(container string, c *containerRecord) {
 	r.Containers[container] = c
 }
 
-// annotationsMax is what the API server takes of all annotations of an object, keys and values together. It refuses a
-// pod with more.
+// annotationsMax is the API server's bound of all annotations of an object, keys and values together.
 const annotationsMax = 256 << 10
 
-// space returns how many bytes the pod's own annotations leave for memfit's.
+// space returns the bytes left for memfit's annotation.
 func space(pod *corev1.Pod) int {
 	left := annotationsMax - len(v1alpha1.InjectedAnnotation)
 	for key, value := range pod.Annotations {
@@ -146,8 +145,8 @@ func space(pod *corev1.Pod) int {
 	return left
 }
 
-// text is the annotation's value; empty when there is nothing to record about any container. fits is false where the
-// pod has no space for it: without a record nothing may be set, and with it the API server would refuse the pod.
+// text returns the annotation's value; empty if there is nothing to record. fits is false if the pod has no space for
+// it: memfit must not set anything without a record, and the API server would refuse the pod with it.
 func (r *record) text(room int) (text string, fits bool) {
 	if len(r.Containers) == 0 {
 		return "", true
@@ -173,7 +172,7 @@ func (r *record) encode() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// record is what was done to the container; nil when tuning is disabled and nothing was sized.
+// record returns the changes to the container; nil if tuning is disabled and nothing was sized.
 func (c *ContainerPlan) record(w *working, t target) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Settings are what is set in the container, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would
-// be set, and that it is not.
+// Settings returns the settings of the container, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what
+// would be set, with a note.
 func (c *ContainerPlan) Settings() []string {
 	var out []string
 	for _, s := range c.set {
@@ -26,7 +26,7 @@ func (c *ContainerPlan) Settings() []string {
 	return out
 }
 
-// Skipped is what is skipped and why: "GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself, ...".
+// Skipped returns the skipped settings with reasons: "GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself, ...".
 func (c *ContainerPlan) Skipped() []string {
 	var out []string
 	for _, s := range c.skips {
@@ -35,13 +35,13 @@ func (c *ContainerPlan) Skipped() []string {
 	return out
 }
 
-// Mode is the effective tuning mode for the container; empty when the profile does not manage it.
+// Mode returns the effective tuning mode of the container; empty if the profile does not manage it.
 func (c *ContainerPlan) Mode() v1alpha1.TuningMode { return c.mode }
 
 // Sets reports whether anything is set in the container, or in DryRun would be.
 func (c *ContainerPlan) Sets() bool { return len(c.set) > 0 }
 
-// Runtime is what memfit takes the container to run and how it knows: "Node.js 20 (declared by the profile)".
+// Runtime returns the assumed runtime of the container and its source: "Node.js 20 (declared by the profile)".
 func (c *ContainerPlan) Runtime() string { return c.runtime.String() }
 
 // Identity returns [ContainerPlan.Runtime] as fields; nil if the runtime is unknown.
@@ -56,7 +56,7 @@ func (c *ContainerPlan) Identity() *v1alpha1.RuntimeIdentity {
 	}
 }
 
-// Runs is what the container certainly runs, as the API spells it ("NodeJS"): declared, or shown by its command.
+// Runs returns the certain runtime of the container in the API's spelling ("NodeJS"): declared, or from its command.
 // Empty: unknown.
 func (c *ContainerPlan) Runs() string {
 	if c.runtime.certain {
@@ -65,8 +65,8 @@ func (c *ContainerPlan) Runs() string {
 	return ""
 }
 
-// Advice is what the container's owner should change or may try, the warnings first. It leaves out settings that are
-// measured: what they would do in this workload is known and reported elsewhere.
+// Advice returns what the container's owner should change or may try, warnings first. It omits settings with a measured
+// effect in this workload, which is reported elsewhere.
 func (c *ContainerPlan) Advice(measured ...string) []string {
 	texts := make([]string, 0, len(c.warned)+len(c.advice))
 	for _, w := range c.warned {
@@ -80,11 +80,10 @@ func (c *ContainerPlan) Advice(measured ...string) []string {
 	return texts
 }
 
-// Advisories are the part of [ContainerPlan.Advice] that is known about the declared version of the container's
-// runtime.
+// Advisories returns the part of [ContainerPlan.Advice] about the declared version of the runtime.
 func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.Known(c.facts) }
 
-// Growth is what the container's runtime does with its limit, given the settings in this plan.
+// Growth returns how the runtime uses its limit, with the settings in this plan.
 func (c *ContainerPlan) Growth() runtimes.Growth {
 	g := c.growth()
 	g.Name = c.runtime.runtime.Title
@@ -94,7 +93,7 @@ func (c *ContainerPlan) Growth() runtimes.Growth {
 	return g
 }
 
-// growth is what the runtime does with any limit.
+// growth returns how the runtime uses any limit.
 func (c *ContainerPlan) growth() (g runtimes.Growth) {
 	if of := c.runtime.runtime.Growth; of != nil {
 		g = of(c.facts, c.heapSetting() != nil)
@@ -102,9 +101,9 @@ func (c *ContainerPlan) growth() (g runtimes.Growth) {
 	return g
 }
 
-// CapFollows reports whether a process that gives up at its heap cap is known to get a larger one from a higher limit.
-// With frozen, only a new pod does, because memfit wrote the cap into the pod as a number; otherwise a restart is
-// enough. An unknown cap does not follow: raising the limit after each abort would then help nothing.
+// CapFollows reports whether a process that aborts at its heap cap is known to get a larger one from a higher limit.
+// frozen: only in a new pod, because memfit wrote the cap as a number; otherwise a restart suffices. An unknown cap
+// does not follow, so that aborts do not raise the limit without effect.
 func (c *ContainerPlan) CapFollows() (follows, frozen bool) {
 	if c.facts.Limit == 0 || c.blind {
 		return false, false
@@ -114,7 +113,7 @@ func (c *ContainerPlan) CapFollows() (follows, frozen bool) {
 	return follows, ours != nil && ours.follows() == runtimes.Literal
 }
 
-// Container returns the outcome for a container. Nothing is set in one that the plan is not about.
+// Container returns the outcome for a container. It is empty for a container outside of the plan.
 func (p Plan) Container(name string) *ContainerPlan {
 	for i := range p.containers {
 		if p.containers[i].name == name {

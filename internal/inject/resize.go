@@ -11,9 +11,9 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// resizePolicy adds the memory resize policy of the profile to a container in which a setting follows the limit when it
-// starts again. It can only be set at creation. The pod's own policy wins, and where the API server would refuse
-// RestartContainer none is added: pods that never restart, and plain init containers.
+// resizePolicy adds the profile's memory resize policy to a container with a setting that follows the limit after a
+// restart. It can only be set at creation. The pod's own policy wins. Pods that never restart and plain init containers
+// get none, because the API server would refuse RestartContainer.
 func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 	if !helps || t.once || w.resize != "" {
 		return
@@ -37,7 +37,7 @@ func neverRestarts(c *corev1.Container) bool {
 
 func ofMemory(p corev1.ContainerResizePolicy) bool { return p.ResourceName == corev1.ResourceMemory }
 
-// memoryPolicy is the restart policy of a list for memory; empty: it has none.
+// memoryPolicy returns the restart policy for memory in a list; empty: none.
 func memoryPolicy(list []corev1.ContainerResizePolicy) corev1.ResourceResizeRestartPolicy {
 	if i := slices.IndexFunc(list, ofMemory); i >= 0 {
 		return list[i].RestartPolicy

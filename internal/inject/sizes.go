@@ -16,33 +16,32 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// sizing is what a plan does to the memory of one container.
+// sizing is the planned memory of one container.
 type sizing struct {
-	// base is what the pod asks for without memfit, next what it becomes; equal when nothing is set.
+	// base is the size without memfit, next the planned one; equal if nothing is set.
 	base, next memory.Size
-	// wanted: a size is recommended, and may be set.
+	// wanted: a size is recommended and may be set.
 	wanted bool
-	// left is why a recommended size is ignored; why is what made next another size than the recommended one, and short
-	// is the same for the user who creates the pod.
+	// left is why a recommended size is ignored; why is the reason for a size other than the recommended one, and short
+	// is the same for the creator of the pod.
 	left  string
 	why   []string
 	short string
-	// part is what a container without a limit needs of the whole pod's, which holds it.
+	// part is the share of the whole pod's limit that a container without a limit needs.
 	part  memory.Size
-	never bool // its owner wants nothing lowered
+	never bool // the profile forbids lowering
 }
 
-// wholeSizing is what a plan does to the size of the whole pod (spec.resources).
+// wholeSizing is the planned size of the whole pod (spec.resources).
 type wholeSizing struct {
 	next memory.Size
-	rec  *sizeRecord // nil: it is as the owner wants it
+	rec  *sizeRecord // nil: the owner's size
 }
 
-// sizings are decided for all containers before anything is derived from their limits, because LimitRanges, quotas and
-// nodes count the pod as a whole. The caller passes sizes only for profiles whose sizing mode asks for it, so a pod
-// without requests and limits gets them, and with them a QoS class: that is what was requested. A Guaranteed pod stays
-// Guaranteed (request = limit), and a request never exceeds its limit, which the API server would refuse. Nil: there
-// is nothing to size. The size of the whole pod follows its containers.
+// sizings decides the sizes of all containers before settings are derived from them, because LimitRanges, quotas and
+// nodes count the whole pod. A pod without requests and limits gets them, and with them a QoS class, because the
+// profile's sizing mode requests it. A Guaranteed pod remains Guaranteed, and no request exceeds its limit. nil:
+// nothing to size. The size of the whole pod follows its containers.
 func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	whole := wholeSizing{next: constraints.WholeSize(in.Pod)}
 	if in.before != nil {
@@ -62,7 +61,7 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	return out, whole
 }
 
-// template is the size of the whole pod without memfit, and why it must stay.
+// template returns the size of the whole pod without memfit, and why it must not change.
 func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing) constraints.Whole {
 	have := whole.next
 	out := constraints.Whole{Size: have}
@@ -98,7 +97,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 		s.next = s.base
 	}
 	want := offer.sizeFor(t.program.ID, s.base)
-	if want == (memory.Size{}) { // nothing is known of this program, or its owner has changed the memory
+	if want == (memory.Size{}) { // no evidence about this program, or its owner changed the memory
 		s.wanted = s.base != have
 		return s
 	}
@@ -114,8 +113,8 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	return s
 }
 
-// fit brings sizes to what the namespace and the nodes allow. Where that is not what the profile allows, the template's
-// size stays.
+// fit adapts sizes to the bounds of the namespace and the nodes. If the profile does not allow the result, the
+// template's size remains.
 func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *wholeSizing) {
 	template := in.template(managed, sizings, whole)
 	var asks []constraints.Ask
@@ -144,7 +143,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 			taken = sizings[of[j]].take(managed[of[j]], fitted[j]) && taken
 		}
 	}
-	if !taken && template.Size != (memory.Size{}) { // what goes together stays together
+	if !taken && template.Size != (memory.Size{}) { // keep the sizes consistent
 		for _, i := range of {
 			s := &sizings[i]
 			if s.next != s.base {
@@ -155,7 +154,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 	}
 	for _, i := range of {
 		if s := &sizings[i]; s.part != (memory.Size{}) && len(s.why) == 0 && found.Stays != "" {
-			s.why, s.short = []string{found.Stays}, found.Stays // the pod was to hold it
+			s.why, s.short = []string{found.Stays}, found.Stays // the whole pod's size was to include it
 		}
 	}
 	if template.Stays == "" {
@@ -163,7 +162,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 	}
 }
 
-// takenBack is the pod with what its template asks for in containers that may get another size.
+// takenBack returns the pod with the template's sizes of containers that may get another one.
 func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
 	pod := in.Pod
 	for i := range sizings {
@@ -181,7 +180,7 @@ func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
 	return pod
 }
 
-// take takes what was found; false where the profile does not allow that.
+// take takes the found size; false if the profile does not allow it.
 func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 	allowed = true
 	s.next, s.why = fitted.Size, append(s.why, fitted.Why...)
@@ -195,13 +194,13 @@ func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 	return allowed
 }
 
-// size takes over what was decided about the container's memory, with the reasons.
+// size stores the decision about the container's memory, with the reasons.
 func (c *ContainerPlan) size(s sizing, w *working) {
 	switch {
 	case s.left != "":
 		c.skips = append(c.skips, skip{name: sizeName, why: s.left})
 		return
-	case !s.wanted: // what was set at creation stays, and so does the reason why nothing was
+	case !s.wanted: // the size at creation and its reason remain
 		if why := w.before.Skipped[sizeName]; why != "" {
 			c.skips = append(c.skips, skip{name: sizeName, why: why})
 		}
@@ -218,7 +217,7 @@ func (c *ContainerPlan) size(s sizing, w *working) {
 	}
 }
 
-// bounded is a recommended size as the profile allows it now: it may have changed since the size was found.
+// bounded returns a recommended size within the profile's current bounds, which may have changed.
 func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	policy := t.policy.SizePolicy()
 	policy.VolumesHold = t.volumesHold
@@ -226,10 +225,10 @@ func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	return size, why
 }
 
-// sizeName is what skips about sizes are called in the record.
+// sizeName is the name of skipped sizes in the record.
 const sizeName = "memory size"
 
-// resized is base with the wanted memory.
+// resized returns base with the wanted memory.
 func resized(base, want memory.Size, guaranteed bool) memory.Size {
 	next := base
 	if want.Limit > 0 {
@@ -244,7 +243,7 @@ func resized(base, want memory.Size, guaranteed bool) memory.Size {
 	return next
 }
 
-// recordOf is the record of a size that was set; nil when nothing changes.
+// recordOf returns the record of a size that was set; nil without a change.
 func recordOf(base, next memory.Size) *sizeRecord {
 	if next == base {
 		return nil
@@ -268,12 +267,12 @@ func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
 	return have
 }
 
-// unchanged reports whether a container still has what memfit wrote by the record.
+// unchanged reports whether a container still has memfit's size in the record.
 func (r *sizeRecord) unchanged(have memory.Size) bool {
 	return (r.Limit == "" || r.Limit == text(have.Limit)) && (r.Request == "" || r.Request == text(have.Request))
 }
 
-// takeBack is the size as it was before memfit set it.
+// takeBack returns the size before memfit set it.
 func (r *sizeRecord) takeBack(have memory.Size) memory.Size {
 	if r.Limit != "" {
 		have.Limit = parse(r.WasLimit)
@@ -284,7 +283,7 @@ func (r *sizeRecord) takeBack(have memory.Size) memory.Size {
 	return have
 }
 
-// size is the size that was written; zero for a record without it.
+// size returns the written size; zero for a record without it.
 func (r *sizeRecord) size() memory.Size {
 	if r == nil {
 		return memory.Size{}
@@ -292,7 +291,7 @@ func (r *sizeRecord) size() memory.Size {
 	return memory.Size{Limit: parse(r.Limit), Request: parse(r.Request)}
 }
 
-// added: it claims a request or limit where there was none, which memfit never gives a pod as a whole.
+// added: the record claims a request or limit that did not exist before, which memfit never adds to a whole pod.
 func (r *sizeRecord) added() bool {
 	return r != nil && (r.Limit != "" && parse(r.WasLimit) == 0 || r.Request != "" && parse(r.WasRequest) == 0)
 }
@@ -307,7 +306,7 @@ func (r *sizeRecord) text() string {
 	return fmt.Sprintf("request %s, limit %s", r.Request, r.Limit)
 }
 
-// with is list with its memory set, or removed when it is 0, in a map of its own.
+// with returns a copy of list with its memory set, or removed if 0.
 func with(list corev1.ResourceList, b memory.Bytes) corev1.ResourceList {
 	out := maps.Clone(list)
 	if b == 0 {
@@ -321,7 +320,7 @@ func with(list corev1.ResourceList, b memory.Bytes) corev1.ResourceList {
 	return out
 }
 
-// text is the canonical, exact quantity; empty for 0.
+// text returns the canonical, exact quantity; empty for 0.
 func text(b memory.Bytes) string {
 	if b == 0 {
 		return ""
@@ -337,10 +336,9 @@ func parse(s string) memory.Bytes {
 	return memory.FromQuantity(q)
 }
 
-// guaranteed reports whether every container of the pod, as it was before memfit sized it, has CPU and memory requests
-// equal to its limits, which makes the kubelet treat it as Guaranteed. A request that is not set is taken from the
-// limit by the API server. The record of containers that are not managed is forgotten with this plan, so what they
-// have counts.
+// guaranteed reports whether the pod was Guaranteed before memfit sized it: every container has CPU and memory requests
+// equal to its limits. The API server sets missing requests to the limit. Unmanaged containers count with their current
+// size, because this plan drops their record.
 func (in *Input) guaranteed(managed []target) bool {
 	every := func(containers []corev1.Container) bool {
 		for i := range containers {
@@ -365,11 +363,10 @@ func fixedCPU(r *corev1.ResourceRequirements) bool {
 	return hasLimit && !limit.IsZero() && (!hasRequest || request.Cmp(limit) == 0)
 }
 
-// fixedMemory reports the same of memory, as it was before memfit sized it according to rec. A request of 0 is one,
-// too.
+// fixedMemory reports the same of memory before memfit sized it according to rec. A request of 0 counts as set.
 func fixedMemory(c *corev1.Container, rec *containerRecord) bool {
 	own := ownerBefore(c, rec)
 	have, hasRequest := c.Resources.Requests[corev1.ResourceMemory]
-	unset := own.Request == 0 && (!hasRequest || !have.IsZero()) // without one, or with one of memfit
+	unset := own.Request == 0 && (!hasRequest || !have.IsZero()) // not set, or set by memfit
 	return own.Limit > 0 && (unset || own.Request == own.Limit)
 }

@@ -22,26 +22,26 @@ type target struct {
 	container *corev1.Container
 	policy    profile.Container
 	found     *v1alpha1.FoundRuntime
-	// volumesHold is what its memory-backed volumes may hold, see [VolumesHold].
+	// volumesHold is the capacity of its memory-backed volumes, see [VolumesHold].
 	volumesHold memory.Bytes
 	// once is a plain init container, which is managed only because the profile names it.
 	once bool
-	// before is what an earlier plan wrote into the container; nil: nothing. work is the container without it, on which
-	// the plan is drawn up, and program what it runs.
+	// before is the record of an earlier plan; nil: none. work is the container without it, which the plan changes, and
+	// program its program.
 	before  *containerRecord
 	work    *working
 	program Program
 }
 
 // targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order
-// of the pod. Ephemeral containers are never among them: they have no resources and arrive by another road.
+// of the pod. It excludes ephemeral containers, which have no resources.
 func targets(in Input) []target {
 	pod := in.Pod
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	for c, init := range constraints.Containers(&pod.Spec) {
 		t := target{container: c, policy: in.Profile.Container(c.Name, pod.Annotations)}
 		if f := in.Observed[c.Name].Found; f != nil && f.Type != "" && f.Type != v1alpha1.RuntimeAuto && !t.policy.Sidecar {
-			t.found = f // not of a sidecar: the settings of its runtime are the business of the tool that it belongs to
+			t.found = f // not for sidecars, whose tools set their runtime
 		}
 		t.once = init && !constraints.Sidecar(c)
 		t.volumesHold = VolumesHold(pod, c)
@@ -56,24 +56,24 @@ func targets(in Input) []target {
 	return out
 }
 
-// identity is what memfit takes a container to run.
+// identity is the assumed runtime of a container.
 type identity struct {
 	runtime *runtimes.Runtime
-	// certain: declared, found in running replicas, or the command is that runtime's own program. Only then may a setting
-	// go in that another runtime or version could refuse. An image's name never makes it certain.
+	// certain: declared, found in running replicas, or the command is that runtime's own program. Only then memfit sets
+	// what another runtime or version could refuse. An image's name never makes it certain.
 	certain bool
-	// source is how it is known; empty: unknown.
+	// source is the source of the runtime; empty: unknown.
 	source v1alpha1.RuntimeSource
 	// spec has version, variant and C library, as far as they are known.
 	spec v1alpha1.RuntimeSpec
-	// evidence is how it is known: "declared by the profile".
+	// evidence is the source in words: "declared by the profile".
 	evidence string
 }
 
-// unmanaged is what is known of a container that the profile does not manage.
+// unmanaged is the identity of a container that the profile does not manage.
 var unmanaged = identity{runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)), evidence: "memfit does not manage it"}
 
-// String is the identity with its evidence: "Node.js 20 (declared by the profile)".
+// String returns the identity with its evidence: "Node.js 20 (declared by the profile)".
 func (id identity) String() string {
 	if !id.certain {
 		return "unknown (" + id.evidence + ")"
@@ -81,11 +81,11 @@ func (id identity) String() string {
 	return title(id.runtime, id.spec) + " (" + id.evidence + ")"
 }
 
-// identify takes the declared runtime, else the one whose program the command names, else the one that running replicas
-// were found to run, else none.
+// identify returns the declared runtime, otherwise that of the command, otherwise that detected in running replicas,
+// otherwise none.
 func identify(t target) identity { return identifyByFound(t, identifyBySpec(t)) }
 
-// identifyBySpec goes by the profile and the pod alone.
+// identifyBySpec uses only the profile and the pod.
 func identifyBySpec(t target) identity {
 	if spec := t.policy.Runtime; spec.Type != v1alpha1.RuntimeAuto && spec.Type != "" {
 		return identity{
@@ -110,7 +110,7 @@ func identifyBySpec(t target) identity {
 	}
 }
 
-// title is what people call a declared runtime: "Java OpenJ9 17".
+// title returns the common name of a declared runtime: "Java OpenJ9 17".
 func title(r *runtimes.Runtime, spec v1alpha1.RuntimeSpec) string {
 	if spec.Variant == "" && spec.Version == "" {
 		return r.Title
@@ -118,15 +118,15 @@ func title(r *runtimes.Runtime, spec v1alpha1.RuntimeSpec) string {
 	return strings.Join(strings.Fields(r.Title+" "+string(spec.Variant)+" "+spec.Version), " ")
 }
 
-// Programs that a platform puts before that of each step; they pass signals and the exit code on.
+// Programs that a platform puts before that of each step; they forward signals and the exit code.
 const (
 	argoExecutor     = "/var/run/argo/argoexec" // argoproj/argo-workflows:workflow/controller/workflowpod.go
 	tektonEntrypoint = "/tekton/bin/entrypoint" // tektoncd/pipeline:pkg/pod/entrypoint.go
 )
 
-// program is the program that command starts, looking through the small init programs that only pass signals on and
-// through those of platforms; empty when it is unknown. A shell's script is not inspected: what it starts in the end is
-// not certain. Otherwise args alone prove nothing, because the image's entrypoint decides what they mean.
+// program returns the program that command starts, skipping small init programs that only forward signals, and those of
+// platforms; empty: unknown. It does not read shell scripts, whose program is uncertain. args alone prove nothing,
+// because the image's entrypoint interprets them.
 func program(command, args []string) string {
 	if len(command) > 0 {
 		switch command[0] {
@@ -152,7 +152,7 @@ func program(command, args []string) string {
 	return ""
 }
 
-// following are the words behind the first mark; none: it is missing.
+// following returns the words after the first mark; none if it is missing.
 func following(words []string, mark string) []string {
 	i := slices.Index(words, mark)
 	if i < 0 {

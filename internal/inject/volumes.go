@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// MemoryVolume is an emptyDir volume with medium Memory (tmpfs). The kubelet gives it a size when the pod starts: the
+// MemoryVolume is an emptyDir volume with medium Memory (tmpfs). The kubelet sets its size when the pod starts: the
 // least of its sizeLimit, the memory limit of the pod and what the node can allocate. A resize of the pod does not
 // change that size (calculateEmptyDirMemorySize and RequiresRemount in pkg/volume/emptydir, Kubernetes 1.36).
 type MemoryVolume struct {
@@ -25,7 +25,7 @@ type MemoryVolume struct {
 }
 
 // MemoryVolumes returns the memory-backed volumes that a container of the pod mounts, in the order of the pod's
-// volumes. What the container writes into them is charged to it.
+// volumes. Their contents are charged to the writing container.
 func MemoryVolumes(pod *corev1.Pod, c *corev1.Container) (out []MemoryVolume) {
 	var mounted map[string]bool
 	for i := range pod.Spec.Volumes {
@@ -47,8 +47,8 @@ func MemoryVolumes(pod *corev1.Pod, c *corev1.Container) (out []MemoryVolume) {
 	return out
 }
 
-// VolumesHold returns what the memory-backed volumes that a container mounts may hold: the sum of their size limits. A
-// volume without a size limit counts nothing, because what it may hold depends on the limit itself.
+// VolumesHold returns the capacity of a container's memory-backed volumes: the sum of their size limits. A volume
+// without a size limit counts 0, because its capacity depends on the limit itself.
 func VolumesHold(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	var sum memory.Bytes
 	for _, v := range MemoryVolumes(pod, c) {
@@ -61,8 +61,8 @@ func isMemory(v *corev1.Volume) bool {
 	return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
 }
 
-// checkVolumes warns of memory-backed volumes without a size limit, where memfit sizes the container or has set what
-// depends on its limit. Elsewhere it is advice.
+// checkVolumes warns about memory-backed volumes without a size limit, if memfit sizes the container or has set
+// something that depends on its limit. Otherwise it is advice.
 func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	var names []string
 	for _, v := range MemoryVolumes(pod, t.container) {
@@ -93,9 +93,9 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	}
 }
 
-// checkShares warns of containers that share the limit of the pod without limits of their own, where their heap caps
-// add up to more than it. The caps remain unchanged: a part of the limit for each would starve the largest heap, and
-// which heap is the largest is unknown.
+// checkShares warns about containers without their own limits whose heap caps add up to more than the pod's limit. The
+// caps remain unchanged: a part of the limit for each would starve the largest heap, and which heap is the largest is
+// unknown.
 func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	if whole == 0 || len(pod.Spec.Containers) < 2 {
 		return
@@ -125,7 +125,7 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	}
 }
 
-// heapSet is the heap cap that the plan sets, of all processes together; 0: none.
+// heapSet returns the planned heap cap of all processes together; 0: none.
 func (c *ContainerPlan) heapSet() memory.Bytes {
 	r := c.runtime.runtime
 	for _, s := range c.set {
@@ -140,16 +140,16 @@ func (c *ContainerPlan) heapSet() memory.Bytes {
 	return 0
 }
 
-// WasResized reports whether a pod was resized since its creation. The cache keeps that of the managed fields. The
-// generation does not show it: a debug session (kubectl debug) and another image count there as well.
+// WasResized reports whether a pod was resized since its creation. It uses the managed fields, which the cache keeps,
+// because a debug session (kubectl debug) or another image also changes the generation.
 func WasResized(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == "resize"
 	})
 }
 
-// RaisedInPlace reports whether a running pod has a higher limit for a container than it was created with. Where the
-// limit at creation is not known, any resize counts.
+// RaisedInPlace reports whether a running pod has a higher limit for a container than it was created with. If the limit
+// at creation is unknown, any resize counts.
 func RaisedInPlace(pod *corev1.Pod, n *profile.Profile, container string) bool {
 	if !WasResized(pod) {
 		return false

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// warningsMax is how many admission warnings a person reads; the rest is counted.
+	// warningsMax bounds the admission warnings; the rest is counted.
 	warningsMax = 3
 	// warningMost is the length of one warning in characters. The webhook puts "memfit: " in front, and from 256 on the
 	// API server may cut a warning.
 	warningMost = 248
 )
 
-// warning is what the person who creates the pod should know: in the answer of the webhook, on standard error of
-// kubectl memfit inject, and among the advice in status.
+// warning is a message for the creator of the pod: in the webhook's response, on standard error of kubectl memfit
+// inject, and in the advice in status.
 type warning struct {
 	text string
 	// ofPod: it is about the pod, and every container that it concerns has it.
@@ -37,8 +37,8 @@ func (c *ContainerPlan) warn(format string, args ...any) {
 	c.warned = append(c.warned, warning{text: fmt.Sprintf(format, args...)})
 }
 
-// Warnings are for the user who creates the pod: at most a few short sentences, often none. A setting that was skipped
-// because the user decided otherwise is not a warning.
+// Warnings returns messages for the creator of the pod: a few short sentences, often none. A setting skipped because of
+// the user's own value is not a warning.
 func (p Plan) Warnings() []string {
 	out := p.EveryWarning()
 	if extra := len(out) - warningsMax; extra > 0 {
@@ -47,7 +47,7 @@ func (p Plan) Warnings() []string {
 	return out
 }
 
-// EveryWarning is [Plan.Warnings] for callers that can show all of them.
+// EveryWarning returns [Plan.Warnings] without a bound.
 func (p Plan) EveryWarning() []string {
 	var out []string
 	known := map[string]bool{}
@@ -68,7 +68,7 @@ func (p Plan) EveryWarning() []string {
 	return out
 }
 
-// cut is a text of at most warningMost characters.
+// cut shortens a text to warningMost characters.
 func cut(text string) string {
 	if len(text) <= warningMost || utf8.RuneCountInString(text) <= warningMost {
 		return text
@@ -108,7 +108,7 @@ func (c *ContainerPlan) warnings() []string {
 	return out
 }
 
-// lacksLimit reports whether the runtime has a setting that follows the limit, and none was set.
+// lacksLimit reports whether a setting of the runtime follows the limit and could not be set without one.
 func (c *ContainerPlan) lacksLimit() bool {
 	for _, s := range c.set {
 		if s.knob.Follows == runtimes.Literal {
@@ -123,7 +123,7 @@ func (c *ContainerPlan) lacksLimit() bool {
 // leastMemory is less than any process takes.
 const leastMemory = memory.MiB
 
-// checkSize warns of a memory limit or request that lacks its unit, or has the unit m, a thousandth of a byte.
+// checkSize warns about a memory limit or request without a unit, or has the unit m, a thousandth of a byte.
 func (c *ContainerPlan) checkSize(of string, r *corev1.ResourceRequirements, now memory.Size) {
 	if q, set := r.Limits[corev1.ResourceMemory]; set && now.Limit > 0 && now.Limit < leastMemory {
 		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), tiny(q), meant(q))
@@ -143,11 +143,11 @@ func tiny(q resource.Quantity) string {
 	return "less than 1Mi"
 }
 
-// meant is the quantity with the unit that people mean.
+// meant returns the quantity with the intended unit.
 func meant(q resource.Quantity) string { return strings.TrimRight(q.String(), "mkKi") + "Mi" }
 
-// checkValues warns of values that the user set and that cannot work. They are never changed. Where it is not certain
-// what the container runs, the checks of every runtime apply: a variable or flag belongs to one runtime only.
+// checkValues warns about invalid values of the user, without changing them. If the runtime is uncertain, the checks of
+// every runtime apply, because a variable or flag belongs to only one.
 func (c *ContainerPlan) checkValues(w *working) {
 	rows := []*runtimes.Runtime{c.runtime.runtime}
 	if !c.runtime.certain {
@@ -170,15 +170,14 @@ func (c *ContainerPlan) checkValues(w *working) {
 	}
 }
 
-// replaces: the profile puts memfit's value in place of the one that the check is about.
+// replaces reports whether the profile replaces the checked value by memfit's.
 func (c *ContainerPlan) replaces(check *runtimes.Check) bool {
 	return slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.replace && (s.knob.Env == check.Env || check.Flag == s.knob.Name+"=")
 	})
 }
 
-// own is the user's value that a check is about, and the setting as the subject of a sentence; empty: the user set none
-// that is known.
+// own returns the user's checked value, and the setting as the subject of a sentence; empty: none known.
 func (w *working) own(r *runtimes.Runtime, check *runtimes.Check) (own runtimes.Own, subject string) {
 	if check.Env != "" {
 		v, count := w.find(check.Env)
@@ -198,18 +197,17 @@ func (w *working) own(r *runtimes.Runtime, check *runtimes.Check) (own runtimes.
 	return own, found.in + ": " + short(check.Flag+found.value)
 }
 
-// refers: the value is completed by the kubelet or a shell.
+// refers reports whether the kubelet or a shell completes the value.
 func refers(value string) bool { return strings.ContainsRune(value, '$') }
 
 // ownFlag is a flag as the user set it.
 type ownFlag struct {
 	value  string
-	in     string // the variable, or the command line; empty: it is not set, or not known to what
+	in     string // the variable, or the command line; empty: not set, or to an unknown value
 	direct bool
 }
 
-// flag is the user's flag that wins in the runtime. Which of several places on a command line that a script puts
-// together wins is not known: where they differ, none is returned.
+// flag returns the user's flag that wins in the runtime. It returns none if places with unknown precedence differ.
 func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
 	best, differ := -1, false
 	for _, src := range w.sources {
@@ -234,9 +232,9 @@ func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
 	return found
 }
 
-// lastFlag is what follows the flag where a text has it last.
+// lastFlag returns the text after the last occurrence of the flag.
 func lastFlag(r *runtimes.Runtime, text, flag string) (value string, has bool) {
-	if beginning := flag[:min(len(flag), 5)]; !strings.Contains(text, beginning) { // spelled alike in every runtime
+	if beginning := flag[:min(len(flag), 5)]; !strings.Contains(text, beginning) { // common to all spellings
 		return "", false
 	}
 	for word := range strings.FieldsFuncSeq(text, betweenWords) {

@@ -15,14 +15,14 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// working is a container as it would be without memfit, on which a plan is drawn up. The pod's own is never written.
+// working is a copy of a container without memfit's changes, which the plan changes.
 type working struct {
 	env      []Variable
 	memory   memory.Size
 	resize   corev1.ResourceResizeRestartPolicy // of memory
 	commands []string                           // command and args
 
-	// before is what an earlier plan wrote; never nil. taken are variables of it that were removed or changed since.
+	// before is the record of an earlier plan; never nil. taken are its variables that were removed or changed since.
 	before *containerRecord
 	taken  []string
 
@@ -31,11 +31,11 @@ type working struct {
 	// resizeSet is the memory resizePolicy that this plan added.
 	resizeSet string
 
-	// written and was are what this plan wrote and replaced, for the record.
+	// written and was are the written and the replaced texts, for the record.
 	written, was map[string]string
 }
 
-// takeBack reverts what memfit wrote into c by the record, as far as it is unchanged.
+// takeBack reverts memfit's changes to c by the record, as far as they are unchanged.
 func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	w := &working{
 		env: make([]Variable, len(c.Env), len(c.Env)+4), memory: constraints.SizeOf(&c.Resources),
@@ -50,7 +50,7 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 		return w
 	}
 	w.before = rec
-	for _, name := range variableNames { // a record can be copied or forged: nothing else is touched on its word
+	for _, name := range variableNames { // a record can be copied or forged: change nothing else by it
 		wrote, set := rec.Set[name]
 		if !set || rec.DryRun {
 			continue
@@ -61,7 +61,7 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 		}
 	}
 	for _, name := range rec.Taken {
-		if _, ours := variables[name]; ours { // others were never set, so they cannot have been removed
+		if _, ours := variables[name]; ours { // others were never set
 			w.take(name)
 		}
 	}
@@ -78,7 +78,7 @@ func (w *working) take(name string) {
 	}
 }
 
-// variables are the names that the table of runtimes can write, with the grammar of those that carry several settings.
+// variables are the variables that the table of runtimes may set, with the grammar of those with several settings.
 var variables = func() map[string]*runtimes.Grammar {
 	all := make(map[string]*runtimes.Grammar)
 	for _, r := range runtimes.All() {
@@ -92,7 +92,7 @@ var variables = func() map[string]*runtimes.Grammar {
 // variableNames are those names, in order.
 var variableNames = slices.Sorted(maps.Keys(variables))
 
-// takeBackOne removes what was written from one variable, or restores what it replaced; false when it is gone.
+// takeBackOne reverts the change of one variable; false if it no longer exists there.
 func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	v, count := w.find(name)
 	if count != 1 || v.ValueFrom != nil {
@@ -113,8 +113,8 @@ func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	return true
 }
 
-// cutWords replaces the words wrote in value by was, together with one separator when was is empty. ok is false when
-// they are not there as whole words.
+// cutWords replaces the words wrote in value by was, with one separator if was is empty. ok is false if they are not
+// whole words in it.
 func cutWords(value, wrote, was string) (rest string, ok bool) {
 	if wrote == "" {
 		return value, false
@@ -134,8 +134,7 @@ func cutWords(value, wrote, was string) (rest string, ok bool) {
 	return head + was + tail, true
 }
 
-// maxArgument is the longest variable that Linux starts a process with (MAX_ARG_STRLEN). No container with a longer one
-// runs, and a forged record of one would take long to search.
+// maxArgument is the longest variable of a process (MAX_ARG_STRLEN). It bounds the search for a forged record.
 const maxArgument = 128 << 10
 
 // indexWords returns where words first occur in value as whole words.
@@ -147,10 +146,10 @@ func indexWords(value, words string) (start int, ok bool) {
 	return start, start >= 0 && value[start:start+len(words)] == words
 }
 
-// spaces makes all that separates words a space.
+// spaces replaces all separators by spaces.
 var spaces = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
 
-// find returns the last entry called name, which is the one the kubelet uses, and how many there are.
+// find returns the last entry of name, which the kubelet uses, and the number of entries.
 func (w *working) find(name string) (v *Variable, count int) {
 	for i := range w.env {
 		if w.env[i].Name == name && !w.env[i].Absent {
@@ -161,8 +160,8 @@ func (w *working) find(name string) (v *Variable, count int) {
 	return v, count
 }
 
-// put sets a variable to a literal, in its old place if it has one, else at the end: no earlier $(NAME) of the user's
-// then begins to mean something else.
+// put sets a variable to a literal at its old index, otherwise at the end, so that the meaning of earlier $(NAME)
+// references is unchanged.
 func (w *working) put(name, value string) {
 	for i := range w.env {
 		if w.env[i].Name == name {
@@ -173,7 +172,7 @@ func (w *working) put(name, value string) {
 	w.env = append(w.env, Variable{EnvVar: corev1.EnvVar{Name: name, Value: value}})
 }
 
-// write puts the settings into env and notes the texts for the record.
+// write writes the settings into env and stores the texts for the record.
 func (w *working) write(settings []setting) {
 	lists := make(map[string][]setting)
 	for _, s := range settings {
@@ -200,7 +199,7 @@ func (w *working) writeScalar(s setting) {
 	w.put(s.knob.Env, s.verdict.Value)
 }
 
-// writeList puts words before the user's: the last one wins in both runtimes that have such a variable.
+// writeList writes words before the user's, because the last one wins in both runtimes with such a variable.
 func (w *working) writeList(name string, settings []setting) {
 	old, _ := w.find(name)
 	theirs, replaced := "", false
@@ -227,7 +226,7 @@ func (w *working) writeList(name string, settings []setting) {
 	w.put(name, whole)
 }
 
-// frontWords are the words of settings, their guards first, none twice.
+// frontWords returns the words of settings, guards first, without duplicates.
 func frontWords(settings []setting) string {
 	var words []string
 	add := func(word string) {
@@ -256,8 +255,7 @@ func replaceFlag(value string, s setting) (next string, ok bool) {
 	return strings.Join(words, " "), ok
 }
 
-// owns are the user's own values of the knobs that the runtime's other answers depend on. A value that the pod does not
-// show is empty.
+// owns returns the user's values of the knobs on which other knobs depend; empty if not visible in the pod.
 func (w *working) owns(r *runtimes.Runtime) map[string]string {
 	out := make(map[string]string, len(r.Reads))
 	for _, name := range r.Reads {

@@ -13,29 +13,28 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Process is one process of a container, and what was found of it.
+// Process is one process of a container, with its attribution.
 type Process struct {
-	// RSS is all that is resident of it, Usages what readers found in it.
+	// RSS is its resident memory, Usages are the results of readers.
 	RSS    memory.Bytes
 	Usages []amounts.Usage
-	// Unread: a reader detected something and could not read it.
+	// Unread: a reader detected its heap and could not read it.
 	Unread bool
-	// Env are variables for memory that it was started with.
+	// Env are its variables for memory.
 	Env map[string]string
-	// Runtime is what runs in it, as the API names it, and Version its version; empty: not known.
+	// Runtime is its runtime in the API's spelling, and Version its version; empty: unknown.
 	Runtime, Version string
 }
 
-// Prediction is what one lever would give back in all processes of a container.
+// Prediction is the gain of one lever in all processes of a container.
 type Prediction struct {
 	// Action, Knob and How are those of [runtimes.Lever].
 	Action, Knob, How string
-	// Least and Most are the bounds of what would not be resident any more.
+	// Least and Most bound the reduction of resident memory.
 	Least, Most memory.Bytes
 	// Limit is the highest of [runtimes.Gain].
 	Limit memory.Bytes
-	// Why explains how they were computed, in the process where the gain is largest, and Cost is that of
-	// [runtimes.Gain] there.
+	// Why explains their computation, in the process with the largest gain, and Cost is that of [runtimes.Gain] there.
 	Why  string
 	Cost runtimes.Cost
 	// Unreachable: none of them can do it.
@@ -47,16 +46,15 @@ type Prediction struct {
 // Exact reports whether the bounds are one number.
 func (p *Prediction) Exact() bool { return p.Least == p.Most }
 
-// Outcome is what would help a container.
+// Outcome has the predictions for a container.
 type Outcome struct {
-	// Predictions have the surest gain first, of those without a gain the one with the highest cost, and what no user can
-	// do last.
+	// Predictions are sorted by certain gain, those without a gain by cost, and those that no user can apply last.
 	Predictions []Prediction
-	// Summary states in a sentence what reduces memory most, or that nothing does.
+	// Summary states in a sentence which action reduces memory most, or that none does.
 	Summary string
 }
 
-// Predict asks the levers of each process. limit is the container's; 0: none.
+// Predict evaluates the levers of each process. limit is the container's; 0: none.
 func Predict(processes []Process, limit memory.Bytes) Outcome {
 	all := map[string]*Prediction{}
 	var total sums
@@ -86,7 +84,7 @@ func unreachable(p Prediction) int {
 	return 0
 }
 
-// predict adds what the levers of one process would give.
+// predict adds the gains of one process.
 func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 	row := rowOf(p)
 	of := runtimes.Process{Usages: p.Usages, Env: p.Env, Limit: limit}
@@ -99,7 +97,7 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 		if !ok {
 			continue
 		}
-		if p.RSS > 0 { // a heap that grows is read after the kernel, and memory that does not exist cannot be freed
+		if p.RSS > 0 { // a growing heap is read after the kernel's figure, which bounds the gain
 			gain.Least, gain.Most = min(gain.Least, p.RSS), min(gain.Most, p.RSS)
 		}
 		sum := all[lever.Action]
@@ -118,7 +116,7 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 	}
 }
 
-// rowOf is the runtime of a process: the one whose heap was read, else the one that was found, else native code.
+// rowOf returns the runtime of a process: that of the read heap, otherwise the detected one, otherwise native code.
 func rowOf(p *Process) *runtimes.Runtime {
 	for i := range p.Usages {
 		if row := runtimes.ByHeapReader(p.Usages[i].Reader); row != nil {
@@ -128,7 +126,7 @@ func rowOf(p *Process) *runtimes.Runtime {
 	return runtimes.Lookup(p.Runtime)
 }
 
-// MaxHeap returns the largest heap that a process of the runtime allows itself, as a reader read it; 0: not known.
+// MaxHeap returns the maximum heap of a process of the runtime, from a reader; 0: unknown.
 func MaxHeap(runtime string, usages []amounts.Usage) memory.Bytes {
 	row := runtimes.Lookup(runtime)
 	if row.MaxHeap == "" {
@@ -163,28 +161,28 @@ func (s *sums) add(p *Process) {
 }
 
 const (
-	// worthPercent of what is resident, and at least worthLeast, is a gain worth acting on.
+	// worthPercent of resident memory, and at least worthLeast, is a gain worth acting on.
 	worthPercent = 5
 	worthLeast   = 8 * memory.MiB
 )
 
-// Worth returns how much of what is resident is worth acting on: 5 % and at least 8Mi.
+// Worth returns the least gain worth acting on: 5 % of resident memory and at least 8Mi.
 func Worth(resident memory.Bytes) memory.Bytes {
 	return max(resident.Percent(worthPercent), worthLeast)
 }
 
-// summary is a sentence on all predictions, which are in order.
+// summary returns a sentence on all predictions, which must be sorted.
 func (s *sums) summary(all []Prediction) string {
 	worth := Worth(s.resident)
 	switch {
 	case !s.known && s.unread:
-		return "what would help is not known: the heaps of its processes could not be read"
+		return "no action is known to help: the heaps of its processes could not be read"
 	case !s.known:
-		return "what would help is not known: no heap that memfit can read was found"
+		return "no action is known to help: memfit found no heap that it can read"
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(p Prediction) bool { return p.Unreachable })
 	if len(all) == 0 {
-		return "memfit knows nothing that would give memory of it back"
+		return "memfit knows no action that would give its memory back"
 	}
 	best := &all[0]
 	if best.Least >= worth {
@@ -199,14 +197,14 @@ func (s *sums) summary(all []Prediction) string {
 		return fmt.Sprintf("%s may give back up to %s of the %s that are resident; only %s are certain, by %s",
 			open.Action, open.Most, s.resident, best.Least, best.Action)
 	case s.free >= worth:
-		return fmt.Sprintf("nothing gives back more than %s of the %s that are resident: %s are free, and kept by what "+
-			"manages them", open.Most, s.resident, s.free)
+		return fmt.Sprintf("no action gives back more than %s of the %s that are resident: %s are free, and their "+
+			"allocators keep them", open.Most, s.resident, s.free)
 	}
-	return fmt.Sprintf("nothing gives back more than %s of the %s that are resident: %s of heaps are in use, so that "+
-		"only a smaller working set or a higher limit helps", open.Most, s.resident, s.inUse)
+	return fmt.Sprintf("no action gives back more than %s of the %s that are resident: %s of heaps are in use, so only "+
+		"a smaller working set or a higher limit helps", open.Most, s.resident, s.inUse)
 }
 
-// amount is "61Mi", or "at least 61Mi and at most 188Mi".
+// amount returns "61Mi", or "at least 61Mi and at most 188Mi".
 func (p *Prediction) amount() string {
 	if p.Exact() {
 		return p.Least.String()
@@ -214,7 +212,7 @@ func (p *Prediction) amount() string {
 	return fmt.Sprintf("at least %s and at most %s", p.Least, p.Most)
 }
 
-// String is a line about a prediction: "malloc_trim: 61Mi (how that was computed); how to do it".
+// String returns a line about a prediction: "malloc_trim: 61Mi (how that was computed); how to do it".
 func (p *Prediction) String() string {
 	gain := p.Least.String()
 	switch {

@@ -395,8 +395,7 @@ func TestSummary(t *testing.T) {
 		"malloc_trim would give back 50Mi of the 110Mi that are resident": {
 			RSS: 110 * memory.MiB, Usages: []amounts.Usage{arenas()},
 		},
-		"nothing gives back more than 2Mi of the 820Mi that are resident: 812Mi of heaps are in use, so that " +
-			"only a smaller " +
+		"no action gives back more than 2Mi of the 820Mi that are resident: 812Mi of heaps are in use, so only a smaller " +
 			"working set or a higher limit helps": {RSS: 820 * memory.MiB, Usages: []amounts.Usage{full}},
 		"a full collection may give back up to 820Mi of the 820Mi that are resident; no gain is certain": {
 			RSS: 820 * memory.MiB, Usages: []amounts.Usage{usage("v8", 800, 0, 0, 20)},
@@ -414,16 +413,16 @@ func TestSummary(t *testing.T) {
 			RSS: 188 * memory.MiB, Usages: []amounts.Usage{usage("hotspot", 26, 102, 0, 0, count("UseSerialGC", 1))},
 		},
 		// what a dead pool of a runtime keeps, and no lever reaches
-		"nothing gives back more than 0 of the 90Mi that are resident: 50Mi are free, and kept by what manages them": {
+		"no action gives back more than 0 of the 90Mi that are resident: 50Mi are free, and their allocators keep them": {
 			RSS: 90 * memory.MiB, Usages: []amounts.Usage{
 				usage("hotspot", 26, 50, 0, 0, count("UseShenandoahGC", 1)),
 				usage("glibc", 4, 0, 0, 0, count(amounts.Arenas, 1)),
 			},
 		},
-		"what would help is not known: the heaps of its processes could not be read": {
+		"no action is known to help: the heaps of its processes could not be read": {
 			Usages: []amounts.Usage{{Reader: "glibc"}},
 		},
-		"what would help is not known: no heap that memfit can read was found": {RSS: memory.MiB},
+		"no action is known to help: memfit found no heap that it can read": {RSS: memory.MiB},
 	} {
 		if got := Predict([]Process{p}, 0).Summary; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

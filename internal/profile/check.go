@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Invalid says what is wrong with spec that the API's own rules cannot say, each with what to change. An empty answer
-// means that the profile can be applied as it is.
+// Invalid returns the errors of spec that the API's own rules cannot detect, each with what to change. Empty: the
+// profile can be applied.
 func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	var out []string
 	if spec.Selector != nil {
@@ -21,7 +21,8 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 			out = append(
 				out,
 				fmt.Sprintf(
-					"spec.selector chooses no pod, because it cannot be read (%v): correct it, or remove it and use the %s annotation",
+					"spec.selector chooses no pod, because it is invalid (%v): correct it, or remove it and use the %s "+
+						"annotation",
 					err, v1alpha1.ProfileAnnotation,
 				),
 			)
@@ -31,7 +32,7 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	return append(append(out, wrong...), refused(spec)...)
 }
 
-// Invalid returns what is wrong with what the profile itself declares, its namespaceSelector included.
+// Invalid returns the errors in the profile's own spec, including its namespaceSelector.
 func (n *Profile) Invalid() []string {
 	out := Invalid(n.Declared())
 	if n.NamespaceSelector == nil {
@@ -46,8 +47,7 @@ func (n *Profile) Invalid() []string {
 	return out
 }
 
-// refused says which settings of spec mean nothing beside others of it. All that is looked at is at hand, so that it
-// may be asked for each of many profiles.
+// refused returns the settings of spec that have no effect because of others. It is cheap enough for many profiles.
 func refused(spec *v1alpha1.MemoryProfileSpec) []string {
 	var out []string
 	if text := heapLimitRefused(spec.Runtime, spec.Tuning); text != "" {
@@ -68,7 +68,7 @@ func refused(spec *v1alpha1.MemoryProfileSpec) []string {
 		if text := heapLimitRefused(runtime, own); text != "" {
 			out = append(out, fmt.Sprintf("spec.containers[%s].tuning.%s", e.Name, text))
 		}
-		if own.Reserve == nil && e.Limit == nil { // nothing that the profile does not say for all
+		if own.Reserve == nil && e.Limit == nil { // nothing beyond the profile's common settings
 			continue
 		}
 		both := stated(spec, &e)
@@ -79,7 +79,7 @@ func refused(spec *v1alpha1.MemoryProfileSpec) []string {
 	return out
 }
 
-// heapLimitRefused says why the declared runtime may not be given a heap in bytes; empty: it may, or none is asked for.
+// heapLimitRefused returns why the declared runtime cannot have a heap in bytes; empty: it can, or none is set.
 func heapLimitRefused(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
 	why := runtimes.Lookup(string(r.Type)).NoHeapLimit
 	if why == "" || t.HeapLimit == nil {
@@ -88,8 +88,8 @@ func heapLimitRefused(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
 	return fmt.Sprintf("heapLimit: %s %s", t.HeapLimit, why)
 }
 
-// reserveRefused says that no limit within the bounds would leave anything besides the reserve; empty: one does, or
-// nothing is reserved.
+// reserveRefused returns an error if no limit within the bounds would leave memory besides the reserve; empty
+// otherwise.
 func reserveRefused(reserve *v1alpha1.MemoryQuantity, limit *v1alpha1.Bounds) string {
 	if reserve == nil || limit == nil || limit.Max == nil || reserve.Cmp(limit.Max.Quantity) < 0 {
 		return ""

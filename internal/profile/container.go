@@ -15,30 +15,29 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Container is the effective policy for one container: the profile, overridden by its containers entry, defaults filled
-// in.
+// Container is the effective policy for one container: the profile, overridden by its containers entry, with defaults.
 type Container struct {
-	// Managed is false when the entry says mode: Ignored.
+	// Managed is false if the entry has mode: Ignored.
 	Managed bool
-	// Listed is true when an entry names this very container (not "*"), which is how plain init containers opt in.
+	// Listed is true if an entry has the container's name (not "*"), which opts plain init containers in.
 	Listed bool
-	// Sidecar is true for a container that another tool adds to people's pods, unless an entry names it.
+	// Sidecar is true for a container that another tool adds to pods, unless an entry names it.
 	Sidecar bool
-	// Runtime is what the container runs, as declared; Type is Auto when nobody declared it.
+	// Runtime is the declared runtime; Type is Auto without a declaration.
 	Runtime v1alpha1.RuntimeSpec
-	// RuntimeDeclaredBy says who declared it: "the profile", "annotation memfit.dev/runtime"; empty for Auto.
+	// RuntimeDeclaredBy is the source of the declaration: "the profile", "annotation memfit.dev/runtime"; empty for Auto.
 	RuntimeDeclaredBy string
 	// Tuning is merged field by field; mode, conflictPolicy and resizePolicy are never empty.
 	Tuning v1alpha1.TuningSpec
 	// Sizing has the container's own bounds and all defaults of the API.
 	Sizing v1alpha1.SizingSpec
-	// Notes are things in the pod's annotations that could not be followed, in words.
+	// Notes describe invalid annotations of the pod.
 	Notes []string
 }
 
 // Container is the policy for the container called name of a pod with these annotations. An entry of spec.containers
 // with that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning and bounds.
-// What is declared for all does not hold for well-known sidecars of other tools.
+// Declarations for all containers do not apply to well-known sidecars of other tools.
 func (n *Profile) Container(name string, podAnnotations map[string]string) Container {
 	entry, listed := n.entry(name)
 	effective := n.policyFor(entry)
@@ -62,7 +61,7 @@ func (n *Profile) Container(name string, podAnnotations map[string]string) Conta
 	return c
 }
 
-// OnlyMeasures reports whether the profile changes nothing that runs or will run, in any container.
+// OnlyMeasures reports whether the profile changes no running or new pod.
 func (n *Profile) OnlyMeasures() bool {
 	all := n.policyFor(nil)
 	tuned := all.tuning.Mode != v1alpha1.TuningDisabled
@@ -73,9 +72,8 @@ func (n *Profile) OnlyMeasures() bool {
 		(all.sizing.Mode == v1alpha1.SizingRecommend || all.sizing.Mode == v1alpha1.SizingDisabled)
 }
 
-// sidecars are containers that other webhooks add to people's pods. What a profile declares and asks for is about the
-// application: the proxy gets no heap flags of it, and no GOMEMLIMIT of the application's share or size, unless the
-// profile names the container.
+// sidecars are containers that other webhooks add to pods. A profile is about the application: the proxy gets no heap
+// flags of it, and no GOMEMLIMIT by the application's values, unless the profile names the container.
 var sidecars = map[string]bool{
 	"istio-proxy": true, "istio-init": true, "istio-validation": true, "linkerd-proxy": true, "linkerd-init": true,
 	"kuma-sidecar":     true,
@@ -84,7 +82,7 @@ var sidecars = map[string]bool{
 	"datadog-agent-injected": true, "gke-gcsfuse-sidecar": true,
 }
 
-// Sidecars are the names of containers that other tools add to pods, in order.
+// Sidecars returns the sorted names of containers that other tools add to pods.
 func Sidecars() []string { return slices.Sorted(maps.Keys(sidecars)) }
 
 func (n *Profile) entry(name string) (entry *v1alpha1.ContainerPolicy, listed bool) {
@@ -99,7 +97,7 @@ func (n *Profile) entry(name string) (entry *v1alpha1.ContainerPolicy, listed bo
 	return entry, false
 }
 
-// declare settles who says what the container runs. The annotation speaks only where the profile leaves the type open.
+// declare determines the declared runtime. The annotation counts only if the profile leaves the type open.
 func (c *Container) declare(podAnnotations map[string]string) {
 	if c.Runtime.Libc == "" {
 		c.Runtime.Libc = v1alpha1.LibcAuto
@@ -127,7 +125,7 @@ func (c *Container) declare(podAnnotations map[string]string) {
 	}
 }
 
-// versionPattern is the one of RuntimeSpec.version.
+// versionPattern is the pattern of RuntimeSpec.version.
 var versionPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}([+_u][0-9]+)?$`)
 
 // ParseRuntime reads the value of the memfit.dev/runtime annotation: a runtime type, in any case, and optionally ":"

@@ -338,7 +338,7 @@ func TestInvalidNamesTheField(t *testing.T) {
 					{Schedule: "at night", Duration: metav1.Duration{Duration: time.Hour}},
 				},
 			}}},
-			want: `spec.sizing.disruption.windows[1].schedule: "at night" is not in the form of a CronJob's`,
+			want: `spec.sizing.disruption.windows[1].schedule: "at night" is not a CronJob's schedule`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profile answers two questions about a pod: which MemoryProfile governs it ([Index.Match]) and what that
-// profile says about one of its containers ([Profile.Container]), with what it inherits from others ([Inherit]). It
-// reads no cluster and no clock: profiles and annotations arrive as arguments, so that webhook, controllers and the
-// offline command decide alike.
+// Package profile finds the MemoryProfile of a pod ([Index.Match]) and the profile's policy for one of its containers
+// ([Profile.Container]), with inherited defaults ([Inherit]). It reads no cluster and no clock: profiles and
+// annotations are arguments, so that webhook, controllers and the offline command decide equally.
 package profile

@@ -25,7 +25,7 @@ const (
 // Key names one profile; the namespace is empty for a ClusterMemoryProfile.
 type Key struct{ Kind, Namespace, Name string }
 
-// String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".
+// String returns "MemoryProfile shop/web" or "ClusterMemoryProfile web".
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind + " " + k.Name
@@ -33,13 +33,13 @@ func (k Key) String() string {
 	return k.Kind + " " + k.Namespace + "/" + k.Name
 }
 
-// Profile is one profile as it was read. It must not change after [NewIndex] has seen it.
+// Profile is one profile. It must not change after [NewIndex].
 type Profile struct {
 	// Ref is MemoryProfile or ClusterMemoryProfile and the name.
 	Ref v1alpha1.ProfileReference
 	// Namespace is empty for a ClusterMemoryProfile.
 	Namespace string
-	// UID is metadata.uid: with the generation, it says which spec this is. Empty outside a cluster.
+	// UID is metadata.uid: with the generation, it identifies the spec. Empty outside a cluster.
 	UID types.UID
 	// Generation is metadata.generation, so that what was injected can be traced to the spec it came from.
 	Generation int64
@@ -47,20 +47,20 @@ type Profile struct {
 	Created time.Time
 	// NamespaceSelector limits a ClusterMemoryProfile to namespaces by label; nil: every namespace.
 	NamespaceSelector *metav1.LabelSelector
-	// Spec is what is effective: what the profile says and, once [NewIndex] or [Inherit] has seen it, what it inherits.
-	// Shared, never written.
+	// Spec is the effective spec: the profile's own and, after [NewIndex] or [Inherit], its defaults. Shared: do not
+	// change it.
 	Spec *v1alpha1.MemoryProfileSpec
 
-	// own is what the profile says itself; nil: Spec, because it inherits nothing.
+	// own is the profile's own spec; nil: Spec, because it inherits nothing.
 	own *v1alpha1.MemoryProfileSpec
-	// namespaces is NamespaceSelector, compiled by [NewIndex]; nil where it cannot be read.
+	// namespaces is NamespaceSelector, compiled by [NewIndex]; nil if invalid.
 	namespaces labels.Selector
 	from       []*Profile
 	clashes    []string
-	held       bool // its sizing.mode would change sizes, but for the clashes
+	held       bool // its sizing.mode would change sizes without the clashes
 	inherited  string
-	// effective is what is effective for containers, by the name of their entry; "": without one. It was merged from
-	// mergedFrom, and is not used for another Spec.
+	// effective has the effective policies of containers by the name of their entry; "": without one. It was merged from
+	// mergedFrom, and is invalid for another Spec.
 	effective  map[string]policy
 	mergedFrom *v1alpha1.MemoryProfileSpec
 }
@@ -93,8 +93,8 @@ func (n *Profile) Key() Key { return Key{n.Ref.Kind, n.Namespace, n.Ref.Name} }
 
 func (n *Profile) String() string { return n.Key().String() }
 
-// Index finds the profile of a pod without looking at profiles of other namespaces. It is immutable, so any number of
-// goroutines may share it: build a new one when a profile changes. The zero value and nil govern nothing.
+// Index finds the profile of a pod without reading profiles of other namespaces. It is immutable and safe for
+// concurrent use: build a new one after a change. The zero value and nil are empty.
 type Index struct {
 	// spaces holds each namespace's profiles; the cluster's own are under "".
 	spaces map[string]*space
@@ -103,24 +103,23 @@ type Index struct {
 // space is the profiles of one namespace.
 type space struct {
 	byName map[string]*Profile
-	// defaults is the one with role Defaults that counts.
+	// defaults is the effective profile with role Defaults.
 	defaults *Profile
-	// byLabel finds the selectors that can only match pods with that label; the rest ask for no exact label.
+	// byLabel finds the selectors that can only match pods with that label; the rest require no exact label.
 	byLabel map[label][]chooser
 	rest    []chooser
 }
 
 type label struct{ key, value string }
 
-// chooser is a profile that chooses pods by label.
+// chooser is a profile that selects pods by label.
 type chooser struct {
 	profile  *Profile
 	selector labels.Selector
 }
 
-// NewIndex compiles the selectors of profiles: about 5 µs each, so 10k profiles are rebuilt in some 50 ms. A selector
-// that does not parse chooses nothing; [Invalid] says why. Each of profiles is given what it inherits from the others,
-// here and not for each pod.
+// NewIndex compiles the selectors of profiles: about 5 µs each, so 10k profiles are rebuilt in some 50 ms. An invalid
+// selector selects nothing; [Invalid] returns why. It merges each profile with its defaults, here and not for each pod.
 func NewIndex(profiles []Profile) *Index {
 	x := &Index{spaces: make(map[string]*space)}
 	all := make([]*Profile, len(profiles))
@@ -157,8 +156,8 @@ func (x *Index) add(n *Profile) {
 	s.choose(chooser{profile: n, selector: selector}, n.Spec.Selector)
 }
 
-// choose files c under the exact label it requires that fewest other selectors require, so that a label every profile
-// asks for (team=shop) does not put them all in one list.
+// choose adds c under its required label that the fewest other selectors require, so that a common label (team=shop)
+// does not put all in one list.
 func (s *space) choose(c chooser, spec *metav1.LabelSelector) {
 	var best label
 	found := false
@@ -174,7 +173,8 @@ func (s *space) choose(c chooser, spec *metav1.LabelSelector) {
 	s.byLabel[best] = append(s.byLabel[best], c)
 }
 
-// required are the exact labels a pod must have for spec to match, sorted, so that equal input builds an equal index.
+// required returns the exact labels that a pod must have for spec to match, sorted, so that equal input gives an equal
+// index.
 func required(spec *metav1.LabelSelector) []label {
 	var out []label
 	for k, v := range spec.MatchLabels {
@@ -199,7 +199,7 @@ func (x *Index) Find(namespace, name string) *Profile {
 	return x.space("").get(name)
 }
 
-// All are the profiles of the index, in no particular order.
+// All returns the profiles of the index, in no particular order.
 func (x *Index) All() iter.Seq[*Profile] {
 	return func(yield func(*Profile) bool) {
 		if x == nil {
@@ -215,7 +215,7 @@ func (x *Index) All() iter.Seq[*Profile] {
 	}
 }
 
-// Defaults is the profile with role Defaults that counts in a namespace, in the cluster with ""; nil: there is none.
+// Defaults returns the effective profile with role Defaults of a namespace, of the cluster with ""; nil: none.
 func (x *Index) Defaults(namespace string) *Profile {
 	if s := x.space(namespace); s != nil {
 		return s.defaults
@@ -223,7 +223,7 @@ func (x *Index) Defaults(namespace string) *Profile {
 	return nil
 }
 
-// Inheriting is a profile as it would be among those of the index.
+// Inheriting returns a profile merged with the defaults of the index.
 func (x *Index) Inheriting(n Profile) *Profile {
 	giving := map[string]*Profile{}
 	for _, namespace := range []string{n.Namespace, ""} {
@@ -235,7 +235,7 @@ func (x *Index) Inheriting(n Profile) *Profile {
 	return &n
 }
 
-// Heirs is the number of profiles that n gives its values to.
+// Heirs returns the number of profiles that inherit from n.
 func (x *Index) Heirs(n *Profile) int {
 	count := 0
 	for other := range x.All() {
@@ -246,7 +246,7 @@ func (x *Index) Heirs(n *Profile) int {
 	return count
 }
 
-// Exactly is the profile with that kind, namespace and name; nil when there is none.
+// Exactly returns the profile with that kind, namespace and name; nil: none.
 func (x *Index) Exactly(k Key) *Profile { return x.space(k.Namespace).get(k.Name) }
 
 func (x *Index) space(namespace string) *space {
@@ -263,7 +263,7 @@ func (s *space) get(name string) *Profile {
 	return s.byName[name]
 }
 
-// chosen are the profiles of this space whose selector matches; nil, without an allocation, for most pods.
+// chosen returns the profiles of this space whose selector matches; nil, without an allocation, for most pods.
 func (s *space) chosen(pod map[string]string) []*Profile {
 	if s == nil {
 		return nil

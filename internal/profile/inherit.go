@@ -12,10 +12,10 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// GivesDefaults reports whether the profile is one of role Defaults, which governs no pod.
+// GivesDefaults reports whether the profile has role Defaults, which governs no pod.
 func (n *Profile) GivesDefaults() bool { return n.Spec != nil && n.Spec.Role == v1alpha1.RoleDefaults }
 
-// Declared is what the profile itself says, without what it inherits.
+// Declared returns the profile's own spec, without defaults.
 func (n *Profile) Declared() *v1alpha1.MemoryProfileSpec {
 	if n.own != nil {
 		return n.own
@@ -23,20 +23,19 @@ func (n *Profile) Declared() *v1alpha1.MemoryProfileSpec {
 	return n.Spec
 }
 
-// From are the profiles with role Defaults whose values it takes where it leaves them open, the nearest first.
+// From returns the profiles from which it inherits unset values, the nearest first.
 func (n *Profile) From() []*Profile { return n.from }
 
-// Clashes says where what the profile says and what it inherits cannot hold together, each with what to change. As
-// long as there is one, no size is changed: which of the two bounds is meant, somebody has to say.
+// Clashes returns the contradictions between the profile and its defaults, each with what to change. While there is
+// one, no size is changed, because a user must decide between the two.
 func (n *Profile) Clashes() []string { return n.clashes }
 
-// Inherited tells apart what a profile inherited at different times; empty: nothing.
+// Inherited returns a key of the inherited values; empty: none.
 func (n *Profile) Inherited() string { return n.inherited }
 
-// Inherit fills in, for each of the profiles, what it takes from those with role Defaults among them: a MemoryProfile
-// from its namespace's and then from the cluster's, a ClusterMemoryProfile from the cluster's only, because an owner of
-// a namespace must not weaken what the platform says for the pods that its own profile governs. Whoever has no
-// [NewIndex] of them calls it, once; afterwards they are only read.
+// Inherit merges each of the profiles with those of role Defaults among them: a MemoryProfile with its namespace's and
+// then the cluster's, a ClusterMemoryProfile only with the cluster's, because an owner of a namespace must not weaken
+// it. Call it once, unless [NewIndex] is used; do not change the profiles afterwards.
 func Inherit(profiles []*Profile) {
 	giving := map[string]*Profile{}
 	for _, n := range profiles {
@@ -49,8 +48,8 @@ func Inherit(profiles []*Profile) {
 	}
 }
 
-// elder is the one of two that counts: a second one that somebody creates by mistake changes nothing. Neither would be
-// worse, because profiles would lose a limit.max or a tuning.mode that they rely on.
+// elder returns the older of two: a second one, created by mistake, has no effect. Using neither would be worse,
+// because profiles would lose a limit.max or a tuning.mode.
 func elder(a, b *Profile) *Profile {
 	if a == nil || cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.Ref.Name, a.Ref.Name)) < 0 {
 		return b
@@ -88,9 +87,8 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 	}
 }
 
-// contradictions are what the rules of the API would refuse if one profile said all that is effective for a container:
-// with what it inherits, or an entry with what the profile says for all. What a profile says alone, such as a schedule
-// that cannot be read, is reported by [Invalid].
+// contradictions returns violations of the API's rules by the merged policy of a container: the profile with its
+// defaults, or an entry with the profile. [Invalid] reports errors of the profile alone, such as an invalid schedule.
 func (n *Profile) contradictions() []string {
 	own := refused(n.own)
 	var out []string
@@ -124,7 +122,7 @@ func (n *Profile) contradictions() []string {
 	return out
 }
 
-// inheritsFrom names where values that it does not say itself are from.
+// inheritsFrom names the sources of inherited values.
 func (n *Profile) inheritsFrom() string {
 	names := make([]string, 0, len(n.from))
 	for _, d := range n.from {
@@ -133,8 +131,8 @@ func (n *Profile) inheritsFrom() string {
 	return "with what it inherits from " + strings.Join(names, " and ")
 }
 
-// boundsClash finds bounds for a container between which no size is; "" is one without an entry. A bound that
-// is not stated is not part of it.
+// boundsClash finds bounds of a container that exclude every size; "" is one without an entry. Unset bounds do not
+// count.
 func (n *Profile) boundsClash(container string) []string {
 	entry, _ := n.entry(container)
 	s := stated(n.Spec, entry).Sizing

@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// Subject is what is known of a pod when it is about to be created or is looked at. Nil maps are empty.
+// Subject has the labels and annotations of a pod, its workload and namespace. nil maps are empty.
 type Subject struct {
 	Namespace string
 	// WorkloadKind names the workload in messages ("Deployment"); empty is "workload".
@@ -25,20 +25,20 @@ type Subject struct {
 	PodLabels, PodAnnotations, WorkloadAnnotations, NamespaceAnnotations, NamespaceLabels map[string]string
 }
 
-// Problem says why a pod that asks for a profile, or is chosen by one, is not governed.
+// Problem is why a pod that requests a profile, or is selected by one, is not governed.
 type Problem string
 
 // The problems.
 const (
 	// NotFound: the annotation names a profile that does not exist, or one with role Defaults.
 	NotFound Problem = "NotFound"
-	// Ambiguous: two profiles choose the pod by selector; none is applied.
+	// Ambiguous: two profiles select the pod; neither is applied.
 	Ambiguous Problem = "Ambiguous"
 	// Excluded: memfit.dev/inject is "false" on the pod, its workload or its namespace.
 	Excluded Problem = "Excluded"
 )
 
-// EventReason is the reason of the Event that tells the workload; "" where it was asked for, which is no news.
+// EventReason returns the reason of the Event about it; "" if the owner opted out.
 func (p Problem) EventReason() string {
 	switch p {
 	case NotFound:
@@ -50,28 +50,26 @@ func (p Problem) EventReason() string {
 	}
 }
 
-// Match is the profile that governs a pod, or why none does.
+// Match is the profile of a pod, or why it has none.
 type Match struct {
-	// Profile governs the pod; nil when none does.
+	// Profile is the pod's profile; nil: none.
 	Profile *Profile
-	// Why says what matched, in words for a status message: "annotation memfit.dev/profile on the Deployment". With a
-	// Problem it says what to fix.
+	// Why describes the match for a status message: "annotation memfit.dev/profile on the Deployment". With a Problem it
+	// describes the fix.
 	Why string
-	// Problem is empty when a profile governs the pod, and when nobody asked for one.
+	// Problem is empty if a profile governs the pod, or none was requested.
 	Problem Problem
-	// Missing is the name of the profile that an annotation asks for and that does not exist.
+	// Missing is the name of a missing profile in an annotation.
 	Missing string
-	// Claims are the profiles that stand in each other's way when the problem is Ambiguous. What a pod's owner writes
-	// never gets here.
+	// Claims are the conflicting profiles if the problem is Ambiguous. They contain no text of a pod's owner.
 	Claims []*Profile
 }
 
 // Match finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
 // namespace, else chosen by selector. A ClusterMemoryProfile governs only pods of the namespaces that its
-// namespaceSelector chooses, also where an annotation names it. memfit.dev/inject: "false" in any of the three places
-// opts out. A MemoryProfile wins over a ClusterMemoryProfile, by name and by selector; two that choose a pod at the
-// same level are a problem and none is applied. The cost depends on the pod's own labels and namespace, not on the
-// number of profiles.
+// namespaceSelector selects, also if an annotation names it. memfit.dev/inject: "false" in any of the three places opts
+// out. A MemoryProfile wins over a ClusterMemoryProfile, by name and by selector; if two of the same level select a
+// pod, neither is applied. The cost depends on the pod's own labels and namespace, not on the number of profiles.
 func (x *Index) Match(s Subject) Match {
 	if where := s.optedOut(); where != "" {
 		return Match{
@@ -136,8 +134,7 @@ func bySelector(chosen []*Profile) Match {
 		strings.Join(named, " and "), how, v1alpha1.ProfileAnnotation)}
 }
 
-// claimsNamed is how many of the profiles that choose one pod are named: a condition takes 32 KiB, and there may be
-// thousands.
+// claimsNamed bounds the named profiles that select one pod: a condition holds 32 KiB, and there may be thousands.
 const claimsNamed = 3
 
 func selectorText(n *Profile) string {
@@ -151,7 +148,7 @@ func selectorText(n *Profile) string {
 	return text
 }
 
-// labelText returns a selector as kubectl prints it; empty: it matches everything.
+// labelText formats a selector like kubectl; empty: it matches everything.
 func labelText(selector *metav1.LabelSelector) string {
 	if text := metav1.FormatLabelSelector(selector); text != "<none>" {
 		return quote.Line(text)
@@ -159,8 +156,8 @@ func labelText(selector *metav1.LabelSelector) string {
 	return ""
 }
 
-// asked is the profile name of the nearest annotation and where it stands. An empty value asks for nothing: templates
-// that render an unset variable produce it.
+// asked returns the profile name of the nearest annotation and its place. An empty value, as from a template with an
+// unset variable, counts as missing.
 func (s Subject) asked() (name, where string) {
 	for _, p := range s.places() {
 		if name := strings.TrimSpace(p.annotations[v1alpha1.ProfileAnnotation]); name != "" {
@@ -170,7 +167,7 @@ func (s Subject) asked() (name, where string) {
 	return "", ""
 }
 
-// optedOut is the nearest place that says memfit.dev/inject: "false", or empty.
+// optedOut returns the nearest place with memfit.dev/inject: "false", or empty.
 func (s Subject) optedOut() string {
 	for _, p := range s.places() {
 		value, ok := p.annotations[v1alpha1.InjectAnnotation]
@@ -189,7 +186,7 @@ type place struct {
 	annotations map[string]string
 }
 
-// places are where people write annotations, nearest to the pod first.
+// places are the places of annotations, nearest to the pod first.
 func (s Subject) places() [3]place {
 	workload := s.WorkloadKind
 	if workload == "" {

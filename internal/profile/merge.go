@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// builtin returns the defaults, as documented on the API's fields, for what neither the profile nor what it inherits
-// sets. What a profile sets is real time; a default is a period of evidence.
+// builtin returns the built-in defaults, as documented in the API's fields. Durations of a profile are real time;
+// default ones are periods of evidence.
 func builtin() *v1alpha1.MemoryProfileSpec {
 	return &v1alpha1.MemoryProfileSpec{
 		Tuning: v1alpha1.TuningSpec{
@@ -46,14 +46,14 @@ func builtin() *v1alpha1.MemoryProfileSpec {
 	}
 }
 
-// policy is what is effective for one container; drift is one for all.
+// policy is the effective policy of one container; drift is common to all.
 type policy struct {
 	tuning v1alpha1.TuningSpec
 	sizing v1alpha1.SizingSpec
 	drift  v1alpha1.DriftSpec
 }
 
-// Disruption returns what is effective for changes of running pods. It is shared: read only.
+// Disruption returns the effective policy for changes of running pods. It is shared: do not change it.
 func (n *Profile) Disruption() *v1alpha1.DisruptionSpec { return n.policyFor(nil).sizing.Disruption }
 
 // Identity returns the keys of the labels that identify pods whose owner does not outlive them; empty: none.
@@ -68,7 +68,7 @@ func (n *Profile) Identity() []string {
 	return keys
 }
 
-// NodeClass returns the key of the node label by which pods of a DaemonSet are kept apart; empty: they are not.
+// NodeClass returns the key of the node label that divides DaemonSets into classes; empty: no classes.
 func (n *Profile) NodeClass() string {
 	if n == nil || n.Spec.Identity == nil {
 		return ""
@@ -76,10 +76,10 @@ func (n *Profile) NodeClass() string {
 	return string(n.Spec.Identity.NodeClass)
 }
 
-// Drift returns what is effective for memory that drifts. What its pointers refer to is shared: read only.
+// Drift returns the effective policy for drift. Its pointers are shared: do not change their values.
 func (n *Profile) Drift() v1alpha1.DriftSpec { return n.policyFor(nil).drift }
 
-// policyFor returns what is effective for a container with that entry; nil: for one without.
+// policyFor returns the effective policy of a container with that entry; nil: without an entry.
 func (n *Profile) policyFor(entry *v1alpha1.ContainerPolicy) policy {
 	name := ""
 	if entry != nil {
@@ -92,7 +92,7 @@ func (n *Profile) policyFor(entry *v1alpha1.ContainerPolicy) policy {
 	return policy{spec.Tuning, spec.Sizing, spec.Drift}
 }
 
-// mergeContainers fills effective, so that nothing is merged for a pod.
+// mergeContainers fills effective in advance, so that no merge is needed per pod.
 func (n *Profile) mergeContainers() {
 	n.effective = nil
 	all := map[string]policy{"": n.policyFor(nil)}
@@ -102,7 +102,7 @@ func (n *Profile) mergeContainers() {
 	n.effective, n.mergedFrom = all, n.Spec
 }
 
-// stated is what an entry for a container and the profile set for it, without the built-in defaults.
+// stated returns the values of a container's entry and the profile, without built-in defaults.
 func stated(spec *v1alpha1.MemoryProfileSpec, entry *v1alpha1.ContainerPolicy) v1alpha1.MemoryProfileSpec {
 	if entry == nil {
 		return *spec
@@ -119,9 +119,8 @@ func stated(spec *v1alpha1.MemoryProfileSpec, entry *v1alpha1.ContainerPolicy) v
 	return under(own, spec)
 }
 
-// under lays spec over defaults, field by field; neither is changed. Settings that have a meaning only together are
-// taken together. It is the one merge of all levels: container, profile, defaults of the namespace and of the cluster,
-// built-in.
+// under merges spec over defaults, field by field, without changing either. Settings that only work together are taken
+// together. All levels use it: container, profile, defaults of the namespace and of the cluster, built-in.
 func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec) v1alpha1.MemoryProfileSpec {
 	given := defaults.Tuning
 	if spec.Tuning.HeapPercent != nil || spec.Tuning.HeapLimit != nil { // the two exclude each other
@@ -141,8 +140,8 @@ func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec
 	return spec
 }
 
-// fillUnset fills the fields that value leaves unset with those of defaults. By reflection, no field of the API is
-// forgotten; it runs when profiles change, not for each pod.
+// fillUnset sets the unset fields of value from defaults. It uses reflection, so that it covers all fields of the API;
+// it runs when profiles change, not for each pod.
 func fillUnset[T any](value, defaults T) T {
 	fill(reflect.ValueOf(&value).Elem(), reflect.ValueOf(defaults))
 	return value
@@ -155,7 +154,7 @@ func fill(value, defaults reflect.Value) {
 		case given.IsZero():
 		case own.IsZero():
 			own.Set(given)
-		case group(own.Type()): // a struct of the API: its fields, on a copy, because the original is shared
+		case group(own.Type()): // a struct of the API: merge a copy, because the original is shared
 			both := reflect.New(own.Type().Elem())
 			both.Elem().Set(own.Elem())
 			fill(both.Elem(), given.Elem())
@@ -164,7 +163,8 @@ func fill(value, defaults reflect.Value) {
 	}
 }
 
-// group tells a pointer to several fields of the API from one to a single value, as a quantity or a duration is.
+// group reports whether a pointer is to several fields of the API, not to a single value such as a quantity or a
+// duration.
 func group(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath() &&
 		t != reflect.TypeFor[*v1alpha1.MemoryQuantity]()

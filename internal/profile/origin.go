@@ -12,26 +12,26 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Value is a field of the policy for one container, and where it is from.
+// Value is a field of one container's policy, with its source.
 type Value struct {
-	// Field is its path, as in "sizing.limit.max", Value what it says ("4Gi").
+	// Field is its path, as in "sizing.limit.max", Value its value ("4Gi").
 	Field string `json:"field"`
 	Value string `json:"value"`
-	// From is what says so: the profile ("ClusterMemoryProfile jvm"), one of its entries for containers ("MemoryProfile
+	// From is its source: the profile ("ClusterMemoryProfile jvm"), one of its entries for containers ("MemoryProfile
 	// shop/web, containers[app]"), a profile it inherits from ("MemoryProfile shop/base (defaults)"), or "default".
 	From string `json:"from"`
 }
 
 const (
-	// FromDefault is where values come from that nobody chose.
+	// FromDefault is the source of built-in values.
 	FromDefault = "default"
-	// FromClash is where a sizing.mode comes from while the one that is declared has to wait.
-	FromClash = "memfit, until the profile and what it inherits fit together"
+	// FromClash is the source of sizing.mode while clashes disable the declared one.
+	FromClash = "memfit, until the profile and its defaults are consistent"
 )
 
-// Values are the fields of sizing, tuning, drift and identity that are effective for the container called name, in
-// alphabetical order. They are those of [Profile.Container], which webhook and controllers use; only where each of them
-// is set is found here. Of drift and identity, which are one for all containers, only what a profile sets is listed.
+// Values returns the effective fields of sizing, tuning, drift and identity of the named container, in alphabetical
+// order. Values are those of [Profile.Container]; this only adds their sources. Of drift and identity, which are common
+// to all containers, it lists only what a profile sets.
 func (n *Profile) Values(name string) []Value {
 	c := n.Container(name, nil)
 	inForce := fields(map[string]any{
@@ -49,13 +49,13 @@ func (n *Profile) Values(name string) []Value {
 	return out
 }
 
-// said is what one place says of a container: the fields that stand there.
+// said has the fields that one source sets for a container.
 type said struct {
 	by     string
 	fields map[string]string
 }
 
-// places are where values for the container called name may stand, the nearest first.
+// places returns the possible sources of values of the named container, the nearest first.
 func (n *Profile) places(name string) []said {
 	var all []said
 	if entry, _ := n.entry(name); entry != nil {
@@ -76,7 +76,7 @@ func declared(spec *v1alpha1.MemoryProfileSpec) map[string]string {
 	})
 }
 
-// from is the nearest place that says value. A sidecar has values that no place says.
+// from returns the nearest source with this value. A sidecar has values without a source.
 func from(places []said, field, value string) string {
 	for _, p := range places {
 		if p.fields[field] == value {
@@ -86,7 +86,7 @@ func from(places []said, field, value string) string {
 	return FromDefault
 }
 
-// origin is the nearest place that says anything about a field of the container called name.
+// origin returns the nearest source that sets a field of the named container.
 func (n *Profile) origin(name, field string) string {
 	for _, p := range n.places(name) {
 		if _, found := p.fields[field]; found {
@@ -96,7 +96,7 @@ func (n *Profile) origin(name, field string) string {
 	return FromDefault
 }
 
-// fields are the leaves of a value as the API has it: path and text. Lists are one leaf.
+// fields returns the leaves of an API value: path and text. Lists are one leaf.
 func fields(value any) map[string]string {
 	text, err := json.Marshal(value)
 	if err != nil { // types of the API always can

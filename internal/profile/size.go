@@ -16,11 +16,11 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// Headroom where the owner gives no headroomPercent: on top of the need of a container in its first two days, and above
-// the peak of the last day from then on, where the room follows from what is expected to cost least.
+// Headroom without headroomPercent: above a container's need in its first two days, and above the last day's peak after
+// that, where the expected cost determines the headroom.
 const usualHeadroom, usualLeastRoom int32 = 15, 5
 
-// SizePolicy returns how the container is sized, in the terms of recommend. The container has the defaults already.
+// SizePolicy returns the container's sizing policy for package recommend. The container already has the defaults.
 func (c *Container) SizePolicy() recommend.Policy {
 	s := &c.Sizing
 	headroom, leastRoom := usualHeadroom, usualLeastRoom
@@ -62,7 +62,7 @@ func MaxUnavailable(d *v1alpha1.DisruptionSpec, replicas int) int32 {
 	return int32(min(max(most, 1), math.MaxInt32))
 }
 
-// Windows are the maintenance windows of a profile, and what is wrong with those that cannot be read, which never open.
+// Windows returns the maintenance windows of a profile, and the errors of invalid ones, which never open.
 func Windows(d *v1alpha1.DisruptionSpec) (maintenance.Windows, []string) {
 	if d == nil {
 		return nil, nil
@@ -86,12 +86,12 @@ func bytesOf(q *v1alpha1.MemoryQuantity) memory.Bytes {
 	return memory.FromQuantity(q.Quantity)
 }
 
-// SizeOf is a size of the API in the terms of recommend, and APISize the way back. What is not set is 0.
+// SizeOf converts a size of the API; APISize is the inverse. Unset is 0.
 func SizeOf(s v1alpha1.Size) memory.Size {
 	return memory.Size{Limit: memory.FromOptional(s.Limit), Request: memory.FromOptional(s.Request)}
 }
 
-// APISize is a size in the terms of the API.
+// APISize converts a size to the API's type.
 func APISize(s memory.Size) v1alpha1.Size {
 	return v1alpha1.Size{Limit: format.Exact(s.Limit), Request: format.Exact(s.Request)}
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profilestatus says what the status of a profile tells: its workloads, summed up, and its conditions. It reads
-// no clock and performs no I/O.
+// Package profilestatus computes the status of a profile: a summary of its workloads, and its conditions. It reads no
+// clock and performs no I/O.
 package profilestatus
 
 import (
@@ -27,7 +27,7 @@ import (
 // limit.
 const maxWorkloads = 20
 
-// Input is everything a profile's status depends on.
+// Input is the input of a profile's status.
 type Input struct {
 	Profile         *profile.Profile
 	Recommendations []v1alpha1.MemoryRecommendation
@@ -35,14 +35,15 @@ type Input struct {
 	UsageOff        bool
 	Ambiguous       []string
 	Invalid         []string
-	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
+	// NoWebhook: memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
-	// Counts is, for one with role Defaults, the one of its scope that counts, and Heirs whom it gives its values to.
+	// Counts is, for role Defaults, the effective profile of its scope, and Heirs describes the profiles that inherit
+	// from it.
 	Counts *profile.Profile
 	Heirs  int
 }
 
-// Summarize makes a profile's status. It changes nothing and reads no clock.
+// Summarize returns a profile's status, without changing its input.
 func Summarize(in Input) v1alpha1.MemoryProfileStatus {
 	status := summarize(in)
 	status.Problem = problem(status.Conditions)
@@ -59,7 +60,7 @@ const (
 	conditionStalled    conditions.Kind = v1alpha1.ConditionStalled
 )
 
-// problem returns the reason of the first condition that needs attention; empty: none does.
+// problem returns the reason of the first condition that needs attention; empty: none.
 func problem(all []metav1.Condition) string {
 	first := conditions.First(all,
 		conditions.Problem{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
@@ -113,7 +114,7 @@ func summarize(in Input) v1alpha1.MemoryProfileStatus {
 	return status
 }
 
-// identitiesBounded is a condition while the profile has as many identities as it may have.
+// identitiesBounded returns a condition while the profile has its maximum of identities.
 func identitiesBounded(in Input) []metav1.Condition {
 	n := 0
 	for i := range in.Recommendations {
@@ -126,14 +127,13 @@ func identitiesBounded(in Input) []metav1.Condition {
 	}
 	return []metav1.Condition{conditionIdentities.True(
 		v1alpha1.ReasonTooManyIdentities,
-		fmt.Sprintf("%d identities of pods are recorded, which is the most of one profile: pods of others are admitted and "+
-			"keep their own size. Set spec.identity.labels to labels that do not differ from run to run, and nodeClass to one "+
-			"that does not differ from node to node, or split the profile; "+
-			"an identity ends 35 days after its last pod", n),
+		fmt.Sprintf("%d pod identities are recorded, the maximum of one profile: pods of further identities keep their "+
+			"own size. Set spec.identity.labels to labels that do not differ from run to run, and nodeClass to one that "+
+			"does not differ from node to node, or split the profile; an identity ends 35 days after its last pod", n),
 	)}
 }
 
-// stalled is a condition where kstatus has no other way to tell that waiting does not help.
+// stalled returns the condition for kstatus while waiting does not help.
 func stalled(in Input) []metav1.Condition {
 	if len(in.Invalid) == 0 {
 		return nil
@@ -141,7 +141,7 @@ func stalled(in Input) []metav1.Condition {
 	return []metav1.Condition{conditionStalled.True(v1alpha1.ReasonInvalidSpec, strings.Join(in.Invalid, "; "))}
 }
 
-// summarizeDefaults makes the status of a profile that governs no pod.
+// summarizeDefaults returns the status of a profile with role Defaults.
 func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 	status := v1alpha1.MemoryProfileStatus{SizingMode: in.Profile.Spec.Sizing.Mode}
 	double := conditionConflicted.False(v1alpha1.ReasonNoConflict, "No other profile of this scope has role: Defaults")
@@ -151,8 +151,8 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 		status.Summary = "Not effective: " + in.Invalid[0]
 		ready = profileReady(in, status.Summary)
 	case in.Counts != nil && in.Counts != in.Profile:
-		status.Summary = fmt.Sprintf("Not effective: %s has role: Defaults, too, and is the older one: put the values into "+
-			"one of them, and delete the other", in.Counts)
+		status.Summary = fmt.Sprintf("Not effective: %s has role: Defaults, too, and is older: move the values into one "+
+			"of them, and delete the other", in.Counts)
 		ready = conditionReady.False(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
 		double = conditionConflicted.True(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
 	default:
@@ -229,7 +229,7 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 	if in.Profile.Declared().Tuning.Mode == "" {
 		has = "inherits"
 	}
-	next := "New pods get it: restart " + outOfDateNames(in) + " when it suits you"
+	next := "New pods get it: restart " + outOfDateNames(in) + " at a convenient time"
 	if in.NoWebhook {
 		next = workload.NoWebhook("tuning.mode: DryRun")
 	}
@@ -242,13 +242,13 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 		return conditionInjection.True(v1alpha1.ReasonNoPodsMatched, "No running pod is governed")
 	case cov.Missed+cov.Stale > 0:
 		return conditionInjection.False(v1alpha1.ReasonPodsOutOfDate,
-			fmt.Sprintf("%s run without what the profile sets today: %d never passed through memfit, %d have older settings. "+
+			fmt.Sprintf("%s run without the profile's current settings: %d created without memfit, %d with older settings. "+
 				"%s", format.OfPods(cov.Missed+cov.Stale, cov.Governed), cov.Missed, cov.Stale, next))
 	default:
 		text := format.OfPods(cov.Injected, cov.Governed) + " run with the profile's settings"
 		if cov.Skipped > 0 {
 			text += fmt.Sprintf(
-				"; in %d every setting is skipped for a reason that the pod's annotation %s has", cov.Skipped,
+				"; in %d every setting is skipped: see the pod's annotation %s", cov.Skipped,
 				v1alpha1.InjectedAnnotation,
 			)
 		}
@@ -256,7 +256,7 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 	}
 }
 
-// outOfDateNames names up to three workloads with pods that are out of date.
+// outOfDateNames returns up to three workloads with out-of-date pods.
 func outOfDateNames(in Input) string {
 	var names []string
 	for i := range in.Recommendations {
@@ -280,7 +280,7 @@ func usageCondition(in Input) metav1.Condition {
 			"memfit runs without a usage source (--usage-interval=0); recommendations rest on OOM kills alone",
 		)
 	case len(in.Gaps) == 0:
-		return conditionUsage.True(v1alpha1.ReasonUsageRead, "Every node that hosts governed pods answers")
+		return conditionUsage.True(v1alpha1.ReasonUsageRead, "Every node that hosts governed pods reports usage")
 	}
 	return conditionUsage.False(
 		v1alpha1.ReasonUsageMissing,
@@ -288,8 +288,8 @@ func usageCondition(in Input) metav1.Condition {
 	)
 }
 
-// conflictCondition names two profiles that claim the same pods, then workloads whose memory another autoscaler steers,
-// three of each.
+// conflictCondition names two profiles that select the same pods, then workloads whose memory another autoscaler
+// controls, three of each.
 func conflictCondition(in Input) metav1.Condition {
 	var others []string
 	for i := range in.Recommendations {
@@ -311,7 +311,7 @@ func conflictCondition(in Input) metav1.Condition {
 	return conditionConflicted.True(reason, strings.Join(append(firstThree(in.Ambiguous), firstThree(others)...), "; "))
 }
 
-// firstThree are three texts and the number of the rest.
+// firstThree joins three texts and the number of the rest.
 func firstThree(texts []string) []string {
 	few := slices.Clone(texts[:min(len(texts), 3)])
 	if over := len(texts) - len(few); over > 0 {

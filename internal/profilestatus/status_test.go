@@ -77,7 +77,7 @@ func TestProfileConditions(t *testing.T) {
 				recommendationOf("web", 0, all), recommendationOf("api", 0, v1alpha1.Coverage{Governed: 2, Missed: 1, Stale: 1}),
 			}},
 			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionFalse, reason: v1alpha1.ReasonPodsOutOfDate,
-			words: []string{"2 of 5 pods", "1 never passed", "1 have older", "restart Deployment api when"},
+			words: []string{"2 of 5 pods", "1 created without", "1 with older", "restart Deployment api at"},
 		},
 		"pods came before it, and nothing sets it on new ones": {
 			in: Input{
@@ -88,8 +88,8 @@ func TestProfileConditions(t *testing.T) {
 			},
 			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionFalse, reason: v1alpha1.ReasonPodsOutOfDate,
 			words: []string{
-				"1 never passed through memfit, 0 have older settings. memfit was installed without its webhook, so it changes " +
-					"no new pod: install it (docs/guide/install.md#then-injection), or set tuning.mode: DryRun",
+				"1 created without memfit, 0 with older settings. memfit was installed without its webhook, so it changes no " +
+					"new pod: install it (docs/guide/install.md#then-injection), or set tuning.mode: DryRun",
 			},
 		},
 		"injection is off": {
@@ -220,7 +220,7 @@ func TestIdentitiesAreBounded(t *testing.T) {
 	}
 	got := bounded()
 	if got == nil || got.Status != metav1.ConditionTrue || got.Reason != v1alpha1.ReasonTooManyIdentities ||
-		!strings.Contains(got.Message, "1000 identities") || !strings.Contains(got.Message, "spec.identity.labels") {
+		!strings.Contains(got.Message, "1000 pod identities") || !strings.Contains(got.Message, "spec.identity.labels") {
 		t.Errorf("%+v", got)
 	}
 	in.Recommendations = in.Recommendations[:identity.MostOfProfile] // a Deployment and one identity less

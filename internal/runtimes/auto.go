@@ -4,10 +4,10 @@
 package runtimes
 
 // auto is a container whose runtime is not declared and whose command does not show it. It only gets settings that no
-// process refuses.
+// process can refuse.
 //
-// JAVA_TOOL_OPTIONS cannot stop a process either, but a value in the pod replaces one that is baked into the image, an
-// agent for example, so it waits for a declaration.
+// JAVA_TOOL_OPTIONS cannot stop a process either, but a value in the pod would replace the image's, an agent for
+// example, so it needs a declaration.
 var auto = row(&Runtime{
 	Name: "Auto", Title: "unknown", Order: 1,
 	Knobs:  append([]Knob{goMemLimit}, glibc(0, "", "")...),

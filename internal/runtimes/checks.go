@@ -12,17 +12,17 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Check finds a value that the user set and that cannot work: the process does not start, ignores it, or is killed by
-// the kernel before the value has an effect. A check changes nothing: it gives a warning.
+// Check finds an invalid value of the user: the process does not start, ignores it, or is killed by the kernel before
+// it has an effect. A check only returns a warning.
 type Check struct {
 	// Env is the variable whose whole value is checked. Empty: the check is about Flag.
 	Env string
-	// Flag is how a word on the command line or in a variable begins, as [Runtime.Fold] spells it: "-Xmx".
+	// Flag is the prefix of a word on the command line or in a variable, after [Runtime.Fold]: "-Xmx".
 	Flag string
 	// Against is the flag whose value [Own.Other] is; empty: none.
 	Against string
-	// Wrong returns what happens with the value and what to set instead, as the predicate of a sentence whose subject is
-	// the setting. Empty: the value can work.
+	// Wrong returns the effect of the value and what to set instead, as the predicate of a sentence with the setting as
+	// its subject. Empty: valid.
 	Wrong func(Own, Facts) string
 }
 
@@ -32,11 +32,11 @@ type Own struct {
 	Value string
 	// Direct: the runtime reads the variable itself ([Runtime.Sources]); no script can change the value first.
 	Direct bool
-	// Other is the value of [Check.Against] that is effective beside it; empty: none.
+	// Other is the effective value of [Check.Against]; empty: none.
 	Other string
 }
 
-// killedFirst is what happens with a heap cap above the memory limit.
+// killedFirst is the effect of a heap cap above the memory limit.
 const killedFirst = "so the kernel kills the process before the heap reaches it"
 
 func aboveLimit(f Facts, advised string) string {
@@ -44,7 +44,7 @@ func aboveLimit(f Facts, advised string) string {
 		advised)
 }
 
-// goChecks are about GOMEMLIMIT, whose units are Go's and not those of Kubernetes.
+// goChecks are about GOMEMLIMIT, which has Go's units, not those of Kubernetes.
 var goChecks = []Check{{Env: "GOMEMLIMIT", Wrong: func(own Own, f Facts) string {
 	limit, unlimited, ok := goBytes(own.Value)
 	switch {
@@ -65,7 +65,7 @@ var (
 	kubeBinary = regexp.MustCompile(`^([0-9]{1,12})([KMGT])i?$`)
 )
 
-// goBytes reads a value as Go's runtime does (parseByteCount in runtime/string.go).
+// goBytes parses a value like Go's runtime (parseByteCount in runtime/string.go).
 func goBytes(text string) (b memory.Bytes, unlimited, ok bool) {
 	if text == "" || text == "off" {
 		return 0, true, true
@@ -78,7 +78,7 @@ func goBytes(text string) (b memory.Bytes, unlimited, ok bool) {
 	return b, false, ok
 }
 
-// scaled is a number with a binary prefix ("", K, M, G or T); ok is false where it does not fit 63 bits.
+// scaled returns a number times a binary prefix ("", K, M, G or T); ok is false above 63 bits.
 func scaled(digits, prefix string) (b memory.Bytes, ok bool) {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	shift := 0
@@ -119,7 +119,7 @@ func v8Checks(variable string) []Check {
 
 var sizeStart = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,3})?)([mMgG])`)
 
-// mebibytes is a size with a unit as a whole number of MiB; "512" where the text has none that is known.
+// mebibytes converts a size with a unit to whole MiB; "512" for an unknown unit.
 func mebibytes(text string) string {
 	m := sizeStart.FindStringSubmatch(text)
 	if m == nil {
@@ -179,8 +179,8 @@ func jvmLeast(own Own, f Facts) string {
 // otherFlag: the word is a longer flag, such as OpenJ9's -Xmso256k.
 func otherFlag(value string) bool { return value != "" && (value[0] < '0' || value[0] > '9') }
 
-// typed is what people write for a number with a unit. A word with anything else in it is of a text that a program
-// takes apart, such as JSON in JSON or a list with commas, and its end is not known.
+// typed matches a number with a unit. A word with other characters is part of a nested text, such as JSON or a list
+// with commas, and its end is unknown.
 var typed = regexp.MustCompile(`^[-+]?[0-9A-Za-z.%]*$`)
 
 func jvmMalformed(flag, value string) string {
@@ -197,7 +197,7 @@ var (
 	hexStart = regexp.MustCompile(`^0[xX]`)
 )
 
-// jvmBytes reads a size as HotSpot does. What is hexadecimal is not read: it counts as 0, which no check objects to.
+// jvmBytes parses a size like HotSpot. Hexadecimal ones become 0, which all checks accept.
 func jvmBytes(text string) (b memory.Bytes, ok bool) {
 	if hexStart.MatchString(text) {
 		return 0, true
@@ -222,7 +222,7 @@ func jvmShare(own Own, _ Facts) string {
 	return ""
 }
 
-// dotnetChecks are about numbers that .NET reads as hexadecimal, with and without 0x.
+// dotnetChecks are about numbers that .NET parses as hexadecimal, with and without 0x.
 var dotnetChecks = []Check{
 	{Env: dotnetPercentName, Wrong: dotnetShare},
 	{Env: "COMPlus_GCHeapHardLimitPercent", Wrong: dotnetShare},

@@ -11,35 +11,34 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// MoreLimit is how much higher a limit is for [Cost].
+// MoreLimit is the increase of a limit for [Cost].
 const MoreLimit = 64 * memory.MiB
 
-// Cost is what a limit costs in garbage collection, as shares of the processor time of the process.
+// Cost is the garbage collection cost of a limit, as shares of the process's processor time.
 type Cost struct {
-	// Collector is what collections took since the process started; 0: not known.
+	// Collector is the share of collections since the process started; 0: unknown.
 	Collector float64
-	// Saved is what they would not have taken with a limit higher by [MoreLimit]; 0: nothing, or not known. Fewer
-	// collections save more than that: runtimes count the work that comes after a collection, such as sweeping, as the
-	// program's.
+	// Saved is the share saved with a limit higher by [MoreLimit]; 0: none, or unknown. It is a lower bound: runtimes
+	// count work after a collection, such as sweeping, as the program's.
 	Saved float64
 }
 
 func (c Cost) String() string {
 	took := fmt.Sprintf("the collector took %.0f %% of its processor time", 100*c.Collector)
-	if c.Saved < 0.005 { // it would read 0 %
+	if c.Saved < 0.005 { // displayed as 0 %
 		return took
 	}
 	return fmt.Sprintf("%s, %s more limit would save %.0f %% or more", took, MoreLimit, 100*c.Saved)
 }
 
-// worthSaving is the share of the processor time from which on the cost of a limit that is not needed is mentioned.
+// worthSaving is the least share of processor time to mention.
 const worthSaving = 0.03
 
-// busyLeast is how long a program must have run: less is its start rather than its work.
+// busyLeast is the least processor time of a program, to exclude its start.
 const busyLeast = 10 * time.Second
 
-// collectorShare is what the collector took of the processor time of a process; false: the process ran for too short,
-// or holds sums that cannot be. It could write them itself.
+// collectorShare returns the collector's share of a process's processor time; false: the process ran too briefly, or
+// its sums are impossible, because it could forge them.
 func collectorShare(a amounts.Usage) (share float64, known bool) {
 	took, busy := a.Details[amounts.CollectorTime], a.Details[amounts.BusyTime]
 	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
@@ -48,9 +47,8 @@ func collectorShare(a amounts.Usage) (share float64, known bool) {
 	return float64(took) / float64(busy), true
 }
 
-// fewer is the part of collections that is saved where a program that allocates so much between two of them may
-// allocate more, but no more than most. The work of a collection depends on what is alive, not on what was allocated:
-// the time of all collections is in proportion to their number.
+// fewer returns the saved share of collections if the program may allocate more between two of them, up to most. The
+// work of a collection depends on live memory, so the total time is proportional to their number.
 func fewer(between, more, most memory.Bytes) float64 {
 	then := max(between, min(between.Plus(more), most), 1)
 	return 1 - float64(between)/float64(then)

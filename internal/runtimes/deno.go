@@ -11,13 +11,12 @@ import (
 )
 
 // Deno has V8 but not Node's options: it ignores NODE_OPTIONS, and its heap cap is 4192 MiB whatever the limit
-// (measured, 2.9.6). A bad V8 flag stops it at start, and there is nothing to merge with, so the cap is set only when
-// the profile asks for one.
+// (measured, 2.9.6). A bad V8 flag stops it at start, so the cap is set only if the profile requests one.
 var _ = row(&Runtime{
 	Name: "Deno", Title: "Deno", Order: 9,
 	Images:   []Image{{Name: "denoland/deno", Tagged: true}},
 	Commands: []string{"deno"},
-	// 2.9.6; the hash after the version distinguishes it from the versions of what Deno is linked with
+	// 2.9.6; the hash after the version distinguishes it from the versions of linked libraries
 	Marks: []Mark{{Program: true, File: "deno*", Versions: []VersionAt{
 		{Text: regexp.MustCompile(`Deno/(\d+\.\d+\.\d+)\+[0-9a-f]{7}`)},
 	}}},
@@ -47,8 +46,8 @@ var _ = row(&Runtime{
 const (
 	denoFlags = "DENO_V8_FLAGS"
 
-	// denoSemiSpace does not follow the limit, which Deno does not see: 32 MiB from 256Mi to 4Gi, so three of them add 96
-	// MiB to the old space (measured, 2.9.6 on a machine of 24 GiB).
+	// denoSemiSpace does not follow the limit, which Deno does not detect: 32 MiB from 256Mi to 4Gi, so three of them add
+	// 96 MiB to the old space (measured, 2.9.6 on a machine of 24 GiB).
 	denoSemiSpace = 32 * memory.MiB
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// .NET. Numbers in its environment are hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is dropped in
-// silence. The runtime takes 75 % of the limit by itself, so nothing is set unless the profile asks. From sources and
+// .NET. Numbers in its environment are hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is silently ignored.
+// The runtime uses 75 % of the limit by itself, so nothing is set unless the profile requests it. From sources and
 // documentation, not measured.
 var _ = row(&Runtime{
 	Name: "DotNet", Title: ".NET", Order: 7,
@@ -21,11 +21,11 @@ var _ = row(&Runtime{
 		{Name: "dotnet/aspnet", Tagged: true}, {Name: "dotnet/runtime", Tagged: true}, {Name: "dotnet/sdk", Tagged: true},
 	},
 	Commands: []string{"dotnet"},
-	Marks: []Mark{ // by documentation; no registry has it
+	Marks: []Mark{ // by documentation; not in a package registry
 		{File: "libcoreclr.so", Versions: []VersionAt{
 			{Path: regexp.MustCompile(`Microsoft\.NETCore\.App/(\d+\.\d+\.\d+)`)},
 		}},
-		{Program: true, Symbol: "DotNetRuntimeInfo"}, // one file that holds the runtime
+		{Program: true, Symbol: "DotNetRuntimeInfo"}, // single-file program
 	},
 	Sights: []Sight{{}, {Since: V(3), V1: true}, {Since: V(5), V1: true, V2: true}},
 	Heap:   dotnetPercentName, HeapFixed: fixedHardLimits, Checks: dotnetChecks,
@@ -77,17 +77,17 @@ const (
 
 	dotnetPercentOwn int32 = 75 // its own default since .NET Core 3.0
 
-	dotnetMinOfLive = 120 // see [Knob.MinPercentOfLive]; as for V8, because it was not measured
+	dotnetMinOfLive = 120 // see [Knob.MinPercentOfLive]; as for V8, not measured
 )
 
-// hardLimits are the user's own: limits per heap (SOH, LOH, POH) next to ours can be a combination that does not start.
+// hardLimits are the user's own: limits per heap (SOH, LOH, POH) combined with memfit's may prevent a start.
 var hardLimits = []Sign{
 	{Text: "DOTNET_GCHeapHardLimit*", In: AsVariable},
 	{Text: "COMPlus_GCHeapHardLimit*", In: AsVariable},
 	{Text: "DOTNET_GCHeapAffinitizeMask", In: AsVariable},
 }
 
-// fixedHardLimits are the limits that are numbers.
+// fixedHardLimits are the limits in bytes.
 var fixedHardLimits = []Sign{
 	{Text: "DOTNET_GCHeapHardLimit", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimit", In: AsVariable},
 	{Text: "DOTNET_GCHeapHardLimitSOH", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimitSOH", In: AsVariable},
@@ -147,7 +147,7 @@ func dotnetConserve(f Facts) Verdict {
 	}
 }
 
-// hexBytes and hexPercent read .NET's numbers.
+// hexBytes and hexPercent parse .NET's numbers.
 func hexBytes(text string, _ memory.Bytes) memory.Bytes { return memory.Bytes(hex(text)) }
 
 func hexPercent(text string, limit memory.Bytes) memory.Bytes {

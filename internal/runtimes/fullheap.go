@@ -8,29 +8,28 @@ import (
 	"strings"
 )
 
-// FullHeap is how a process ends whose heap has reached its own cap, which does not depend on the limit.
+// FullHeap describes the end of a process at its own heap cap, independent of the limit.
 type FullHeap struct {
-	// Exits are exit codes with which the runtime gives up. 128+n is death by signal n.
+	// Exits are exit codes of the runtime for a full heap. 128+n is death by signal n.
 	Exits []int32
-	// Faults are exit codes of a full heap in some builds, and of a bug in others: they count where memory was seen
-	// at the cap.
+	// Faults are exit codes of a full heap in some builds, and of a bug in others: they count if memory was at the cap.
 	Faults []int32
-	// Words are what the runtime writes before it gives up, as in the log.
+	// Words are the runtime's log messages for a full heap.
 	Words []string
-	// Raise is what raises the cap, as an instruction: "raise -Xmx (heapPercent in the profile)". Empty: nothing special.
+	// Raise is the instruction to raise the cap: "raise -Xmx (heapPercent in the profile)". Empty: the default.
 	Raise string
 }
 
 // The exit codes of processes that a signal ended.
 const (
-	// Abort is SIGABRT, with which several runtimes give up and any program may.
+	// Abort is SIGABRT, used by several runtimes and possibly by any program.
 	Abort int32 = 134
 
 	trap  int32 = 133 // SIGTRAP
 	fault int32 = 139 // SIGSEGV
 )
 
-// HeapWords are the words of a full heap that a log contains, whatever runs there; empty: it has none.
+// HeapWords returns a runtime's message for a full heap in a log; empty: none.
 func HeapWords(log string) string {
 	for _, r := range table {
 		for _, words := range r.FullHeap.Words {
@@ -42,7 +41,7 @@ func HeapWords(log string) string {
 	return ""
 }
 
-// RaiseCap is what raises the heap cap of the runtime called name, as an instruction.
+// RaiseCap returns the instruction to raise the heap cap of the named runtime.
 func RaiseCap(name string) string {
 	if raise := Lookup(name).FullHeap.Raise; raise != "" {
 		return raise
@@ -50,7 +49,7 @@ func RaiseCap(name string) string {
 	return "raise the cap (heapPercent in the profile)"
 }
 
-// EndWith are the titles of the runtimes that end with the exit code when their heap is full.
+// EndWith returns the titles of the runtimes with this exit code for a full heap.
 func EndWith(code int32) []string {
 	var titles []string
 	for _, r := range table {

@@ -17,7 +17,7 @@ const (
 	trimThresholdName = "MALLOC_TRIM_THRESHOLD_" // the underscore at the end is part of the name
 )
 
-// Bounds of the API, checked again here because a profile read from a file has met no API server.
+// Bounds of the API, checked again here because the API server did not validate a profile from a file.
 const (
 	arenaMaxBound                  = 64
 	trimThresholdMin               = 64 * memory.KiB
@@ -26,16 +26,16 @@ const (
 	heapLimitMin                   = 16 * memory.MiB
 )
 
-// otherAllocators are signs that malloc is not glibc's, so that its settings mean nothing.
+// otherAllocators are signs that malloc is not glibc's, so that its settings have no effect.
 var otherAllocators = []Sign{
 	{Text: "libjemalloc", Why: "and jemalloc ignores glibc's settings"},
 	{Text: "libtcmalloc", Why: "and tcmalloc ignores glibc's settings"},
 	{Text: "libmimalloc", Why: "and mimalloc ignores glibc's settings"},
 }
 
-// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses:
-// invalid values are ignored, and other allocators never read them. byDefault arenas are set unasked (0: none); try is
-// when to suggest them.
+// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses: invalid
+// values are ignored, and other allocators never read them. byDefault is the number of arenas set by default (0: none);
+// try is the suggestion otherwise.
 func glibc(byDefault int32, why, try string) []Knob {
 	arenas := Knob{
 		Name: arenaMaxName, Env: arenaMaxName, Tier: TierA,
@@ -73,7 +73,7 @@ func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
 	return set(strconv.Itoa(int(*asked)), "arenaMax of the profile")
 }
 
-// trimThreshold is bare digits: glibc before 2.40 reads "128k" as 128 bytes.
+// trimThreshold has only digits: glibc before 2.40 parses "128k" as 128 bytes.
 func trimThreshold(f Facts) Verdict {
 	asked := f.Ask.TrimThreshold
 	switch {
@@ -92,7 +92,7 @@ const tryArenas = "MALLOC_ARENA_MAX is not set unasked: with many live threads o
 	"program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. " +
 	"Try it on one replica first"
 
-// badPercent returns what is wrong with the requested heapPercent; empty when nothing is.
+// badPercent returns the error of the requested heapPercent; empty if valid.
 func badPercent(p int32) string {
 	if p >= heapPercentMin && p <= heapPercentMax {
 		return ""
@@ -100,7 +100,7 @@ func badPercent(p int32) string {
 	return fmt.Sprintf("heapPercent %d is outside %d to %d", p, heapPercentMin, heapPercentMax)
 }
 
-// badHeapLimit returns what is wrong with the requested heapLimit; empty when nothing is, or when none is requested.
+// badHeapLimit returns the error of the requested heapLimit; empty if valid or unset.
 func badHeapLimit(b memory.Bytes) string {
 	if b == 0 || b >= heapLimitMin {
 		return ""
@@ -108,9 +108,8 @@ func badHeapLimit(b memory.Bytes) string {
 	return fmt.Sprintf("heapLimit %s is below %s", b, heapLimitMin)
 }
 
-// badShare returns why the requested share of the limit cannot be a heap cap; empty when it can. A heap is too small
-// that no profile may ask for outright: HotSpot does not start with less than 2 to 4 MiB ("Too small maximum heap",
-// measured).
+// badShare returns why the requested share of the limit cannot be a heap cap; empty if it can. A heap below the minimum
+// of heapLimit is too small: HotSpot does not start with less than 2 to 4 MiB ("Too small maximum heap", measured).
 func badShare(f Facts) string {
 	heap := f.Limit.Percent(f.Ask.HeapPercent)
 	switch bad := badPercent(f.Ask.HeapPercent); {
@@ -125,7 +124,7 @@ func badShare(f Facts) string {
 	return ""
 }
 
-// noLimit is the verdict on a setting derived from the limit when no limit is set.
+// noLimit is the verdict for a setting derived from a missing limit.
 func noLimit(name string) Verdict {
 	return skip(
 		fmt.Sprintf(
@@ -141,8 +140,8 @@ func percentOr(a Ask, byDefault int32) int32 {
 	return byDefault
 }
 
-// dividedByHand is the answer of a knob that was not requested, of a runtime that takes own percent of what it sees
-// for its heap: a suggestion where that is more than most percent of what one process can have.
+// dividedByHand is the verdict of an unrequested knob, of a runtime that uses own percent of its visible limit as heap:
+// a suggestion if that exceeds most percent of one process's part.
 func dividedByHand(f Facts, name string, own, most int32) Verdict {
 	if heap := f.Cgroup.Percent(own); f.Limit > 0 && heap > f.Limit.Percent(most) {
 		return suggest(fmt.Sprintf("each heap may grow to %s, which %s takes by itself (%d %% of %s), and a process can "+

@@ -21,7 +21,7 @@ var _ = row(&Runtime{
 	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", Reads: []string{"GOGC"}, Checks: goChecks,
 	// strip leaves this section; only packers (upx) hide it
 	Marks:  []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
-	Sights: []Sight{{}}, // GOMEMLIMIT is all that a Go program knows of its limit
+	Sights: []Sight{{}}, // a Go program knows only GOMEMLIMIT
 	Knobs: append([]Knob{
 		goMemLimit,
 		{
@@ -58,8 +58,8 @@ var _ = row(&Runtime{
 	},
 })
 
-// collectsOnlyAtLimit: GOGC=off. With any other value the heap is about twice what is alive, and GOMEMLIMIT matters
-// only where that would be more. The user's own value wins over the profile's.
+// collectsOnlyAtLimit: GOGC=off. With any other value the heap is about twice the live heap, and GOMEMLIMIT matters
+// only if that is more. The user's value wins over the profile's.
 func collectsOnlyAtLimit(f Facts) bool {
 	if own, set := f.Own["GOGC"]; set {
 		return own == "off"
@@ -78,7 +78,7 @@ var ownLimit = []Sign{
 	{Text: "--max-go-memory", Why: "which wins over GOMEMLIMIT (CockroachDB)"},
 }
 
-// goMemLimit is also set where the runtime is not known: programs that are not Go do not read it.
+// goMemLimit is also set for an unknown runtime, because other programs ignore it.
 var goMemLimit = Knob{
 	Name: "GOMEMLIMIT", Env: "GOMEMLIMIT", Tier: TierA, Follows: Literal,
 	SkipIf: append([]Sign{
@@ -95,7 +95,7 @@ var goMemLimit = Knob{
 	},
 }
 
-// cgoOnly leaves glibc's settings out of programs that have an allocator of their own and no other.
+// cgoOnly omits glibc's settings for programs with only their own allocator.
 func cgoOnly(knobs []Knob) []Knob {
 	for i := range knobs {
 		derive := knobs[i].Derive
@@ -109,29 +109,29 @@ func cgoOnly(knobs []Knob) []Knob {
 	return knobs
 }
 
-// goFree: spans without objects go for certain. The collection that comes first may free more.
+// goFree: spans without objects are certainly returned. The preceding collection may free more.
 func goFree(_ Process, a amounts.Usage) (Gain, bool) {
 	return between(a.Returnable, a.Resident(), "%s of spans without objects go for certain; of %s of objects "+
 		"it is unknown how "+
 		"much is garbage before it is collected", a.Returnable, a.Bytes(amounts.Objects))
 }
 
-// goHurried is what a limit that the runtime has does: it gives nothing back now. Where less than half of what is alive
-// is left between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as is
-// alive, and the program pays for them with its processor time. A lower GOGC may leave less than the limit does.
+// goHurried is the effect of an existing GOMEMLIMIT: it returns nothing now. If it leaves less than half of the live
+// heap between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as the live
+// heap, and cost processor time. A lower GOGC may leave less than the limit.
 func goHurried(p Process, a amounts.Usage, text string) (Gain, bool) {
 	limit := goMemory(text)
 	live := a.Bytes(amounts.Live)
 	if limit == 0 || live == 0 {
 		return effective("GOMEMLIMIT")
 	}
-	// As the runtime itself computes the heap that its limit leaves (memoryLimitHeapGoal in runtime/mgcpacer.go).
+	// As the runtime computes its heap goal (memoryLimitHeapGoal in runtime/mgcpacer.go).
 	beside := a.Bytes(amounts.MappedReady).Minus(a.Bytes(amounts.HeapIdle)).Minus(a.Bytes(amounts.Objects))
 	headroom := max(limit.Percent(3), memory.MiB)
 	left := limit.Minus(beside).Minus(headroom).Minus(live)
 	paced := goPaced(p.Env["GOGC"], live)
 	cost := goCost(p, a, limit, paced)
-	if paced <= left { // the limit costs nothing, also where less was alive and allocated between collections before
+	if paced <= left { // the limit costs nothing, even if the live heap was smaller before
 		cost.Saved = 0
 	}
 	if left >= min(live/2, paced) {
@@ -156,14 +156,14 @@ func goHurried(p Process, a amounts.Usage, text string) (Gain, bool) {
 }
 
 const (
-	collectionsLeast = 16 // less is the start of a program rather than its work
+	collectionsLeast = 16 // fewer are the start of a program
 
-	// goFilled is how much of more memory is filled before a collection, in percent: the limit has a headroom of 3 %, and
-	// a collection begins at 70 to 95 % of the way to its goal (runtime/mgcpacer.go).
+	// goFilled is the percentage of additional memory that is used before a collection: the limit has a headroom of 3 %,
+	// and a collection begins at 70 to 95 % of the way to its goal (runtime/mgcpacer.go).
 	goFilled = 80
 )
 
-// goCost is what the limit costs that the runtime has, which is a share of the container's.
+// goCost returns the cost of the runtime's limit, which is a share of the container's.
 func goCost(p Process, a amounts.Usage, limit, paced memory.Bytes) Cost {
 	share, known := collectorShare(a)
 	collections := a.Details[amounts.Collections]
@@ -178,8 +178,7 @@ func goCost(p Process, a amounts.Usage, limit, paced memory.Bytes) Cost {
 	return Cost{Collector: share, Saved: share * fewer(between, more.Percent(goFilled), paced)}
 }
 
-// goPaced is how much a program may allocate between two collections by GOGC alone, which is a percentage of what is
-// alive.
+// goPaced returns the allocation between two collections by GOGC alone, a percentage of the live heap.
 func goPaced(text string, live memory.Bytes) memory.Bytes {
 	percent, err := strconv.ParseInt(text, 10, 32)
 	switch {
@@ -191,7 +190,7 @@ func goPaced(text string, live memory.Bytes) memory.Bytes {
 	return live.Percent(int32(percent))
 }
 
-// goMemory reads an amount as Go spells it, whose MiB is the API's Mi; 0: it is none.
+// goMemory parses an amount in Go's format, whose MiB is the API's Mi; 0: invalid.
 func goMemory(text string) memory.Bytes {
 	q, err := memory.ParseQuantity(strings.TrimSuffix(text, "B"))
 	if err != nil {
@@ -200,13 +199,13 @@ func goMemory(text string) memory.Bytes {
 	return memory.FromQuantity(q)
 }
 
-// goEased is the GOMEMLIMIT that leaves as much as is alive between two collections.
+// goEased returns the GOMEMLIMIT that leaves as much as the live heap between two collections.
 func goEased(beside, live memory.Bytes) memory.Bytes {
 	runtime := beside.Plus(live).Plus(live)
 	return max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB)) // the headroom of 3 %
 }
 
-// goLimitGain: the runtime keeps below its limit as long as enough is free or garbage.
+// goLimitGain: the runtime stays below its limit while enough is free or garbage.
 func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
 		return goHurried(p, a, text)
@@ -226,11 +225,11 @@ func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 		"hold no objects", held, limit, a.Returnable)
 }
 
-// goLimitMin: below it the 10 % left over are less than the binary and its stacks.
+// goLimitMin: below, the remaining 10 % are less than the binary and its stacks.
 const goLimitMin = 64 * memory.MiB
 
-// goPercent leaves 10 % for what the Go runtime cannot see (the binary, cgo, mmap), the same share as the automemlimit
-// library and within the 5 to 10 % of Go's own guide; 20 % with cgo.
+// goPercent leaves 10 % for memory outside of the Go runtime (the binary, cgo, mmap), the same share as the
+// automemlimit library and within the 5 to 10 % of Go's own guide; 20 % with cgo.
 func goPercent(f Facts) int32 {
 	if f.Ask.Cgo {
 		return 80
@@ -283,7 +282,7 @@ func memLimitAsked(f Facts) Verdict {
 	return fixed(set(strconv.FormatInt(int64(f.Ask.HeapLimit), 10), "heapLimit of the profile"))
 }
 
-// autoMemLimit is a share that the library applies to the limit at each start, so a resize does not leave it behind.
+// autoMemLimit is a share that the library applies to the current limit.
 func autoMemLimit(f Facts) Verdict {
 	percent := percentOr(f.Ask, goPercent(f))
 	switch {

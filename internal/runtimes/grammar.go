@@ -3,13 +3,13 @@
 
 package runtimes
 
-// Grammar is how a runtime splits the value of a variable that carries several settings, and what makes it unsafe to
-// add a word in front. Words are always added in front: later words win, so the user's do.
+// Grammar is how a runtime splits the value of a variable with several settings, and when it is unsafe to prepend a
+// word. Words are always prepended, so that the user's later words win.
 type Grammar struct {
-	// Split splits value into words as the runtime does. hazard is why nothing may be added to value, in words that end
-	// the sentence "NAME skipped: its value ..."; empty when it is safe.
+	// Split splits value into words like the runtime. hazard is why value must not be extended, as the end of the
+	// sentence "NAME skipped: its value ..."; empty if safe.
 	Split func(value string) (words []string, hazard string)
-	// MaxLength and MaxWords are what the strictest version reads; Strict names those versions. 0: no limit.
+	// MaxLength and MaxWords are the bounds of the strictest versions; Strict names these. 0: no bound.
 	MaxLength, MaxWords int
 	Strict              func(Version) bool
 	// StrictWhy names the limit: "JDK 8 reads only 1024 bytes and 64 options of it".

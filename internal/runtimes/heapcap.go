@@ -12,14 +12,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// CapsHeap reports whether the runtime has a knob that caps its heap for good: a process with more alive stops, or does
-// nothing but collect. Go has none: GOMEMLIMIT gives way.
+// CapsHeap reports whether the runtime has a knob for a hard heap cap: a process with a larger live heap aborts, or
+// only collects. Go has none: GOMEMLIMIT is soft.
 func (r *Runtime) CapsHeap() bool {
 	return slices.ContainsFunc(r.Knobs, func(k Knob) bool { return k.Caps != nil })
 }
 
-// BelowLiveHeap returns why a value of the knob would leave the live heap too little, by what was seen in running
-// replicas; empty: it fits, or nothing was seen.
+// BelowLiveHeap returns why a value of the knob is too small for the live heap of running replicas; empty: it fits, or
+// the live heap is unknown.
 func (k *Knob) BelowLiveHeap(v Verdict, f Facts) string {
 	if f.Live == 0 || k.Caps == nil {
 		return ""
@@ -38,7 +38,7 @@ func (k *Knob) BelowLiveHeap(v Verdict, f Facts) string {
 		f.Live, each, need.CeilTo(memory.MiB), heap, v.Why, k.remedy(v, f, need))
 }
 
-// remedy is what the owner can do so that the heap is large enough.
+// remedy returns what the owner can do for a large enough heap.
 func (k *Knob) remedy(v Verdict, f Facts, need memory.Bytes) string {
 	if limit := k.limitFor(f, need); limit > 0 && !v.Fixed {
 		return fmt.Sprintf("raise the limit to %s", limit)
@@ -46,11 +46,11 @@ func (k *Knob) remedy(v Verdict, f Facts, need memory.Bytes) string {
 	return "ask for that much, or raise the limit"
 }
 
-// limitFor is the least limit, in steps of 16Mi, from which so large a heap follows. 0: no limit does that.
+// limitFor returns the least limit, in steps of 16Mi, that gives a heap of this size. 0: none.
 func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 	const step, tries = 16 * memory.MiB, 64
 	parts := f.parts()
-	beside := f.Cgroup.Minus(f.Limit * parts) // memory-backed volumes, and what is reserved
+	beside := f.Cgroup.Minus(f.Limit * parts) // memory-backed volumes and reserve
 	f.Limit = max(f.Limit, need).CeilTo(step)
 	for range tries {
 		f.Cgroup = (f.Limit * parts).Plus(beside)
@@ -67,8 +67,8 @@ func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 	return 0
 }
 
-// HeapCapIn is the heap cap that a process has by its environment, as far as memfit's own variables set it; 0: none is
-// visible. Value gives the text of a variable, limit is what shares are taken of. Of several the smallest counts.
+// HeapCapIn returns the heap cap in a process's environment, as far as memfit's variables set it; 0: none. value
+// returns the text of a variable, shares are of limit. Of several the smallest counts.
 func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes {
 	var least memory.Bytes
 	for _, r := range table {
@@ -85,9 +85,8 @@ func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes 
 	return least
 }
 
-// HeapTurn is the size that the heap of a process grows to before its runtime collects all it can, as far as one of the
-// settings says that the process was started with: words of its command line, or NAME=value of its environment; 0: none
-// does. limit is what shares are taken of. Of several the smallest counts.
+// HeapTurn returns the heap size at which the runtime collects all it can, by the process's settings: words of its
+// command line, or NAME=value of its environment; 0: unknown. Shares are of limit. Of several the smallest counts.
 func (r *Runtime) HeapTurn(settings []string, limit memory.Bytes) memory.Bytes {
 	var least memory.Bytes
 	for i := range r.Knobs {
@@ -96,7 +95,7 @@ func (r *Runtime) HeapTurn(settings []string, limit memory.Bytes) memory.Bytes {
 			text, named := strings.CutPrefix(text, k.Env+"=")
 			var heap memory.Bytes
 			switch {
-			case named == (k.List != nil): // a word of a list goes without the name of the variable, and a value with it
+			case named == (k.List != nil): // list words have no variable name, values do
 			case k.Caps != nil:
 				heap = k.Caps(text, limit)
 			case k.Turns != nil:
@@ -110,7 +109,7 @@ func (r *Runtime) HeapTurn(settings []string, limit memory.Bytes) memory.Bytes {
 	return least
 }
 
-// flagPercent reads a flag that is a share of the limit, such as "60.0".
+// flagPercent parses a flag with a share of the limit, such as "60.0".
 func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {
 	return func(text string, limit memory.Bytes) memory.Bytes {
 		percent, err := strconv.ParseFloat(flagValue(text, flag), 32)
@@ -124,7 +123,7 @@ func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {
 	}
 }
 
-// flagValue is what follows the last "flag=" in text.
+// flagValue returns the text after the last "flag=".
 func flagValue(text, flag string) string {
 	i := strings.LastIndex(text, flag+"=")
 	if i < 0 {

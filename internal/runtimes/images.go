@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Image is an image that people start programs of a runtime with.
+// Image is a common image for programs of a runtime.
 type Image struct {
-	// Name is the last part of its repository, or the last parts: "node", "dotnet/aspnet". Mirrors have others before it.
+	// Name is the end of its repository: "node", "dotnet/aspnet". Mirrors have other prefixes.
 	Name string
-	// Tagged: its tag begins with the version of the runtime. The tag of others is a version of their own.
+	// Tagged: its tag begins with the version of the runtime, not with a version of its own.
 	Tagged bool
 }
 
-// ByImage finds the runtime that an image was built for by its name, and the version in its tag; nil if the name does
-// not show it. It is a suggestion: an image may hold anything.
+// ByImage finds the runtime of an image by its name, and the version in its tag; nil if unknown. It is only a
+// suggestion, because an image may contain anything.
 func ByImage(image string) (r *Runtime, version string) {
 	repository, tag := SplitImage(image)
 	for _, row := range table {
@@ -33,7 +33,7 @@ func ByImage(image string) (r *Runtime, version string) {
 	return nil, ""
 }
 
-// SplitImage takes an image's name apart; a port of the registry is not a tag, and a digest is dropped.
+// SplitImage splits an image's name; a registry's port is not a tag, and a digest is dropped.
 func SplitImage(image string) (repository, tag string) {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
@@ -42,7 +42,7 @@ func SplitImage(image string) (repository, tag string) {
 	return image, ""
 }
 
-// leadingVersion is the digits and dots that a tag begins with: "20.18" of "20.18-alpine".
+// leadingVersion returns the leading digits and dots of a tag: "20.18" of "20.18-alpine".
 func leadingVersion(tag string) string {
 	end := 0
 	for end < len(tag) && (tag[end] == '.' || tag[end] >= '0' && tag[end] <= '9') {
@@ -54,7 +54,7 @@ func leadingVersion(tag string) string {
 	return ""
 }
 
-// ByVariable finds the runtime that alone reads a variable: NODE_OPTIONS, GOMEMLIMIT. nil where none or several do.
+// ByVariable finds the only runtime that reads a variable: NODE_OPTIONS, GOMEMLIMIT; nil if none or several do.
 func ByVariable(name string) (only *Runtime) {
 	for _, row := range table {
 		if row == auto || !slices.ContainsFunc(row.Knobs, func(k Knob) bool { return k.Env == name }) {

@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// The JVM. Everything goes into JAVA_TOOL_OPTIONS, in front of the user's: every HotSpot reads it, and both the user's
-// own text and the command line win over it. Measured with JDK 11 to 25: docs/evidence/runtimes.md.
+// The JVM. Settings are prepended to JAVA_TOOL_OPTIONS: every HotSpot reads it, and the user's own text and the command
+// line win over it. Measured with JDK 11 to 25: docs/evidence/runtimes.md.
 var _ = row(&Runtime{
 	Name: "JVM", Title: "Java", Order: 3,
 	Images: []Image{
@@ -43,7 +43,7 @@ var _ = row(&Runtime{
 	Knobs: append([]Knob{
 		{
 			Name: trimName, Env: javaEnv, List: javaToolOptions, Tier: TierA,
-			// This order started on every HotSpot tried. Ignore… alone does not cover an experimental flag that is locked.
+			// Every tested HotSpot started with this order. Ignore… alone does not cover locked experimental flags.
 			Guard:  []string{ignoreUnknown, unlockExperimental},
 			SkipIf: append([]Sign{{Text: "TrimNativeHeapInterval"}}, rearmed...),
 			Form:   `^-XX:TrimNativeHeapInterval=[1-9][0-9]{3,6}$`,
@@ -90,12 +90,12 @@ var _ = row(&Runtime{
 	HeapReader:  amounts.HotSpot, MaxHeap: amounts.MaxHeapSize,
 	Levers: append([]Lever{
 		{Action: trimName, Knob: trimName, Reader: amounts.Glibc, Gain: nativeTrimGain,
-			How: "memfit sets it by itself where it governs the pod; at once: jcmd PID System.trim_native_heap"},
+			How: "memfit sets it by itself where it governs the pod; immediately: jcmd PID System.trim_native_heap"},
 		{Action: "a full collection", Reader: amounts.HotSpot, Gain: collectionGain,
 			How: "jcmd PID GC.run, which stops the program meanwhile; G1 does it by itself with jvm.g1PeriodicGCInterval"},
 		{Action: "-XX:+UseG1GC", Reader: amounts.HotSpot, Gain: collectorGain,
-			How: "on the command line, instead of the collector that stands there; memfit does not set it, because a JVM with " +
-				"two collectors does not start"},
+			How: "on the command line, instead of the current collector; memfit does not set it, because a JVM with two " +
+				"collectors does not start"},
 		{Action: "a larger heap", Reader: amounts.HotSpot, Gain: heapCost,
 			How: "raise the limit where the heap is a share of it, else -Xmx; the collector then runs less often"},
 	}, arenaLevers()...),
@@ -123,14 +123,14 @@ func lacksTrim(v Version) bool {
 	return v.Below(V(17, 0, 9)) || v.AtLeast(V(18)) && v.Below(V(21, 0, 1))
 }
 
-// knowsTrim is not the opposite of [lacksTrim]: of a version such as "17" neither is certain.
+// knowsTrim is not the negation of [lacksTrim]: for a version such as "17" neither is certain.
 func knowsTrim(v Version) bool {
 	return v.AtLeast(V(22)) || v.AtLeast(V(21, 0, 1)) && v.Below(V(22)) || v.AtLeast(V(17, 0, 9)) && v.Below(V(18))
 }
 
 const firstWithTrim = "17.0.9, 21.0.1 and 22"
 
-// nativeTrimGain is what a trim gives back now, which is what the setting gives back from its first minute on.
+// nativeTrimGain is the gain of a trim now, which the setting has from its first minute.
 func nativeTrimGain(p Process, a amounts.Usage) (Gain, bool) {
 	jvm, _ := p.usage(amounts.HotSpot)
 	if every := jvm.Details[amounts.TrimNativeHeapInterval]; every > 0 {
@@ -144,8 +144,8 @@ func nativeTrimGain(p Process, a amounts.Usage) (Gain, bool) {
 	return g, ok
 }
 
-// collectionGain is what one full collection gives back. Only G1 makes a part certain: afterwards its heap is at most
-// so large that MaxHeapFreeRatio of it is free. How much of what is in use is garbage is unknown before.
+// collectionGain is the gain of one full collection. Only with G1 a part is certain: afterwards at most
+// MaxHeapFreeRatio of its heap is free. The share of garbage is unknown before.
 func collectionGain(_ Process, a amounts.Usage) (Gain, bool) {
 	all := a.Resident()
 	switch {
@@ -169,7 +169,7 @@ func collectionGain(_ Process, a amounts.Usage) (Gain, bool) {
 		"heap free, and %s in any case", all, a.InUse, ratio, least)
 }
 
-// collectorGain is an upper bound of what a collector gives back that does not keep all that it frees.
+// collectorGain is an upper bound of the gain with a collector that returns freed memory.
 func collectorGain(_ Process, a amounts.Usage) (Gain, bool) {
 	if a.Details["UseSerialGC"] == 0 && a.Details["UseParallelGC"] == 0 {
 		return noLever()
@@ -198,21 +198,21 @@ const (
 
 	trimDefault = 60 * time.Second
 
-	// hotspotMinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): HotSpot's RSS stays 1.5 times its
-	// live set, and it worked at 75 % of it.
+	// hotspotMinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): HotSpot's RSS remains 1.5 times
+	// its live set, and it worked at 75 % of that.
 	hotspotMinOfLive = 100
 )
 
-// rearmed are signs that a flag in JAVA_TOOL_OPTIONS does harm. The first ones undo the guards, or make them mean
-// nothing: an unknown flag then stops the JVM after all. That a restore refuses flags is tested in openjdk/crac
-// (RestoreOptionsTest, exit 1); IgnoreUnrecognizedVMOptions itself was one of them until 2025.
+// rearmed are signs that a flag in JAVA_TOOL_OPTIONS is harmful. The first ones disable the guards, so that an unknown
+// flag stops the JVM. A restore refuses flags, as tested in openjdk/crac (RestoreOptionsTest, exit 1), until 2025 even
+// IgnoreUnrecognizedVMOptions.
 var rearmed = []Sign{
 	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
 	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
 	{Text: "-XX:-IgnoreUnrecognizedXXColonOptions",
 		Why: "so OpenJ9, which knows that word, would not start with a flag of HotSpot's"},
 	{Text: "CRaCRestoreFrom",
-		Why: "and a restored JVM refuses flags that were not there at the checkpoint: set them when the checkpoint is made"},
+		Why: "and a restored JVM refuses flags that are not in the checkpoint: set them when creating the checkpoint"},
 	runJava("run-java.sh", InCommand), runJava("JAVA_APP_JAR", AsVariable), runJava("JAVA_APP_DIR", AsVariable),
 	runJava("JAVA_MAX_MEM_RATIO", AsVariable),
 }
@@ -226,8 +226,8 @@ func runJava(text string, in Where) Sign {
 			"runtime.version if the JDK is newer"}
 }
 
-// percentKnob is one of the pair that sets how much of the limit the heap may take. Any option of the user's about
-// heap size decides instead, also -Xmx, which would win anyway.
+// percentKnob is one of the pair that sets the heap's maximum share of the limit. Any user option about heap size has
+// precedence, also -Xmx, which would win anyway.
 func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	return Knob{
 		Name: name, Env: javaEnv, List: javaToolOptions, Tier: TierB, Follows: AtStart,
@@ -241,7 +241,7 @@ func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	}
 }
 
-// notHotSpot returns why a HotSpot flag means nothing to the declared variant; empty for HotSpot.
+// notHotSpot returns why a HotSpot flag has no effect on the declared variant; empty for HotSpot.
 func notHotSpot(f Facts) string {
 	switch f.Variant {
 	case openJ9:
@@ -299,7 +299,7 @@ func maxRAM(f Facts) Verdict {
 	case badShare(f) != "":
 		return skip(badShare(f))
 	}
-	// JDK 8 is reported to need the decimal point.
+	// JDK 8 reportedly needs the decimal point.
 	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Ask.HeapPercent))), shareWhy(f, f.Ask.HeapPercent))
 	v.AtCreation = f.LimitUnseen
 	if most := heapPercentAdvised(f.Limit); f.Ask.HeapPercent > most {
@@ -310,7 +310,7 @@ func maxRAM(f Facts) Verdict {
 	return v
 }
 
-// heapPercentAdvised is the largest share that leaves a JVM enough besides its heap.
+// heapPercentAdvised returns the largest share that leaves a JVM enough besides its heap.
 func heapPercentAdvised(limit memory.Bytes) int32 {
 	switch {
 	case limit >= memory.GiB:
@@ -321,9 +321,9 @@ func heapPercentAdvised(limit memory.Bytes) int32 {
 	return 50
 }
 
-// minRAM is the same share again: HotSpot takes MinRAMPercentage instead where it comes to less than 125 MiB, also
-// after a resize. With MaxRAMPercentage alone the heap is 125 MiB where less was asked for, and half of any limit below
-// 250Mi (measured, 11 to 25).
+// minRAM is the same share again: HotSpot uses MinRAMPercentage instead if the heap is below 125 MiB, also after a
+// resize. With MaxRAMPercentage alone the heap is 125 MiB if less was requested, and half of any limit below 250Mi
+// (measured, 11 to 25).
 func minRAM(f Facts) Verdict {
 	share, ok := strings.CutPrefix(maxRAM(f).Value, maxRAMName)
 	if !ok {
@@ -334,9 +334,9 @@ func minRAM(f Facts) Verdict {
 	return v
 }
 
-// maxRAMBytes gives a JVM the limit that it does not see, so that a percentage is one of the limit and not of the node.
-// Unlike -Xmx it never conflicts with a flag of the user: -Xms above the heap that follows raises the heap, -Xmx wins
-// over it, and every HotSpot since 8 reads it (set_heap_size in runtime/arguments.cpp).
+// maxRAMBytes gives a JVM the limit that it does not detect, so that a percentage is of the limit and not of the node.
+// Unlike -Xmx it never conflicts with a flag of the user: a higher -Xms raises the heap, -Xmx wins over it, and every
+// HotSpot since 8 reads it (set_heap_size in runtime/arguments.cpp).
 func maxRAMBytes(f Facts) Verdict {
 	if !f.LimitUnseen || f.Cgroup == 0 || !strings.HasPrefix(maxRAM(f).Value, maxRAMName) {
 		return notAsked()
@@ -368,8 +368,8 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // javaToolOptions is JAVA_TOOL_OPTIONS: words are separated by white space; ' and " quote, and nothing escapes.
 var javaToolOptions = &Grammar{
 	Split: splitJava,
-	// JDK-8288483: JDK 8 cuts the value off after 1024 bytes and ignores options after the 64th. What is cut is the
-	// user's.
+	// JDK-8288483: JDK 8 cuts the value off after 1024 bytes and ignores options after the 64th. The cut part would be
+	// the user's.
 	MaxLength: 1024, MaxWords: 64,
 	Strict:    func(v Version) bool { return !v.Known() || v.Below(V(9)) },
 	StrictWhy: "JDK 8 reads only 1024 bytes and 64 options of it",
@@ -408,8 +408,8 @@ func splitJava(value string) (words []string, hazard string) {
 	return words, hazard
 }
 
-// jvmLaunchers are in order of the alphabet. A row that is missing does no harm where no heapPercent is asked for: a
-// cap that memfit neither set nor read is not known to follow the limit.
+// jvmLaunchers are in alphabetical order. A missing row is harmless without heapPercent: a cap that memfit neither set
+// nor read is not assumed to follow the limit.
 var jvmLaunchers = []Launcher{
 	{"ACTIVEMQ_OPTS_MEMORY", HoldsFlags, "ActiveMQ", "bin/env"},
 	{"BOOKIE_MEM", HoldsFlags, "BookKeeper, Pulsar", "conf/bkenv.sh"},

@@ -13,28 +13,25 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Lever is one thing that may give memory of a running process back: a call, a collection, a setting for its next
-// start. What it would give is computed from what internal/attribution read of the process, never from what helped
-// somewhere else.
+// Lever is an action that may give memory of a running process back: a call, a collection, a setting for its next
+// start. Its gain is computed from the process's own amounts (internal/attribution).
 type Lever struct {
-	// Action is what is done, as users know it: "malloc_trim", "MALLOC_ARENA_MAX=2". The gains of a container's processes
-	// are added up by it.
+	// Action is the action in users' terms: "malloc_trim", "MALLOC_ARENA_MAX=2". The gains of a container's processes are
+	// added up by Action.
 	Action string
-	// Knob is the name of this runtime's knob that does it; empty: memfit has none.
+	// Knob is the name of the runtime's knob for it; empty: none.
 	Knob string
-	// How is how to do it, as an instruction.
+	// How is the instruction.
 	How string
-	// Unreachable: programs of this runtime cannot do it. What it would give is then a measure of what is free, and no
-	// advice.
+	// Unreachable: programs of this runtime cannot do it. The gain then only measures free memory.
 	Unreachable bool
-	// Reader is whose amounts Gain depends on.
+	// Reader is the reader whose amounts Gain uses.
 	Reader string
-	// Gain computes what it gives back from those amounts; ok is false where it means nothing to the process.
+	// Gain computes the gain from those amounts; ok is false if it does not apply to the process.
 	Gain func(Process, amounts.Usage) (g Gain, ok bool)
 }
 
-// Predict returns what the lever gives back in a process; ok is false where it means nothing to the process, or where
-// what it depends on could not be read.
+// Predict returns the lever's gain in a process; ok is false if it does not apply, or its input is unreadable.
 func (l *Lever) Predict(p Process) (g Gain, ok bool) {
 	u, ok := p.usage(l.Reader)
 	if !ok {
@@ -43,7 +40,7 @@ func (l *Lever) Predict(p Process) (g Gain, ok bool) {
 	return l.Gain(p, u)
 }
 
-// usage is what a reader found; ok is false where it found nothing, or understood too little of its headers.
+// usage returns the result of a reader; ok is false without one, or with too low coverage.
 func (p *Process) usage(reader string) (u amounts.Usage, ok bool) {
 	i := slices.IndexFunc(p.Usages, func(u amounts.Usage) bool { return u.Reader == reader })
 	if i < 0 || !p.Usages[i].Understood() {
@@ -52,42 +49,42 @@ func (p *Process) usage(reader string) (u amounts.Usage, ok bool) {
 	return p.Usages[i], true
 }
 
-// Gain is what a lever would give back, of what is resident now.
+// Gain is the resident memory that a lever would give back.
 type Gain struct {
 	// Least and Most are the bounds; equal where the gain is exact.
 	Least, Most memory.Bytes
-	// Limit is that of the container with which the runtime would collect no more often than by itself, where it has too
-	// little; 0: it has enough, or that is not known.
+	// Limit is the container's limit with which the runtime would collect no more often than by itself, if the current
+	// one is too low; 0: it is enough, or unknown.
 	Limit memory.Bytes
-	// Cost is what its present limit costs.
+	// Cost is the cost of the current limit.
 	Cost Cost
-	// Why is how they were computed, with the numbers of this process.
+	// Why is their computation, with the numbers of this process.
 	Why string
 }
 
 // Process describes a running process, for [Lever.Predict].
 type Process struct {
-	// Usages are what readers found in it.
+	// Usages are the results of readers.
 	Usages []amounts.Usage
-	// Env are the variables for settings of memory that it was started with.
+	// Env are its variables for memory settings.
 	Env map[string]string
 	// Limit is the effective memory limit; 0: none.
 	Limit memory.Bytes
-	// Version is the runtime's own, where it is known.
+	// Version is the runtime's version, if known.
 	Version Version
 }
 
-// exactly is a gain that is known.
+// exactly returns an exact gain.
 func exactly(b memory.Bytes, format string, args ...any) (Gain, bool) {
 	return between(b, b, format, args...)
 }
 
-// between is a gain within bounds.
+// between returns a gain with bounds.
 func between(least, most memory.Bytes, format string, args ...any) (Gain, bool) {
 	return Gain{Least: min(least, most), Most: most, Why: fmt.Sprintf(format, args...)}, true
 }
 
-// effective is the gain of a setting that the process was started with.
+// effective returns the gain of a setting that the process already has.
 func effective(text string) (Gain, bool) {
 	return exactly(0, "%s is effective already: it does not give back what is free now", text)
 }
@@ -103,12 +100,12 @@ const (
 		"one, which costs page faults"
 )
 
-// mallocTrim is malloc_trim(0), which a runtime reaches in its own way.
+// mallocTrim is malloc_trim(0), which each runtime calls in its own way.
 func mallocTrim(how string) Lever {
 	return Lever{Action: "malloc_trim", How: how, Reader: amounts.Glibc, Gain: trimGain}
 }
 
-// trimGain is exact where the whole heap was read: docs/design/attribution.md has its error against real calls.
+// trimGain is exact if the whole heap was read: docs/design/attribution.md has its error against real calls.
 func trimGain(_ Process, a amounts.Usage) (Gain, bool) {
 	why := fmt.Sprintf("resident pages inside free chunks, and the end of the main arena, counted chunk by chunk; "+
 		"%s more are free on pages that also hold something in use", a.FreePartial)
@@ -134,8 +131,8 @@ func arenaLevers() []Lever {
 	}
 }
 
-// arenaGain is an upper bound. With two arenas, everything in use lies in these two: at most the unused memory of all
-// arenas can go, and no more than lies outside of two.
+// arenaGain is an upper bound. With two arenas, at most the unused memory of all arenas is returned, and no more than
+// that outside of the two largest.
 func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 	if n, err := strconv.Atoi(p.Env[arenaMaxName]); err == nil && n > 0 && n <= 2 {
 		return effective(arenaMaxName + "=" + strconv.Itoa(n))
@@ -153,8 +150,8 @@ func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 		arenas, retained, beyond)
 }
 
-// thresholdGain: the threshold cuts the top of every arena, and maps blocks above it one by one, which go when they are
-// freed. Small blocks stay.
+// thresholdGain: the threshold trims the top of every arena, and maps larger blocks individually, which are returned
+// when freed. Small blocks remain.
 func thresholdGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env[trimThresholdName]; text != "" {
 		return effective(trimThresholdName)
@@ -165,12 +162,11 @@ func thresholdGain(p Process, a amounts.Usage) (Gain, bool) {
 		"the other free pages go only where blocks above 128 KiB were", least)
 }
 
-// freshProcess is an upper bound: a new process has the working set of the old one, and none of what is free between.
+// freshProcess is an upper bound: a new process has the working set of the old one, without its free memory.
 func freshProcess(p Process, a amounts.Usage) (Gain, bool) {
 	free := a.FreeResident.Plus(a.FreePartial)
 	malloc, _ := p.usage(amounts.Glibc)
 	native := malloc.Bytes(amounts.Retained)
-	return between(0, free.Plus(native), "%s are free between objects, and %s in malloc's arenas; what is in "+
-		"use comes again",
+	return between(0, free.Plus(native), "%s are free between objects, and %s in malloc's arenas; memory in use returns",
 		free, native)
 }

@@ -8,33 +8,33 @@ import (
 	"regexp"
 )
 
-// Mark is a trace of a runtime in a program or library that a process has mapped. What is not empty must all hold.
+// Mark is a trace of a runtime in a program or library that a process has mapped. All fields that are set must match.
 type Mark struct {
-	// Program: only the program itself can match it, not a library.
+	// Program: it matches only the program itself, not a library.
 	Program bool
 	// File is a pattern of the base name, as [path.Match] reads it.
 	File string
-	// Symbol is one that the file exports.
+	// Symbol is an exported symbol of the file.
 	Symbol string
-	// Section is one that the file has.
+	// Section is a section of the file.
 	Section string
-	// Versions are places where the version may be, the surest first.
+	// Versions are places of the version, the most certain first.
 	Versions []VersionAt
-	// Variant is the build that matches the mark, as runtime.variant spells it; empty: any.
+	// Variant is the build with this mark, as in runtime.variant; empty: any.
 	Variant string
 }
 
-// VersionAt is a place that may hold a version; one of the fields is set.
+// VersionAt is a possible place of a version; one of the fields is set.
 type VersionAt struct {
-	// Symbol is an exported variable that holds the version as text.
+	// Symbol is an exported variable with the version as text.
 	Symbol string
-	// Hex is an exported variable that holds the version as CPython does: 0x030b07f0 is 3.11.7.
+	// Hex is an exported variable with the version in CPython's format: 0x030b07f0 is 3.11.7.
 	Hex string
-	// Text finds it in the file's constants, as the first group.
+	// Text matches it in the file's constants, as the first group.
 	Text *regexp.Regexp
-	// Path finds it in the path of the file, as the first group. Where a text was found as well, it has to agree.
+	// Path matches it in the path of the file, as the first group. A text must agree with it.
 	Path *regexp.Regexp
-	// BuildInfo: it is what the Go linker wrote.
+	// BuildInfo: the Go linker's version.
 	BuildInfo bool
 }
 
@@ -47,16 +47,16 @@ func (m Mark) Fits(file string, program bool) bool {
 	return m.File == "" || ok && err == nil
 }
 
-// Sight is whether a runtime sees the memory limit of its container.
+// Sight is whether a runtime detects its container's memory limit.
 type Sight struct {
-	// Since is the first version that this is true of, up to the next entry.
+	// Since is the first version with this, up to the next entry.
 	Since Version
-	// V1 and V2 are under which version of cgroups it sizes its heap by the limit.
+	// V1 and V2: it sizes its heap by the limit under cgroup v1 and v2.
 	V1, V2 bool
 }
 
-// SeesLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. Known is false
-// for runtimes without a heap of their own, and where the version is not known well enough.
+// SeesLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. known is false
+// for runtimes without their own heap, and for a too vague version.
 func (r *Runtime) SeesLimit(v Version) (s Sight, known bool) {
 	for _, one := range r.Sights {
 		switch {
@@ -69,14 +69,14 @@ func (r *Runtime) SeesLimit(v Version) (s Sight, known bool) {
 	return s, known && (v.Known() || len(r.Sights) == 1)
 }
 
-// Unlisted is a program that manages its own memory and that the table has no row for: it is not native code, and
-// memfit has no settings for it.
+// Unlisted is a program that manages its own memory and has no row in the table: it is not native code, and memfit has
+// no settings for it.
 type Unlisted struct {
 	Title string
 	Marks []Mark
 }
 
-// Unmarked is the row of programs that match no mark.
+// Unmarked is the row for programs without a mark.
 func Unmarked() *Runtime { return native }
 
 // OtherPrograms are distinguished from native code, although they have no settings.

@@ -12,7 +12,7 @@ var native = row(&Runtime{
 	Levers: glibcLevers("call it after a burst"),
 })
 
-// unlisted are seen in clusters, have a heap of their own, and nothing that memfit could set.
+// unlisted are common programs with their own heap that memfit has no settings for.
 var unlisted = []Unlisted{
 	{"Bun", []Mark{{Program: true, File: "bun", Versions: []VersionAt{
 		{Text: regexp.MustCompile(`Bun/(\d+\.\d+\.\d+)`)},

@@ -15,7 +15,7 @@ import (
 )
 
 // Node.js. Measured with 12 to 25: docs/evidence/runtimes.md. V8's own default is 259 MiB for every limit up to 512Mi,
-// so that a small pod is killed before V8 feels any pressure.
+// so that a small pod is killed before V8 collects.
 var _ = row(&Runtime{
 	Name: "NodeJS", Title: "Node.js", Order: 2,
 	Images:   []Image{{Name: "node", Tagged: true}},
@@ -81,10 +81,10 @@ var _ = row(&Runtime{
 	},
 })
 
-// nodeStart is int node::Start(int, char**), which programs that embed Node.js call.
+// nodeStart is int node::Start(int, char**), called by programs that embed Node.js.
 const nodeStart = "_ZN4node5StartEiPPc"
 
-// nodeVersions: process.release.sourceUrl is a constant of the program, and so is the name of the file that it is of.
+// nodeVersions: process.release.sourceUrl, with the file name, is a constant of the program.
 var nodeVersions = []VersionAt{
 	{Text: regexp.MustCompile(`node-v(\d+\.\d+\.\d+)\.tar\.gz`)},
 	{Text: regexp.MustCompile(`\x00v(\d+\.\d+\.\d+)\x00`)},
@@ -94,15 +94,16 @@ const (
 	oldSpaceFlag  = "--max-old-space-size"
 	semiSpaceFlag = "--max-semi-space-size"
 
-	nodePercent = 75 // the advice of Node's own documentation: 1536 MiB on a 2 GiB machine
-	// nodeBare is what a bare process takes besides its heap: 41 to 45 MiB measured, about 5 of it heap, and some margin.
+	nodePercent = 75 // recommended by Node's documentation: 1536 MiB on a 2 GiB machine
+	// nodeBare is the memory of a bare process besides its heap: 41 to 45 MiB measured, about 5 of it heap, plus a
+	// margin.
 	nodeBare = 60 * memory.MiB
 	// nodeLimitMin and nodeOldMin: below them a cap only turns a rare OOM kill into a certain heap abort (exit 134).
 	nodeLimitMin = 192 * memory.MiB
 	nodeOldMin   = 96 * memory.MiB
 )
 
-// clusters are programs that start several V8s, each of which would get the whole heap.
+// clusters are programs that start several V8 processes, each with the whole heap.
 var clusters = []Sign{cluster("pm2"), cluster("pm2-runtime"), cluster("pm2-docker")}
 
 func cluster(program string) Sign {
@@ -113,8 +114,8 @@ func cluster(program string) Sign {
 	}
 }
 
-// overridesWorkers is why a flag that V8 prefers to resourceLimits of worker threads is left out (nodejs/node#43991):
-// a worker with 64 MB had a heap of 112 MiB without the flag and 429 MiB with --max-old-space-size=381 (measured, 20).
+// overridesWorkers is why flags that override resourceLimits of worker threads are omitted (nodejs/node#43991): a
+// worker with 64 MB had a heap of 112 MiB without the flag and 429 MiB with --max-old-space-size=381 (measured, 20).
 const overridesWorkers = "the profile sets limits of their own for worker threads (nodejs.workerThreads: " +
 	"OwnLimits), and V8 prefers the flag to them (nodejs/node#43991)"
 
@@ -151,10 +152,10 @@ func nodeKnowsSemiSpace(v Version) bool {
 	return v.AtLeast(V(18, 13)) && (v.Below(V(19)) || v.AtLeast(V(20)))
 }
 
-// semiSpace is Node.js' semi-space: the user's or the profile's own, else V8's default for the limit it sees. Up to
-// 512Mi it is 1 MiB. Above, V8 takes half the limit as old generation and 1/128 of that, rounded up to a power of two,
-// at most 16 MiB; Node.js 24 and later take 1/32, at most 64 MiB. An unknown version is taken for a new one, which
-// leaves more memory.
+// semiSpace returns Node.js' semi-space: the user's or the profile's, otherwise V8's default for its limit. Up to 512Mi
+// it is 1 MiB. Above, V8 uses half the limit as old generation and 1/128 of that, rounded up to a power of two, at most
+// 16 MiB; Node.js 24 and later use 1/32, at most 64 MiB. An unknown version is treated as new, which leaves more
+// memory.
 func semiSpace(f Facts) memory.Bytes {
 	if own, err := strconv.Atoi(f.Own[semiSpaceFlag]); err == nil && own > 0 && own <= 1024 {
 		return memory.Bytes(own) * memory.MiB
@@ -173,8 +174,7 @@ func semiSpace(f Facts) memory.Bytes {
 	return min(powerOfTwo((seen / 2 / share).CeilTo(memory.MiB)), most)
 }
 
-// nodeCapGain: a cap leaves at most itself in the old generation. Below it V8 may collect earlier, which cannot be
-// predicted.
+// nodeCapGain: the old generation is at most the cap. Below it V8 may collect earlier, which is unpredictable.
 func nodeCapGain(p Process, a amounts.Usage) (Gain, bool) {
 	const lower = "; with a lower one (heapLimit in the profile) V8 collects earlier"
 	old := a.Bytes(amounts.OldInUse)
@@ -197,7 +197,7 @@ func nodeCapGain(p Process, a amounts.Usage) (Gain, bool) {
 		old, heap)
 }
 
-// nodeYoungGain: three semi-spaces of 16 MiB are all that is left of the young generation.
+// nodeYoungGain: the young generation is at most three semi-spaces of 16 MiB.
 func nodeYoungGain(p Process, a amounts.Usage) (Gain, bool) {
 	if !nodeKnowsSemiSpace(p.Version) {
 		return noLever()
@@ -271,7 +271,7 @@ func nodeWords(value string) (words []string, closed bool) {
 	return words, !quoted
 }
 
-// nodeTrim shows how much is free, which only a native addon could give back.
+// nodeTrim reports free memory, which only a native addon could return.
 var nodeTrim = Lever{
 	Action: "malloc_trim", How: "Node.js has no call for it: this is how much is free, and not a way to get it back",
 	Unreachable: true, Reader: amounts.Glibc, Gain: trimGain,

@@ -7,7 +7,7 @@ import "regexp"
 
 var phpVersions = []VersionAt{{Text: regexp.MustCompile(`X-Powered-By: PHP/(\d+\.\d+\.\d+)`)}}
 
-// PHP takes its memory_limit from php.ini, not from the environment, and it holds per request.
+// PHP reads its memory_limit from php.ini, not from the environment, and it applies per request.
 var _ = row(&Runtime{
 	Name: "PHP", Title: "PHP", Order: 8,
 	Images:   []Image{{Name: "php", Tagged: true}, {Name: "wordpress"}, {Name: "drupal"}, {Name: "nextcloud"}},

@@ -9,15 +9,14 @@ import (
 	"github.com/memfit/memfit/internal/attribution/amounts"
 )
 
-// cpythonVersions: Py_Version came with 3.11; before, the text of Py_GetVersion has to agree with the name of the file.
+// cpythonVersions: Py_Version exists since 3.11; before, the text of Py_GetVersion must agree with the file name.
 var cpythonVersions = []VersionAt{
 	{Hex: "Py_Version"},
 	{Text: regexp.MustCompile(`(3\.\d{1,2}\.\d{1,2})\+?\x00`)},
 	{Path: regexp.MustCompile(`python(3\.\d{1,2})`)},
 }
 
-// Python has no heap cap, and PYTHONMALLOC, the one variable there is, is a fatal error where the version does not know
-// the value.
+// Python has no heap cap, and an unknown value of PYTHONMALLOC, its only variable, is a fatal error.
 var _ = row(&Runtime{
 	Name: "Python", Title: "Python", Order: 5,
 	Images:   []Image{{Name: "python", Tagged: true}, {Name: "pypy"}},
@@ -28,8 +27,8 @@ var _ = row(&Runtime{
 	},
 	Knobs: glibc(
 		0, "",
-		"MALLOC_ARENA_MAX is not set unasked: with 16 pool threads that stay arenaMax: 2 took 1137 to about 700 MB, with "+
-			"threads that end it raised 50 to over 600 MB. Try it on one replica first",
+		"MALLOC_ARENA_MAX is not set unasked: with 16 long-lived threads arenaMax: 2 reduced 1137 to about 700 MB, with "+
+			"short-lived threads it raised 50 to over 600 MB. Try it on one replica first",
 	),
 	HeapReader: amounts.CPython,
 	Levers: append([]Lever{{

@@ -16,8 +16,8 @@ var rubyVersions = []VersionAt{
 	{Path: regexp.MustCompile(`libruby[^/]*?(\d+\.\d+)`)},
 }
 
-// Ruby has no heap cap. What it retains is glibc's arenas, and two of them are the one default that the field agrees on
-// (Heroku since 2019; article 3). The row must not grow RUBYOPT: a bad option stops Ruby at start.
+// Ruby has no heap cap. glibc's arenas retain its memory, and two of them are the established default (Heroku since
+// 2019; article 3). This row must not set RUBYOPT: a bad option stops Ruby at start.
 var _ = row(&Runtime{
 	Name: "Ruby", Title: "Ruby", Order: 6,
 	Images:   []Image{{Name: "ruby", Tagged: true}, {Name: "rails"}, {Name: "redmine"}},

@@ -10,11 +10,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// heapFull is the share of the heap from which on it is as large as it may be: a larger one would be used.
+// heapFull is the share of the maximum from which the heap counts as full: a larger one would be used.
 const heapFull = 0.75
 
-// heapCost is what the size of a JVM's heap costs, and with Serial what a larger one saves. Where a larger one would
-// save nothing, the share of the collector is not the limit's doing.
+// heapCost returns the collection cost of a JVM's heap size, and with Serial the saving of a larger one. Without a
+// saving, the limit does not cause the collector's share.
 func heapCost(p Process, a amounts.Usage) (Gain, bool) {
 	share, _ := collectorShare(a)
 	cost := Cost{Collector: share}
@@ -32,19 +32,19 @@ func heapCost(p Process, a amounts.Usage) (Gain, bool) {
 	return g, ok
 }
 
-// heapGrowth is how many times as large the heap is with a limit that is higher by [MoreLimit]; 1: not known, or its
-// size is not a share of the limit.
+// heapGrowth returns the factor of the heap with a limit higher by [MoreLimit]; 1: unknown, or its size is not a share
+// of the limit.
 func heapGrowth(a amounts.Usage, limit memory.Bytes) float64 {
 	heap := float64(a.Bytes(amounts.MaxHeapSize))
 	now, then := heapShare(a, limit), heapShare(a, limit.Plus(MoreLimit))
-	const rounded = 2 * float64(memory.MiB) // up to that, by the JVM
+	const rounded = 2 * float64(memory.MiB) // the JVM rounds up to this
 	if limit == 0 || a.Details[amounts.HeapByMemory] != 1 || now <= 0 || math.Abs(now-heap) > max(rounded, 0.02*heap) {
 		return 1
 	}
 	return then / now
 }
 
-// heapShare is the heap that HotSpot computes from a limit (set_heap_size in runtime/arguments.cpp).
+// heapShare returns the heap that HotSpot computes from a limit (set_heap_size in runtime/arguments.cpp).
 func heapShare(a amounts.Usage, limit memory.Bytes) float64 {
 	const least = 125 * memory.MiB
 	small := float64(limit) * float64(a.Details[amounts.MinRAMPercentage]) / 10000
@@ -54,12 +54,12 @@ func heapShare(a amounts.Usage, limit memory.Bytes) float64 {
 	return max(float64(limit)*float64(a.Details[amounts.MaxRAMPercentage])/10000, float64(least))
 }
 
-// serial are the generations of a JVM with Serial, at their largest, and what their collections took. A young one comes
-// when the eden is full, and copies what is alive of it: in proportion to what was allocated, so that a larger eden
-// saves nothing. A full one comes when the old generation is full of what young ones moved there, or where it does not
-// hold all that is alive; it takes as long as before with a larger heap, and comes less often.
+// serial has the generations of a JVM with Serial, at their maximum, and the times of their collections. A young
+// collection runs when eden is full, and copies its live objects: in proportion to allocations, so that a larger eden
+// saves nothing. A full one runs when the old generation is full; with a larger heap it takes as long, but runs less
+// often.
 type serial struct {
-	eden, old, live     float64 // bytes; 0 alive: not known
+	eden, old, live     float64 // bytes; live 0: unknown
 	young, full         float64 // count
 	youngTime, fullTime float64
 }
@@ -73,16 +73,15 @@ func serialOf(a amounts.Usage) serial {
 	}
 }
 
-// saved is the least part of the time of collections that is saved with generations so many times as large.
+// saved returns the least saved share of collection time if generations grow by this factor.
 func (s serial) saved(growth float64) float64 {
 	if growth <= 1 || s.live == 0 || s.full == 0 || s.young+s.full < collectionsLeast || s.eden == 0 || s.fullTime == 0 {
 		return 0
 	}
-	// From one full collection to the next, so much goes through the eden in young ones, of which a part is moved to the
-	// old generation and fills it.
+	// Between two full collections, this much passes through eden, and a part of it fills the old generation.
 	through, space := s.eden*s.young/s.full, s.old-s.live
 	if space > through {
-		return 0 // it was not full: full collections come for other reasons
+		return 0 // not full: full collections have other causes
 	}
 	moved := 1.0
 	if space > 0 {

@@ -14,140 +14,136 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Tier is how sure memfit must be of the runtime before it sets something.
+// Tier is the required certainty about the runtime for a setting.
 type Tier string
 
-// The tiers. What is never set is in docs/reference/settings.md.
+// The tiers. docs/reference/settings.md lists what is never set.
 const (
-	// TierA cannot stop a process, whatever runs in the container: a runtime that does not know it ignores it.
+	// TierA cannot stop any process: unknown settings are ignored.
 	TierA Tier = "A"
 	// TierB can stop the wrong process or version: only with a declared runtime or an unambiguous command.
 	TierB Tier = "B"
 )
 
-// Follows is how a setting depends on the container's memory limit, and so what a resize does to it.
+// Follows is how a setting depends on the container's memory limit, and so the effect of a resize.
 type Follows string
 
 // The dependencies.
 const (
 	// Nothing: the setting does not depend on the limit.
 	Nothing Follows = ""
-	// Literal: a number computed from the limit at admission. It stays for the container's life, over restarts too.
+	// Literal: a number computed from the limit at admission. It remains for the pod's life, also over restarts.
 	Literal Follows = "Literal"
-	// AtStart: a share that the runtime applies to the limit each time it starts; a restart picks up a new limit.
+	// AtStart: a share that the runtime applies to the limit each time it starts; a restart adopts a new limit.
 	AtStart Follows = "AtStart"
 )
 
-// Runtime is one row of the table: what one language runtime understands.
+// Runtime is one row of the table: one language runtime.
 type Runtime struct {
 	// Name is the value of runtime.type in a MemoryProfile.
 	Name string
-	// Title is what people call it: "Node.js".
+	// Title is its common name: "Node.js".
 	Title string
-	// Order is its place in lists that people read, counted from 1; those without one come after the others, by name.
+	// Order is its position in lists for users, from 1; rows without one follow, by name.
 	Order int
-	// Commands are basenames of programs that are this runtime and nothing else. A trailing "*" matches digits and dots
+	// Commands are basenames of programs that are certainly this runtime. A trailing "*" matches digits and dots
 	// ("python3*" is python3.12).
 	Commands []string
-	// Images are images that are built for it, as their documentation names them; see [ByImage]. They suggest it to
-	// people, and make nothing certain.
+	// Images are images for it, by their documentation; see [ByImage]. They are only a suggestion for users.
 	Images []Image
-	// Marks are the traces that a running process shows of it; see [Mark].
+	// Marks are its traces in a running process; see [Mark].
 	Marks []Mark
-	// Sights are since which versions it sizes its heap by the container's limit, the oldest first; see
+	// Sights are the versions from which it sizes its heap by the container's limit, the oldest first; see
 	// [Runtime.SeesLimit].
 	Sights []Sight
-	// Variants are the builds of it that differ in what they accept, as runtime.variant spells them.
+	// Variants are its builds with different settings, as in runtime.variant.
 	Variants []string
-	// Knobs are the settings, in the order in which they appear in a variable they share.
+	// Knobs are the settings, in their order in a shared variable.
 	Knobs []Knob
-	// Fold brings text into the form in which signs are written, for runtimes that accept several spellings of a flag.
-	// Nil: as is.
+	// Fold normalizes text for signs, for runtimes with several spellings of a flag. nil: unchanged.
 	Fold func(string) string
-	// Reads are names of knobs: what the user set in their place, other answers depend on; see [Facts.Own].
+	// Reads are names of knobs whose user values affect other knobs; see [Facts.Own].
 	Reads []string
-	// Sources are the variables that it takes flags from by itself, the weakest first; "" is its command line, on which
-	// scripts also put the text of other variables.
+	// Sources are the variables from which it reads flags itself, the weakest first; "" is its command line, where
+	// scripts also put other variables.
 	Sources []string
-	// Checks find values of the user's that cannot work.
+	// Checks find invalid values of the user.
 	Checks []Check
 	// Heap names the knob that caps the managed heap; empty if none does.
 	Heap string
 	// HeapByProgram names the knob with which a program caps its heap itself, instead of Heap; empty if none does.
 	HeapByProgram string
-	// HeapFixed are the user's own words for a heap cap that is a number.
+	// HeapFixed are signs of a user's heap cap in bytes.
 	HeapFixed []Sign
-	// Launchers are variables from which start scripts in images take the heap cap, in order of their names.
+	// Launchers are variables from which start scripts in images take the heap cap, sorted by name.
 	Launchers []Launcher
-	// NoHeapLimit is why a profile for it may not state tuning.heapLimit: "is not for ...: use ...". Empty: it may.
+	// NoHeapLimit is why its profile must not set tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
-	// Growth is how the runtime uses a limit when memfit set the heap knob (set) or skipped it (not set): HeapPercent,
-	// Soft and Overhead. Nil: none of them is known.
+	// Growth returns how the runtime uses a limit with (set) or without memfit's heap knob: HeapPercent, Soft and
+	// Overhead. nil: unknown.
 	Growth func(f Facts, set bool) Growth
-	// FullHeap is how a process ends whose heap has reached its own cap.
+	// FullHeap describes the end of a process at its own heap cap.
 	FullHeap FullHeap
-	// HeapReader is what reads its managed heap, as internal/attribution names readers; empty: nothing does.
+	// HeapReader is the name of the reader of its managed heap (internal/attribution); empty: none.
 	HeapReader string
-	// MaxHeap is the detail of that reader which is the largest heap that the process allows itself; empty: none is.
+	// MaxHeap is that reader's detail with the maximum heap of the process; empty: none.
 	MaxHeap string
-	// Levers are what may give memory of a running process back, with what each would give.
+	// Levers are actions that may give memory of a running process back, with their gains.
 	Levers []Lever
 	// Advisories are known facts about versions.
 	Advisories []Advisory
-	// Advice is a hint that holds for every version; empty without one.
+	// Advice is a hint for every version; may be empty.
 	Advice string
 }
 
 // Knob is one setting.
 type Knob struct {
-	// Name is how people call it and how tuning.replace names it: "GOMEMLIMIT", "--max-old-space-size".
+	// Name is its common name, also in tuning.replace: "GOMEMLIMIT", "--max-old-space-size".
 	Name string
-	// Env is the environment variable that carries it.
+	// Env is its environment variable.
 	Env string
-	// List is how the variable's value is split into words, for variables that carry several settings. Nil: the value is
-	// the setting.
+	// List is how the variable's value is split into words, for variables with several settings. nil: the value is the
+	// setting.
 	List *Grammar
-	// Tier is how sure of the runtime memfit must be.
+	// Tier is the required certainty about the runtime.
 	Tier Tier
-	// Follows is whether a resize leaves the setting behind.
+	// Follows is how the setting follows a resize.
 	Follows Follows
-	// Guard are words that go before the setting, once per variable, so that versions which do not know it start anyway.
+	// Guard are words before the setting, once per variable, so that versions that do not know it start anyway.
 	Guard []string
-	// SkipIf are signs that the user has decided, or that the setting would do harm; the first one found is the reason.
+	// SkipIf are signs of the user's own decision, or that the setting would be harmful; the first match is the reason.
 	SkipIf []Sign
-	// Needs names a knob that memfit must have set as well; empty: none.
+	// Needs names a knob that memfit must also set; empty: none.
 	Needs string
-	// Form is what the setting may look like for the runtime to read it, as a regular expression. Anything else stops a
-	// process or means something else: GOMEMLIMIT=512Mi, DOTNET_GCHeapHardLimitPercent=75, MALLOC_TRIM_THRESHOLD_=128k.
-	// Tests hold every value to it.
+	// Form is a regular expression of valid settings. Others stop a process or have another meaning: GOMEMLIMIT=512Mi,
+	// DOTNET_GCHeapHardLimitPercent=75, MALLOC_TRIM_THRESHOLD_=128k. Tests check every value with it.
 	Form string
 	// Derive computes the setting.
 	Derive func(Facts) Verdict
-	// Caps returns the heap that a text of the variable allows under a limit, for settings that stop or starve a process
-	// which needs more; 0: unknown. Nil: the setting is not such a cap.
+	// Caps returns the heap that a text of the variable allows under a limit, for hard caps; 0: unknown. nil: the setting
+	// is not a hard cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
-	// Turns returns the heap at which a text of the variable has the runtime collect all it can, for settings that give
-	// way when more is alive; 0: unknown. Nil: Caps, or nothing, is that.
+	// Turns returns the heap at which the runtime collects all it can with a text of the variable, for soft caps; 0:
+	// unknown. nil: Caps, or unknown.
 	Turns func(text string) memory.Bytes
-	// MinPercentOfLive is the least that such a cap must be, in percent of the observed live heap (see
-	// [Knob.BelowLiveHeap]): the lowest RSS of processes without a cap between collections. That is an upper bound of the
-	// live heap: it includes garbage that no collection freed, and the process besides its heap.
+	// MinPercentOfLive is the least cap, in percent of the observed live heap (see [Knob.BelowLiveHeap]): the lowest RSS
+	// between collections of processes without a cap. That is an upper bound: it includes uncollected garbage and memory
+	// besides the heap.
 	MinPercentOfLive int32
 }
 
-// Sign is something in a container whose presence means that a setting is skipped.
+// Sign is something in a container that makes memfit skip a setting.
 type Sign struct {
-	// Text is searched literally, both sides after [Runtime.Fold].
+	// Text is searched literally, after [Runtime.Fold] of both texts.
 	Text string
-	// In is where.
+	// In is the place of the search.
 	In Where
 	// Why ends the sentence "X skipped: PLACE has TEXT, ...". Empty: "and the user's value wins".
 	Why string
-	// UnlessDivided: the sign shows processes of unknown number, so it counts only where the profile does not set how
-	// many there are ([Facts.Processes]).
+	// UnlessDivided: the sign shows an unknown number of processes, so it counts only if the profile does not set it
+	// ([Facts.Processes]).
 	UnlessDivided bool
-	// UnlessSince: the sign counts only where the version is not certainly this one or a later one. The zero version: it
-	// always counts.
+	// UnlessSince: the sign does not count if the version is certainly this one or later. Zero: it always counts.
 	UnlessSince Version
 }
 
@@ -156,33 +152,32 @@ type Where int
 
 // The places.
 const (
-	// Anywhere: in command, args and every literal environment value. Text of a shell script counts: it may end up on a
-	// command line.
+	// Anywhere: in command, args and every literal environment value. Text of a shell script counts, because it may
+	// become a command line.
 	Anywhere Where = iota
 	// InCommand: a word of command or args whose basename is the text.
 	InCommand
-	// AsVariable: an environment variable of that name, however it gets its value. A trailing "*" makes it a prefix.
+	// AsVariable: an environment variable of that name, with any source. A trailing "*" makes it a prefix.
 	AsVariable
 )
 
 // Launcher is a variable from which a start script in an image takes the heap cap. The script puts the cap on the
-// command line, where it wins over what memfit sets: the cap is the owner's decision, and is not known to follow the
-// limit.
+// command line, where it wins over memfit's: the cap is the owner's decision, and may not follow the limit.
 type Launcher struct {
-	// Name of the variable.
+	// Name is the variable.
 	Name string
-	// Holds is how the script reads the value.
+	// Holds is the format of the value.
 	Holds Holds
-	// Of names whose start script reads it: "Cassandra".
+	// Of is the owner of the start script: "Cassandra".
 	Of string
-	// Source names where that is documented.
+	// Source is its documentation.
 	Source string
 }
 
-// Holds is how the value of a [Launcher] is read.
+// Holds is the format of a [Launcher]'s value.
 type Holds string
 
-// The ways. Where a variable holds flags, its text sets a cap only if it names one; all others always do.
+// The formats. A variable with flags sets a cap only if it has such a flag; all others always do.
 const (
 	HoldsFlags   Holds = "flags"
 	HoldsSize    Holds = "a size with the JVM's unit (4G)"
@@ -191,7 +186,7 @@ const (
 	HoldsPercent Holds = "percent of the limit"
 )
 
-// Launcher returns the row for a variable.
+// Launcher returns the launcher of a variable.
 func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
 	byName := func(l Launcher, name string) int { return strings.Compare(l.Name, name) }
 	i, ok := slices.BinarySearchFunc(r.Launchers, variable, byName)
@@ -201,42 +196,41 @@ func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
 	return r.Launchers[i], true
 }
 
-// Facts are what a setting is derived from.
+// Facts are the input of a setting.
 type Facts struct {
 	// Version is the declared version; the zero value is unknown.
 	Version Version
 	// Variant is "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack".
 	Variant string
-	// NoGlibc is why MALLOC_* settings mean nothing here; empty when they may.
+	// NoGlibc is why MALLOC_* settings have no effect here; empty if they may.
 	NoGlibc string
-	// Limit is the effective limit: what one process can really have. 0: none.
+	// Limit is the effective limit of one process. 0: none.
 	Limit memory.Bytes
-	// Cgroup is the limit that the runtime sees; larger than Limit when memory-backed volumes, a reserve or other
-	// processes of the runtime take a part. 0: none.
+	// Cgroup is the limit visible to the runtime; larger than Limit if memory-backed volumes, a reserve or other
+	// processes take a part. 0: none.
 	Cgroup memory.Bytes
-	// Processes is how many processes of the runtime share the container, as the profile specifies; each can have Limit.
-	// 0: unspecified, and one is assumed.
+	// Processes is the profile's number of processes of the runtime in the container; each has Limit. 0: unset, as one.
 	Processes int32
 	// LimitText is Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
 	LimitText string
 	// Live is the upper bound of the live heap of one process, measured in replicas that ran without a cap. 0: not
 	// measured.
 	Live memory.Bytes
-	// Proven is a heap cap under which replicas run: one as large needs no other evidence. 0: none is known.
+	// Proven is a heap cap of running replicas: one as large needs no other evidence. 0: unknown.
 	Proven memory.Bytes
-	// LimitUnseen: replicas showed that the runtime sizes its heap by the node, whatever its version promises.
+	// LimitUnseen: in replicas the runtime sizes its heap by the node, whatever its version.
 	LimitUnseen bool
-	// Own are the user's own values of the knobs in [Runtime.Reads]; empty where the pod does not show the value.
+	// Own are the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod.
 	Own map[string]string
-	// Ask is what the profile asks for.
+	// Ask is the profile's request.
 	Ask Ask
 }
 
-// parts is how many processes the container's limit is divided by: at least 1.
+// parts returns the divisor of the container's limit: at least 1.
 func (f Facts) parts() memory.Bytes { return memory.Bytes(max(f.Processes, 1)) }
 
-// share is percent of the limit as a share of the limit that the runtime sees, in tenths of a percent, rounded down. It
-// is less than percent where something takes a part that the runtime knows nothing of.
+// share returns percent of the limit as a share of the runtime's visible limit, in tenths of a percent, rounded down.
+// It is less than percent if something takes a part unknown to the runtime.
 func (f Facts) share(percent int32) (tenths int64) {
 	if f.Cgroup <= f.Limit {
 		return int64(percent) * 10
@@ -244,7 +238,7 @@ func (f Facts) share(percent int32) (tenths int64) {
 	return int64(float64(percent) * 10 * float64(f.Limit) / float64(f.Cgroup))
 }
 
-// shareWhy is the reason of a setting that is [Facts.share].
+// shareWhy returns the reason of a setting from [Facts.share].
 func shareWhy(f Facts, percent int32) string {
 	why := fmt.Sprintf("%d %% of %s", percent, f.LimitText)
 	if share := f.share(percent); share != int64(percent)*10 {
@@ -255,7 +249,7 @@ func shareWhy(f Facts, percent int32) string {
 
 func oneDecimal(tenths int64) string { return fmt.Sprintf("%d.%d", tenths/10, tenths%10) }
 
-// Ask is what a profile asks for; zero values and nil are unspecified.
+// Ask has the settings in a profile; zero values and nil are unset.
 type Ask struct {
 	HeapPercent          int32
 	HeapLimit            memory.Bytes
@@ -271,23 +265,22 @@ type Ask struct {
 	ConserveMemory       *int32
 }
 
-// Verdict is what a knob answers for some facts. At most one of Value, SkipReason and Suggest is set; none means that
+// Verdict is the result of a knob for some facts. At most one of Value, SkipReason and Suggest is set; none means that
 // nothing was requested.
 type Verdict struct {
 	// Value is the setting as in the variable: "483183820", "--max-old-space-size=381".
 	Value string
-	// Why is where the value comes from: "90 % of 512Mi".
+	// Why is the computation of the value: "90 % of 512Mi".
 	Why string
-	// Fixed is true for a value that the profile states outright: it does not follow the limit even where the knob does.
+	// Fixed: the profile sets the value itself, so it does not follow the limit even if the knob does.
 	Fixed bool
-	// AtCreation is true for a value that is computed from the limit at creation, although the knob otherwise follows the
-	// limit at each start.
+	// AtCreation: the value is computed from the limit at creation, although the knob otherwise follows it at each start.
 	AtCreation bool
-	// Warning is what the person who creates the pod should know about the value.
+	// Warning is a message about the value for the creator of the pod.
 	Warning string
-	// SkipReason is why the setting is skipped although it was requested or is the default.
+	// SkipReason is why a requested or default setting is skipped.
 	SkipReason string
-	// Suggest is advice to try the setting by hand, with why memfit does not do it unasked.
+	// Suggest is advice to try the setting by hand, and why memfit does not set it by default.
 	Suggest string
 }
 
@@ -297,48 +290,47 @@ func skip(why string) Verdict       { return Verdict{SkipReason: why} }
 func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
 func notAsked() Verdict             { return Verdict{} }
 
-// Growth is what a runtime does with the memory it is given, which a sizing rule needs to distinguish demand from
-// habit. What depends on the container, internal/inject fills in.
+// Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap. internal/inject
+// sets the fields that depend on the container.
 type Growth struct {
-	// FollowsLimit is true when the managed heap is known to grow towards a cap that is derived from the limit: memfit or
-	// the owner set it so where the runtime reads it, or an agent read it. The peak is then no demand.
+	// FollowsLimit: the managed heap is known to grow towards a cap derived from the limit: memfit or the owner set it,
+	// or an agent read it. The peak is then not demand.
 	FollowsLimit bool
-	// MayFollow is true when the runtime takes HeapPercent by itself, and nothing shows whether the image or its start
-	// script gave it another cap. A higher limit is then not known to help a full heap, and a lower one may shrink it.
+	// MayFollow: the runtime uses HeapPercent by itself, unless the image or its start script sets another cap. A higher
+	// limit may then not help a full heap, and a lower one may shrink it.
 	MayFollow bool
-	// HeapPercent is the share of the limit that the heap takes or may take, in percent; 0 without such a cap.
+	// HeapPercent is the heap's maximum share of the limit, in percent; 0 without such a cap.
 	HeapPercent int32
-	// Soft is true when that share only stops the heap near it, and what is alive decides how large it is otherwise. Use
-	// near the share is then demand, and growth below it is not a heap that fills.
+	// Soft: that share only matters near it, and otherwise the live heap determines the size. Use near the share is then
+	// demand, and growth below it is not a filling heap.
 	Soft bool
-	// Overhead is what the runtime needs besides the heap: code, stacks, buffers; of all processes together. 0: not known.
+	// Overhead is the memory besides the heap: code, stacks, buffers; of all processes together. 0: unknown.
 	Overhead memory.Bytes
-	// Reserve is what of the limit is kept back for others than the runtime. It does not grow with the limit.
+	// Reserve is the part of the limit for anything but the runtime. It does not grow with the limit.
 	Reserve memory.Bytes
-	// Name is the runtime as people call it: "Node.js".
+	// Name is the runtime's common name: "Node.js".
 	Name string
 }
 
 // Advisory is a known fact about a range of versions.
 type Advisory struct {
-	// Since and Before bound the versions it is about, [Since, Before); a zero version does not bound.
+	// Since and Before bound its versions, [Since, Before); zero: unbounded.
 	Since, Before Version
 	// Variant limits it to one variant; empty: every one.
 	Variant string
-	// Text is what happens and what to do.
+	// Text is the problem and what to do.
 	Text string
-	// Source is where the fact comes from.
+	// Source is the source of the fact.
 	Source string
 }
 
-// table is every runtime; Auto, for an unknown one, is first. Filled by init, when the rows of all files are there.
+// table has every runtime; Auto, for an unknown one, is first. init fills it from the rows of all files.
 var table []*Runtime
 
-// rows are the runtimes as their files name them, in no particular order.
+// rows are the runtimes of all files, in no particular order.
 var rows []*Runtime
 
-// row adds a runtime to the table. Its file calls it in a package variable, so that nothing else has to name the
-// runtime:
+// row adds a runtime to the table. Its file calls it in a package variable, so that no other code names the runtime:
 //
 //	var _ = row(&Runtime{Name: "NodeJS", ...})
 func row(r *Runtime) *Runtime {
@@ -346,11 +338,10 @@ func row(r *Runtime) *Runtime {
 	return r
 }
 
-// init comes after all package variables, and so after all rows. What is sorted here does not depend on the names of
-// files.
+// init runs after all package variables, and so after all rows. Sorting makes the order independent of file names.
 func init() { table = sorted(rows) }
 
-// sorted puts rows in the order in which people read them.
+// sorted returns rows in the order for users.
 func sorted(rows []*Runtime) []*Runtime {
 	return slices.SortedFunc(slices.Values(rows), func(a, b *Runtime) int {
 		if a.Order == 0 || b.Order == 0 {
@@ -360,10 +351,10 @@ func sorted(rows []*Runtime) []*Runtime {
 	})
 }
 
-// All are the runtimes in the order of the API's enum.
+// All returns the runtimes in the order of the API's enum.
 func All() []*Runtime { return table }
 
-// Lookup finds a runtime by its API name. Unknown names get Auto's row: what is safe for every process.
+// Lookup finds a runtime by its API name. Unknown names get Auto's row, which is safe for every process.
 func Lookup(name string) *Runtime {
 	for _, r := range table {
 		if r.Name == name {
@@ -373,7 +364,7 @@ func Lookup(name string) *Runtime {
 	return auto
 }
 
-// TitleOf is what people call a runtime that the API names: "Java" for JVM. A name that memfit does not know stays.
+// TitleOf returns the common name of a runtime of the API: "Java" for JVM. Unknown names are unchanged.
 func TitleOf(name string) string {
 	if r := Lookup(name); r.Name == name {
 		return r.Title
@@ -381,7 +372,7 @@ func TitleOf(name string) string {
 	return name
 }
 
-// ByCommand finds the runtime of a program, from its path or basename; nil if the name is not certain.
+// ByCommand finds the runtime of a program by its path or basename; nil if uncertain.
 func ByCommand(program string) *Runtime {
 	base := path.Base(program)
 	for _, r := range table {
@@ -403,7 +394,7 @@ func matches(pattern, base string) bool {
 	return ok && strings.Trim(rest, "0123456789.") == ""
 }
 
-// ByHeapReader finds the runtime whose heap a reader of internal/attribution reads; nil: none has it.
+// ByHeapReader finds the runtime with this reader of internal/attribution; nil: none.
 func ByHeapReader(reader string) *Runtime {
 	for _, r := range table {
 		if reader != "" && r.HeapReader == reader {
@@ -413,7 +404,7 @@ func ByHeapReader(reader string) *Runtime {
 	return nil
 }
 
-// Advise is what may be tried, and the advisories that hold for f, in the order of the table.
+// Advise returns suggestions and the advisories that apply to f, in the order of the table.
 func (r *Runtime) Advise(f Facts) []string {
 	var out []string
 	if r.Advice != "" {
@@ -422,7 +413,7 @@ func (r *Runtime) Advise(f Facts) []string {
 	return append(out, r.Known(f)...)
 }
 
-// Known are only the facts about the version that f declares.
+// Known returns only the facts about the version that f declares.
 func (r *Runtime) Known(f Facts) []string {
 	var out []string
 	for _, a := range r.Advisories {

@@ -12,7 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// v8Exits are V8's fatal handler's: it aborts, or traps if built so.
+// v8Exits are the exit codes of V8's fatal handler, which aborts, or traps in some builds.
 var v8Exits = []int32{Abort, trap}
 
 var v8LastWords = []string{
@@ -22,18 +22,17 @@ var v8LastWords = []string{
 }
 
 // v8MinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): Node.js aborted with caps of up to 111 %
-// of the live heap and not from 115 % on, measured with a live set that is replaced all the time
-// (docs/evidence/runtimes.md).
+// of the live heap and not from 115 % on, measured with a constantly replaced live set (docs/evidence/runtimes.md).
 const v8MinOfLive = 120
 
-// v8 is a runtime with V8 in it, Node.js or Deno.
+// v8 is a runtime with V8, Node.js or Deno.
 type v8 struct {
 	name string
 	// semiSpace is the size of one of the three semi-spaces that V8 adds on top of its old space.
 	semiSpace memory.Bytes
 }
 
-// oldSpace is V8's old generation in whole MiB: the share of the limit asked for (75 %) less three semi-spaces.
+// oldSpace returns V8's old generation in whole MiB: the requested share of the limit (75 %) less three semi-spaces.
 func (e v8) oldSpace(f Facts) Verdict {
 	if f.Ask.HeapLimit > 0 {
 		return fixed(e.asked(f, f.Ask.HeapLimit, "heapLimit of the profile"))
@@ -52,13 +51,13 @@ func (e v8) oldSpace(f Facts) Verdict {
 	}
 	old := f.Limit.Percent(percent).Minus(3 * e.semiSpace)
 	why := fmt.Sprintf("%d %% of %s less three semi-spaces of %s", percent, f.LimitText, e.semiSpace)
-	if percent > nodePercent { // more than usual has to prove that it fits
+	if percent > nodePercent { // more than usual must be checked
 		return e.asked(f, old, why)
 	}
 	return e.checked(f, old, why)
 }
 
-// asked checks that what the profile asks for fits below the limit together with what V8 does not count.
+// asked checks that the profile's value fits below the limit together with memory that V8 does not count.
 func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
 		return skip(bad)
@@ -84,8 +83,8 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	return set(fmt.Sprint(old.MiB()), why)
 }
 
-// v8Collection: pages that V8 keeps in its pool go for certain, and so does whatever is garbage, which cannot be
-// distinguished from what is alive before the collection.
+// v8Collection: pages in V8's pool are certainly returned, and garbage, which is indistinguishable from live objects
+// before the collection.
 func v8Collection(_ Process, a amounts.Usage) (Gain, bool) {
 	pool := a.Bytes(amounts.PoolResident)
 	return between(pool, a.Resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated "+
@@ -93,10 +92,10 @@ func v8Collection(_ Process, a amounts.Usage) (Gain, bool) {
 		"much is garbage before it is collected", pool, a.InUse)
 }
 
-// foldV8 writes flags the one way: V8 takes "_" for "-" anywhere in a flag's name.
+// foldV8 normalizes flags: V8 accepts "_" for "-" anywhere in a flag's name.
 func foldV8(text string) string { return strings.ReplaceAll(text, "_", "-") }
 
-// v8OldSpace reads the flag, which is in whole MiB; the last one counts.
+// v8OldSpace parses the flag, in whole MiB; the last one counts.
 func v8OldSpace(text string, _ memory.Bytes) memory.Bytes {
 	n, err := strconv.ParseInt(flagValue(foldV8(text), oldSpaceFlag), 10, 32)
 	if err != nil {

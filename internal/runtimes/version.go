@@ -14,7 +14,7 @@ type Version struct {
 	n     int
 }
 
-// V is the version of the given parts, most significant first.
+// V returns the version of these parts, most significant first.
 func V(parts ...int) Version {
 	v := Version{n: min(len(parts), 4)}
 	copy(v.parts[:], parts)
@@ -22,7 +22,7 @@ func V(parts ...int) Version {
 }
 
 // ParseVersion reads "20", "17.0.9", "17.0.9+9", "1.22", and the JDK 8 forms "8u191" and "1.8.0_191", which both mean
-// 8.0.191. What it cannot read is unknown.
+// 8.0.191. Other forms are unknown.
 func ParseVersion(text string) Version {
 	text, _, _ = strings.Cut(text, "+")
 	text = strings.ReplaceAll(text, "_", ".")
@@ -41,7 +41,7 @@ func ParseVersion(text string) Version {
 	return v.java8()
 }
 
-// java8 turns 8.0.0.191, from "1.8.0_191", into 8.0.191.
+// java8 converts 8.0.0.191, from "1.8.0_191", to 8.0.191.
 func (v Version) java8() Version {
 	if v.n == 4 && v.parts[0] == 8 && v.parts[1] == 0 && v.parts[2] == 0 {
 		return V(8, 0, v.parts[3])

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package suggest guesses what a container probably runs from its spec alone: image, command and the names of its
-// variables. It is for users, with its evidence, and never for the webhook: an image's name is not certain. What
-// suggests a runtime is listed in the runtime's own file of internal/runtimes. It performs no I/O.
+// variables. It is for users, with its evidence, and never for the webhook, because an image's name is not certain.
+// Each runtime's file in internal/runtimes has its hints. It performs no I/O.
 package suggest
 
 import (
@@ -15,22 +15,23 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Container is what is known without looking inside. Variables are names.
+// Container has the fields of a container's spec. Variables are names.
 type Container struct {
 	Image         string
 	Command, Args []string
 	Variables     []string
 }
 
-// Suggestion is a guess with what it rests on; Runtime is nil where nothing suggests one.
+// Suggestion is a guess with its evidence; Runtime is nil without one.
 type Suggestion struct {
 	Runtime *runtimes.Runtime
-	// Version is what the image's tag begins with; empty: not known.
+	// Version is the start of the image's tag; empty: unknown.
 	Version  string
 	Evidence []string
 }
 
-// For starts with what is surest: the program, the image, the variables. Only what agrees with the first is evidence.
+// For tries the most certain hint first: the program, the image, the variables. Only hints that agree with the first
+// are evidence.
 func For(c Container) (s Suggestion) {
 	if name := program(c); name != "" {
 		s.add(runtimes.ByCommand(name), "", "it starts "+quote.Name(path.Base(name)))
@@ -54,11 +55,11 @@ func (s *Suggestion) add(r *runtimes.Runtime, version, evidence string) {
 	s.Evidence = append(s.Evidence, evidence)
 }
 
-// mostWords of a command line are read: an init program, its options, and the program.
+// mostWords bounds the words read of a command line: an init program, its options, and the program.
 const mostWords = 8
 
-// program is the first word that is a program of some runtime, before any that may be a script: what follows a shell is
-// up to the script.
+// program returns the first word that is a program of some runtime, before any shell, because a script decides what
+// follows.
 func program(c Container) string {
 	words := slices.Concat(c.Command, c.Args)
 	for _, word := range words[:min(len(words), mostWords)] {
