@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conditions makes the conditions of a status.
+// Package conditions builds the conditions of a status.
 package conditions
 
 import (
@@ -13,25 +13,24 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// maxMessage is what a condition's message may take, in bytes: as much as a screen holds. The API takes 32 KiB, but
-// nobody reads that.
+// maxMessage bounds a condition's message, in bytes, to about one screen. The API allows 32 KiB.
 const maxMessage = 4096
 
-// Kind is the type of a condition. Its methods make one whose message is cut to what a screen holds; generation and
-// time come with [Settle].
+// Kind is the type of a condition. Its methods build one with a message of at most maxMessage; [Settle] sets generation
+// and time.
 type Kind string
 
-// True makes a condition that is true.
+// True returns a condition that is true.
 func (k Kind) True(reason, message string) metav1.Condition {
 	return k.is(metav1.ConditionTrue, reason, message)
 }
 
-// False makes a condition that is false.
+// False returns a condition that is false.
 func (k Kind) False(reason, message string) metav1.Condition {
 	return k.is(metav1.ConditionFalse, reason, message)
 }
 
-// Unknown makes a condition of which nothing is known.
+// Unknown returns a condition that is unknown.
 func (k Kind) Unknown(reason, message string) metav1.Condition {
 	return k.is(metav1.ConditionUnknown, reason, message)
 }
@@ -40,7 +39,7 @@ func (k Kind) is(status metav1.ConditionStatus, reason, message string) metav1.C
 	return metav1.Condition{Type: string(k), Status: status, Reason: reason, Message: quote.Cut(message, maxMessage)}
 }
 
-// Settle gives conditions their generation, and the time of their last transition from what was written before.
+// Settle sets the generation of conditions, and their transition times from the previously written ones.
 func Settle(conditions, before []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	for i := range conditions {
 		c := &conditions[i]
@@ -60,7 +59,7 @@ type Problem struct {
 	Status metav1.ConditionStatus
 }
 
-// First returns the reason of the first of the problems that all have; empty: they have none.
+// First returns the reason of the first problem in all; empty: no problem.
 func First(all []metav1.Condition, problems ...Problem) string {
 	for _, p := range problems {
 		if c := meta.FindStatusCondition(all, p.Type); c != nil && c.Status == p.Status {

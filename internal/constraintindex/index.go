@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package constraintindex reads from informer caches what namespaces and nodes allow pods, for the webhook and the
+// Package constraintindex reads the bounds of namespaces and nodes from informer caches, for the webhook and the
 // controllers alike.
 package constraintindex
 
@@ -19,8 +19,8 @@ import (
 	"github.com/memfit/memfit/internal/informers"
 )
 
-// Index reads LimitRanges and ResourceQuotas from a cache, and keeps the sizes of nodes, because the largest is needed
-// for every new pod. It is safe for concurrent use.
+// Index reads LimitRanges and ResourceQuotas from a cache, and stores the sizes of nodes, because every new pod needs
+// the largest. It is safe for concurrent use.
 type Index struct {
 	// Reader is the cache.
 	Reader client.Reader
@@ -29,7 +29,7 @@ type Index struct {
 	registration toolscache.ResourceEventHandlerRegistration
 }
 
-// Follow starts the informers of the cache, which need not run yet.
+// Follow starts the informers of the cache, which may start later.
 func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 	for _, obj := range []client.Object{&corev1.LimitRange{}, &corev1.ResourceQuota{}} {
 		if _, err := c.GetInformer(ctx, obj); err != nil {
@@ -41,10 +41,11 @@ func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 	return err
 }
 
-// HasSynced reports whether all nodes are known that existed when the informers started.
+// HasSynced reports whether the informers have synced.
 func (x *Index) HasSynced() bool { return x.registration.HasSynced() }
 
-// In returns what bounds pods of a namespace, without autoscalers. The objects are the cache's own: only read them.
+// In returns the bounds of a namespace's pods, without autoscalers. The objects are the cache's own: do not change
+// them.
 func (x *Index) In(ctx context.Context, namespace string) (constraints.Objects, error) {
 	var ranges corev1.LimitRangeList
 	var quotas corev1.ResourceQuotaList

@@ -14,15 +14,15 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// nodes keep the allocatable memory of nodes by name. The zero value knows none; it is safe for concurrent use.
+// nodes holds the allocatable memory of nodes by name. The zero value is empty; it is safe for concurrent use.
 type nodes struct {
 	mu      sync.Mutex
 	byName  map[string]memory.Bytes
-	shared  map[string]memory.Bytes // nil: to be made anew, with largest
+	shared  map[string]memory.Bytes // nil: rebuild, with largest
 	largest memory.Bytes
 }
 
-// handler takes in the events of an informer of nodes.
+// handler handles the events of an informer of nodes.
 func (s *nodes) handler() toolscache.ResourceEventHandler {
 	seen := func(n *corev1.Node) { s.set(n.Name, memory.FromQuantity(*n.Status.Allocatable.Memory())) }
 	return informers.Handler[*corev1.Node]{
@@ -30,7 +30,7 @@ func (s *nodes) handler() toolscache.ResourceEventHandler {
 	}
 }
 
-// set notes a size; 0 forgets the node.
+// set stores a size; 0 removes the node.
 func (s *nodes) set(name string, size memory.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *nodes) set(name string, size memory.Bytes) {
 	s.shared = nil
 }
 
-// all are the sizes by name, and the largest; 0 when none is known. The returned map is never changed, so that readers
+// all returns the sizes by name, and the largest; 0 if none is known. The returned map never changes, so that readers
 // share it.
 func (s *nodes) all() (map[string]memory.Bytes, memory.Bytes) {
 	s.mu.Lock()

@@ -11,9 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AppliesMemory reports whether an entry of a pod's managed fields is of a client that applies the pod as a manifest
-// that sets its memory: on the server's side, or on the client's, which leaves a copy of the manifest in an
-// annotation.
+// AppliesMemory reports whether an entry of a pod's managed fields is from a client that applies the pod as a manifest
+// with memory: by server-side apply, or by client-side apply, which leaves a copy of the manifest in an annotation.
 func AppliesMemory(e *metav1.ManagedFieldsEntry) bool {
 	if e.Subresource != "" || e.FieldsV1 == nil {
 		return false
@@ -23,25 +22,24 @@ func AppliesMemory(e *metav1.ManagedFieldsEntry) bool {
 		strings.Contains(fields, `"f:kubectl.kubernetes.io/last-applied-configuration"`))
 }
 
-// Applier is what the cache keeps of such an entry: all but the fields.
+// Applier returns such an entry without its fields, for the cache.
 func Applier(e *metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation}
 }
 
-// appliedBy names the client that applies a pod without a controller together with its memory, and what to do; both
-// are "" without one. A pod's memory can only be changed by a resize: after that, the API server refuses that
-// manifest.
+// appliedBy returns the client that applies a bare pod with its memory, and what to do; "" without one. After memfit's
+// resize, the API server would refuse that manifest.
 func appliedBy(pod *corev1.Pod) (conflict, remedy string) {
 	if pod == nil || metav1.GetControllerOfNoCopy(pod) != nil {
 		return "", ""
 	}
 	for i := range pod.ManagedFields {
 		e := &pod.ManagedFields[i]
-		kept := e.Subresource == "" && e.FieldsV1 == nil && e.Manager != "" // by Applier: the API server names the fields
+		kept := e.Subresource == "" && e.FieldsV1 == nil && e.Manager != "" // from Applier: without fields
 		if kept || AppliesMemory(e) {
 			return fmt.Sprintf(
 				"%s (applies this pod as a manifest that sets its memory, which the API server refuses after a resize)", e.Manager,
-			), "let a controller make the pod, as a Deployment with one replica"
+			), "let a controller create the pod, such as a Deployment with one replica"
 		}
 	}
 	return "", ""

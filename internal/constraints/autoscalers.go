@@ -15,20 +15,20 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Target is the workload that an autoscaler calls its own.
+// Target is the workload of an autoscaler.
 type Target struct{ APIVersion, Kind, Name string }
 
-// is: the version does not matter, only the group does; without one, kind and name decide.
+// is compares group, kind and name; the version does not matter, nor a missing group.
 func (t Target) is(w memory.WorkloadRef) bool {
 	return t.Kind == w.Kind && t.Name == w.Name &&
 		(t.APIVersion == "" || workloadkind.Group(t.APIVersion) == workloadkind.Group(w.APIVersion))
 }
 
-// VPA is what memfit reads of a VerticalPodAutoscaler.
+// VPA has the relevant fields of a VerticalPodAutoscaler.
 type VPA struct {
 	Namespace, Name string
 	Target          Target
-	// UpdateMode is as written; "" leaves it to VPA's default, which applies what it recommends.
+	// UpdateMode is the field's value; "" is VPA's default, which applies recommendations.
 	UpdateMode string
 	policies   []containerPolicy
 }
@@ -40,7 +40,7 @@ type containerPolicy struct {
 	memory    bool
 }
 
-// ReadVPA reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. It is false for one that names no workload.
+// ReadVPA reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. ok is false for one without a target.
 func ReadVPA(content map[string]any) (VPA, bool) {
 	v := VPA{
 		Namespace: text(content, "metadata", "namespace"), Name: text(content, "metadata", "name"),
@@ -65,7 +65,7 @@ func ReadVPA(content map[string]any) (VPA, bool) {
 	return v, v.Target.Kind != "" && v.Target.Name != ""
 }
 
-// controls reports whether it sizes the memory of a container: a policy for its name comes before the one for "*".
+// controls reports whether it sizes the memory of a container. A policy for its name precedes that for "*".
 func (v *VPA) controls(container string) bool {
 	controlled := true
 	for _, p := range v.policies {
@@ -79,13 +79,13 @@ func (v *VPA) controls(container string) bool {
 	return controlled
 }
 
-// HPA is what memfit reads of a HorizontalPodAutoscaler.
+// HPA has the relevant fields of a HorizontalPodAutoscaler.
 type HPA struct {
 	Namespace, Name string
 	Target          Target
 	// ScaledObject is the KEDA object that owns it; "" if none does.
 	ScaledObject string
-	// pods: it scales on the memory of whole pods; containers are those on whose memory alone it scales.
+	// pods: it scales on the memory of whole pods; containers are those with a metric of their own.
 	pods       bool
 	containers []string
 }
@@ -121,11 +121,11 @@ func (h *HPA) follows(containers []string) bool {
 }
 
 func text(m map[string]any, fields ...string) string {
-	s, _, _ := unstructured.NestedString(m, fields...) // of another type: as if it were not there
+	s, _, _ := unstructured.NestedString(m, fields...) // another type counts as missing
 	return s
 }
 
-// list is nil when the field is not there or no list.
+// list returns nil if the field is missing or not a list.
 func list(m map[string]any, fields ...string) []any {
 	v, _, _ := unstructured.NestedFieldNoCopy(m, fields...)
 	l, _ := v.([]any)

@@ -11,13 +11,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// finding is one autoscaler that steers the memory, with what to do about it.
+// finding is one autoscaler that controls the memory, and what to do about it.
 type finding struct{ who, remedy string }
 
-// Conflict names the autoscalers that control the memory of one of a workload's containers, and what to do; both are
-// "" without one. A VerticalPodAutoscaler writes the same fields, and two writers evict in a circle. A
-// HorizontalPodAutoscaler that scales on memory measures use against requests, so that every change of requests
-// changes the number of replicas, and with it use.
+// Conflict returns the autoscalers that control the memory of one of a workload's containers, and what to do; ""
+// without one. A VerticalPodAutoscaler writes the same fields, so the two would evict in turn. A
+// HorizontalPodAutoscaler on memory compares use with requests, so every change of requests changes the number of
+// replicas, and with it use.
 func Conflict(
 	w memory.WorkloadRef, containers []string, vpas []VPA, hpas []HPA,
 ) (conflict, remedy string) {

@@ -9,28 +9,29 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Objects are what constrains a workload: what its namespace holds, in any order, and the nodes.
+// Objects are the constraints of a workload: the objects of its namespace, in any order, and the nodes.
 type Objects struct {
 	VPAs        []VPA
 	HPAs        []HPA
 	LimitRanges []corev1.LimitRange
 	Quotas      []corev1.ResourceQuota
-	// NodeSize is the allocatable memory of nodes by name, LargestNode the most of them. They are handed on as they are.
+	// NodeSize is the allocatable memory of nodes by name, LargestNode the largest of them. They are copied to Facts
+	// unchanged.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
 }
 
-// Facts are what the objects around it mean for one workload. The zero value means that there are none.
+// Facts are the effective constraints of one workload. The zero value has none.
 type Facts struct {
 	// Conflict names the autoscalers that control the workload's memory as well, or the client that applies a bare pod
-	// together with it; Remedy is what to do about it. "" when there are none.
+	// with its memory; Remedy is what to do about it. "" if there is none.
 	Conflict, Remedy string
-	// Range is what LimitRanges allow every container.
+	// Range has the bounds of LimitRanges for every container.
 	Range Range
-	// Quota is what ResourceQuotas leave for pods like this one.
+	// Quota is the rest of ResourceQuotas for pods like this one.
 	Quota Quota
-	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the most of them, or of those
-	// that are known to take the pod; 0 when none is known. NodeIs is which node that is, in words.
+	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the largest of them, or of
+	// those known to run the pod; 0 if none is known. NodeIs describes that node.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
 	NodeIs      string
@@ -38,8 +39,8 @@ type Facts struct {
 	limits []limits
 }
 
-// About gathers what the objects around it mean for a workload, whose managed containers and newest pod are given.
-// Without a pod, quotas that choose pods by scope are left out.
+// About returns the constraints of a workload with these managed containers and this newest pod. Without a pod, it
+// ignores quotas with scopes.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
 	f := Facts{
 		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges),

@@ -12,34 +12,33 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Ask is the size that one container of a new pod should get.
+// Ask is the desired size of one container of a new pod.
 type Ask struct {
 	Container string
-	// Base is what its template asks for, Want what it should have instead.
+	// Base is the size in its template, Want the desired size.
 	Base, Want memory.Size
-	// Equal: the request has to equal the limit.
+	// Equal: the request must equal the limit.
 	Equal bool
-	// Part is what a container without a limit needs of the size of the whole pod, which holds it. It is given no limit
-	// of its own. Zero: it has a limit, or its need is unknown.
+	// Part is the share of the whole pod's size that a container without a limit needs. It gets no limit of its own.
+	// Zero: it has a limit, or its need is unknown.
 	Part memory.Size
-	// Never: its owner wants nothing lowered.
+	// Never: the profile forbids lowering.
 	Never bool
 }
 
-// Fitted is the size that a container can get, and why it is not the one that was asked for.
+// Fitted is the size that a container can get, and why it differs from the desired one.
 type Fitted struct {
 	memory.Size
 	Why []string
 }
 
-// Fit finds sizes with which a new pod is admitted and can be scheduled, as close to the requested ones as that
-// allows. What a bound per container or per pod does not allow is brought to the bound. Where a quota or the nodes are
-// exhausted, the container keeps what its template asks for: a part of what it needs would take memory and help no
-// pod. Sizes below the template's need less than it does, so they always pass there. If LimitRanges would refuse the
-// pod even so, but not with its template's sizes, it keeps those.
+// Fit returns the sizes closest to the desired ones with which a new pod is admitted and can be scheduled. It moves a
+// size to the bound of a container or pod. If a quota or the nodes are exhausted, the container keeps its template's
+// size, because a part of its need would take memory without helping; lower sizes always fit. If LimitRanges would
+// refuse the result, but not the template's sizes, the pod keeps these.
 //
-// The size of the whole pod (spec.resources), which whole has as its owner gave it, follows its containers; see
-// [WholeOf]. Where it cannot ([Whole.Stays]), they stay within it.
+// The size of the whole pod (spec.resources), in whole as its owner set it, follows its containers; see [WholeOf]. If
+// it cannot ([Whole.Stays]), they are limited by it.
 func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) {
 	t := trial{
 		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),
@@ -59,7 +58,7 @@ func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) 
 	t.fitNode()
 	t.fitQuota()
 	if why := t.refusal(); why != "" {
-		t.keepTemplate("with another size it would be refused: %s", why)
+		t.keepTemplate("another size would be refused: %s", why)
 	}
 	return t.out, t.whole
 }
@@ -67,9 +66,9 @@ func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) 
 // trial is a pod with the sizes found so far.
 type trial struct {
 	facts         *Facts
-	template, pod *corev1.Pod // the pod as its owner wants it, and with the size of the whole that was found
+	template, pod *corev1.Pod // the owner's pod, and the pod with the whole size found so far
 	base, whole   Whole
-	most          memory.Bytes // what a LimitRange allows the whole pod; 0: anything
+	most          memory.Bytes // maximum of a LimitRange for the whole pod; 0: none
 	asks          []Ask
 	out           []Fitted
 	sizes         map[string]memory.Size // the same by container
@@ -81,14 +80,14 @@ func (t *trial) set(i int, s memory.Size, why ...string) {
 	t.follow()
 }
 
-// change sets a size that a bound asks for, with the reason.
+// change sets a size because of a bound, with the reason.
 func (t *trial) change(i int, s memory.Size, format string, args ...any) {
 	if before := t.out[i].Size; s != before {
 		t.set(i, s, difference(before, s)+": "+fmt.Sprintf(format, args...))
 	}
 }
 
-// difference is what changes from one size to another: "limit 600Mi instead of 999Mi".
+// difference describes the change from one size to another: "limit 600Mi instead of 999Mi".
 func difference(from, to memory.Size) string {
 	text := ""
 	if to.Limit != from.Limit {
@@ -110,7 +109,7 @@ func orNone(b memory.Bytes) string {
 	return b.String()
 }
 
-// boundContainer brings one container to the limit of the whole pod and to the LimitRanges for containers.
+// boundContainer limits one container to the whole pod's limit and the LimitRanges for containers.
 func (t *trial) boundContainer(i int) {
 	a := &t.asks[i]
 	switch own := t.whole; {
@@ -132,8 +131,7 @@ func (t *trial) boundContainer(i int) {
 	}
 }
 
-// with is a size that keeps what the container needs of it: no request above the limit, and one that equals it where it
-// has to.
+// with returns a valid size for the container: no request above the limit, and an equal one if required.
 func (a *Ask) with(s memory.Size) memory.Size {
 	if s.Limit > 0 && (s.Request > s.Limit || a.Equal) {
 		s.Request = s.Limit
@@ -141,7 +139,8 @@ func (a *Ask) with(s memory.Size) memory.Size {
 	return s
 }
 
-// within is the nearest size that the bounds allow. For the ratio the request is raised: a lower limit may kill.
+// within returns the nearest size within the bounds. For the ratio it raises the request, because a lower limit may
+// kill.
 func (b bounds) within(s memory.Size) memory.Size {
 	if s.Limit > 0 {
 		s.Limit = max(s.Limit, b.min)
@@ -158,7 +157,8 @@ func (b bounds) within(s memory.Size) memory.Size {
 	return s
 }
 
-// ratioOf is the least request with which a limit keeps a ratio in thousandths, in whole MiB, but not above the limit.
+// ratioOf returns the least request with which a limit satisfies a ratio in thousandths, in whole MiB, but not above
+// the limit.
 func ratioOf(limit memory.Bytes, milli int64) memory.Bytes {
 	least := memory.Bytes(float64(limit) * 1000 / float64(milli)).CeilTo(memory.MiB)
 	return min(least, limit)

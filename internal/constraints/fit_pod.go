@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// boundTogether takes back what the containers ask for beyond what the pod may have in all. The last containers give
-// first: the first one is the application as a rule.
+// boundTogether reduces the containers to the pod's total bounds. It starts with the last, because the first is usually
+// the application.
 func (t *trial) boundTogether() {
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]
@@ -36,7 +36,7 @@ func (t *trial) boundTogether() {
 	}
 }
 
-// giveBack lowers containers by what is too much, one after the other, until nothing is.
+// giveBack lowers containers one after the other until the excess is gone.
 func (t *trial) giveBack(excess func() memory.Bytes, lower func(i int, by memory.Bytes) memory.Size, why string) {
 	for i := range slices.Backward(t.asks) {
 		over := excess()
@@ -47,7 +47,7 @@ func (t *trial) giveBack(excess func() memory.Bytes, lower func(i int, by memory
 	}
 }
 
-// lowerLimit and lowerRequest stop at what the template asks for.
+// lowerLimit and lowerRequest stop at the template's value.
 func (t *trial) lowerLimit(i int, by memory.Bytes) memory.Size {
 	s, a := t.out[i].Size, &t.asks[i]
 	if s.Limit <= a.Base.Limit {
@@ -66,7 +66,7 @@ func (t *trial) lowerRequest(i int, by memory.Bytes) memory.Size {
 	return s
 }
 
-// fitNode leaves requests that no node could take.
+// fitNode keeps the template's requests if no node could hold the new ones.
 func (t *trial) fitNode() {
 	const why = "the pod would request %s, but %s has only %s allocatable"
 	node, is := t.facts.LargestNode, cmp.Or(t.facts.NodeIs, "the largest node")
@@ -78,7 +78,7 @@ func (t *trial) fitNode() {
 	}
 }
 
-// fitQuota drops what exceeds a quota.
+// fitQuota drops raises that exceed a quota.
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	if need := t.need(); !q.Holds(memory.Size{Limit: need.Limit}) {
@@ -97,8 +97,8 @@ func (t *trial) fitQuota() {
 	}
 }
 
-// need is what quotas and the scheduler count of a pod whose containers have these sizes: containers that sizes does
-// not name have what they ask for, and the runtime takes something for the pod itself.
+// need returns the size of a pod with these container sizes for quotas and the scheduler: other containers count with
+// their own, and the runtime with its pod overhead.
 func (t *trial) need() memory.Size {
 	need := Total(t.pod, t.sizes)
 	if overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory()); overhead > 0 {
@@ -107,8 +107,8 @@ func (t *trial) need() memory.Size {
 	return need
 }
 
-// keepRequests leaves the request of containers that would ask for more than their template; without a request there,
-// or where the two have to be equal, the limit as well.
+// keepRequests keeps the template's request of containers with a higher one; and the limit, if the template has no
+// request or both must be equal.
 func (t *trial) keepRequests(format string, args ...any) {
 	for i := range t.asks {
 		s, a := t.out[i].Size, &t.asks[i]
@@ -123,7 +123,7 @@ func (t *trial) keepRequests(format string, args ...any) {
 	}
 }
 
-// keepRaised leaves containers whose limit would be above their template's.
+// keepRaised keeps the template's size of containers with a higher limit.
 func (t *trial) keepRaised(format string, args ...any) {
 	for i := range t.asks {
 		if a := &t.asks[i]; t.out[i].Limit > a.Base.Limit {
@@ -132,8 +132,8 @@ func (t *trial) keepRaised(format string, args ...any) {
 	}
 }
 
-// refusal is why the pod would not be admitted with the sizes found; "" also when it would not be with its template's
-// sizes either.
+// refusal returns why the pod would not be admitted with the sizes found; "" also if its template's sizes would be
+// refused.
 func (t *trial) refusal() string {
 	why := t.facts.Refusal(t.pod, t.sizes)
 	if why == "" {
@@ -149,8 +149,8 @@ func (t *trial) refusal() string {
 	return why
 }
 
-// keepTemplate leaves the whole pod and its containers at the template's sizes: a pod that grew for containers without
-// a limit cannot be taken back in part.
+// keepTemplate resets the whole pod and its containers to the template's sizes: growth for containers without a limit
+// cannot be undone in part.
 func (t *trial) keepTemplate(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	t.base.Stays = cmp.Or(t.base.Stays, why)
@@ -160,7 +160,7 @@ func (t *trial) keepTemplate(format string, args ...any) {
 	t.follow()
 }
 
-// Left is what is left of a quota, in words: the byte of [Exhausted] represents nothing.
+// Left formats the rest of a quota: [Exhausted], a byte, is 0.
 func Left(left memory.Bytes) string {
 	if left <= Exhausted {
 		return "nothing"

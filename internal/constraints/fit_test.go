@@ -140,7 +140,7 @@ func TestFit(t *testing.T) {
 				LargestNode: 500 * memory.MiB, LimitRanges: ranges(item(corev1.LimitTypeContainer, "", "", "2")).LimitRanges,
 			},
 			want: mib(128, 256),
-			why:  "with another size it would be refused: container app: limit 1000Mi is more than 2 times the request 128Mi",
+			why:  "another size would be refused: container app: limit 1000Mi is more than 2 times the request 128Mi",
 		},
 		"the limit of the whole pod": {
 			pod: whole(pod(app(), container("log", "32Mi", "")), "", "512Mi"), want: mib(480, 512),

@@ -15,22 +15,22 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Range is what the LimitRanges of a namespace allow a container's limit and request; 0 means no such bound.
+// Range has the bounds of a namespace's LimitRanges for a container's limit and request; 0: no bound.
 type Range struct {
-	// Name is that of the LimitRange, or of both ("a and b") when the minimum comes from one and the maximum from another.
+	// Name is the name of the LimitRange, or of two ("a and b") if minimum and maximum are from different ones.
 	Name     string
 	Min, Max memory.Bytes
 	// Ratio is maxLimitRequestRatio in thousandths.
 	Ratio int64
 }
 
-// Within is the nearest size that the bounds allow. A request that equals the limit still does.
+// Within returns the nearest size within the bounds. A request equal to the limit remains equal.
 func (r Range) Within(s memory.Size) memory.Size {
 	ask := Ask{Equal: s.Request == s.Limit}
 	return ask.with(bounds{r.Min, r.Max, r.Ratio}.within(s))
 }
 
-// limits are the bounds for memory in one LimitRange.
+// limits has the memory bounds of one LimitRange.
 type limits struct {
 	name           string
 	container, pod bounds
@@ -72,7 +72,7 @@ func (b *bounds) tighten(item corev1.LimitRangeItem) {
 	}
 }
 
-// least is the smaller of two bounds of which 0 means none.
+// least returns the smaller of two bounds; 0 means none.
 func least[T cmp.Ordered](a, b T) T {
 	var none T
 	if a == none || b != none && b < a {
@@ -81,7 +81,7 @@ func least[T cmp.Ordered](a, b T) T {
 	return a
 }
 
-// rangeOf is what is left for a container when all LimitRanges hold.
+// rangeOf returns the intersection of all LimitRanges for a container.
 func rangeOf(all []limits) Range {
 	var r Range
 	var lower, upper, ratio string
@@ -100,7 +100,7 @@ func rangeOf(all []limits) Range {
 	return r
 }
 
-// both names two objects, of which one may be missing or both the same.
+// both joins the names of two objects; one may be missing, or both equal.
 func both(a, b string) string {
 	switch {
 	case a == "" || a == b:
@@ -112,8 +112,8 @@ func both(a, b string) string {
 	}
 }
 
-// Refusal returns why the LimitRanges of the namespace would not admit the pod with these sizes, by container;
-// containers that sizes does not name keep what they have. "" when it fits, or the pod is nil.
+// Refusal returns why the LimitRanges of the namespace would not admit the pod with these sizes by container; other
+// containers keep theirs. "" if they would, or the pod is nil.
 func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	if pod == nil {
 		return ""
@@ -134,8 +134,8 @@ func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	return ""
 }
 
-// MostLimit is the highest limit from one to another, within a MiB, that LimitRanges admit for a container of a pod,
-// whose size with a limit is sized(limit), and why they admit no more; "": they do.
+// MostLimit returns the highest limit between from and to, within a MiB, that LimitRanges admit for a container whose
+// size is sized(limit), and why they admit no more; "": they admit to.
 func (f *Facts) MostLimit(
 	pod *corev1.Pod, container string, from, to memory.Bytes, sized func(memory.Bytes) memory.Size,
 ) (most memory.Bytes, why string) {
@@ -145,8 +145,8 @@ func (f *Facts) MostLimit(
 	return Most(from, to, refused)
 }
 
-// Most is the highest limit from one to another, within a MiB, that is not refused, and why no higher one is admitted;
-// "": it is. What bounds a container, its pod or the ratio to its request refuses whatever is higher, too.
+// Most returns the highest limit between from and to, within a MiB, that is not refused, and why no higher one is; "":
+// to is admitted. It relies on every bound also refusing all higher limits.
 func Most(from, to memory.Bytes, refused func(memory.Bytes) string) (most memory.Bytes, why string) {
 	if why = refused(to); why == "" {
 		return to, ""
@@ -156,7 +156,7 @@ func Most(from, to memory.Bytes, refused func(memory.Bytes) string) (most memory
 	return after(steps), why
 }
 
-// refusal repeats what the LimitRanger admission plugin asks, in its order: minimum, maximum, ratio.
+// refusal repeats the checks of the LimitRanger admission plugin in its order: minimum, maximum, ratio.
 func (b bounds) refusal(s memory.Size) string {
 	switch {
 	case s.Request < b.min:
@@ -179,5 +179,5 @@ func (b bounds) refusal(s memory.Size) string {
 	return ""
 }
 
-// times is a ratio in thousandths as people write it: "1.5".
+// times formats a ratio in thousandths: "1.5".
 func times(milli int64) string { return strconv.FormatFloat(float64(milli)/1000, 'f', -1, 64) }

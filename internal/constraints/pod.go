@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// sizeOf is what the container will ask for: its entry in sizes, else its own spec.
+// sizeOf returns the container's entry in sizes, otherwise the size in its spec.
 func sizeOf(c *corev1.Container, sizes map[string]memory.Size) memory.Size {
 	size, changed := sizes[c.Name]
 	if !changed {
@@ -20,7 +20,7 @@ func sizeOf(c *corev1.Container, sizes map[string]memory.Size) memory.Size {
 	return admitted(size)
 }
 
-// admitted is a size as the API server writes it: a request that is missing is the limit.
+// admitted returns a size after API server defaulting: a missing request is the limit.
 func admitted(s memory.Size) memory.Size {
 	if s.Request == 0 {
 		s.Request = s.Limit
@@ -28,13 +28,13 @@ func admitted(s memory.Size) memory.Size {
 	return s
 }
 
-// SizeOf is the memory request and limit in the resources of a container or pod; 0: not set.
+// SizeOf returns the memory request and limit of a container or pod; 0: not set.
 func SizeOf(r *corev1.ResourceRequirements) memory.Size {
 	return memory.Size{Request: memory.FromQuantity(*r.Requests.Memory()), Limit: memory.FromQuantity(*r.Limits.Memory())}
 }
 
-// Total is what admission counts for a pod and what the pod takes of its node: what it asks for as a whole, else its
-// containers together, with sizes instead of their own.
+// Total returns the size of a pod for admission and scheduling: that of the whole pod, otherwise the sum of its
+// containers, with sizes instead of their own.
 func Total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	sum := together(pod, sizes)
 	if r := pod.Spec.Resources; r != nil {
@@ -58,7 +58,7 @@ func together(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	return Together(pod, func(c *corev1.Container) memory.Size { return sizeOf(c, sizes) })
 }
 
-// Together sums up what the containers and native sidecars of a pod have, or more while an init container runs. A
+// Together returns the sum of a pod's containers and native sidecars, or more if an init container needs it. A
 // container without a limit adds nothing, as in Kubernetes.
 func Together(pod *corev1.Pod, of func(*corev1.Container) memory.Size) memory.Size {
 	var running, starting memory.Size
@@ -78,9 +78,8 @@ func Together(pod *corev1.Pod, of func(*corev1.Container) memory.Size) memory.Si
 	return running.Max(starting)
 }
 
-// PodLeaves is what a pod that sets memory for all its containers together (spec.resources) leaves one of them: no
-// limit may be above the pod's, and the requests together not above the pod's request. 0: the pod sets none;
-// [Exhausted]: nothing is left.
+// PodLeaves returns what the whole pod's size (spec.resources) leaves one container: no limit may exceed the pod's, nor
+// the sum of requests the pod's request. 0: not set; [Exhausted]: nothing is left.
 func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) {
 	if pod.Spec.Resources == nil {
 		return 0, 0
@@ -97,8 +96,8 @@ func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) 
 	return whole.Limit, max(own.Plus(rest), Exhausted)
 }
 
-// Containers yields the containers of a pod that can be sized, init containers first, and whether each is one.
-// Ephemeral ones cannot, and each has a name of its own that is never seen again.
+// Containers yields the resizable containers of a pod, init containers first, and whether each is one. It omits
+// ephemeral containers.
 func Containers(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
 	return func(yield func(*corev1.Container, bool) bool) {
 		for i := range spec.InitContainers {
@@ -114,7 +113,7 @@ func Containers(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
 	}
 }
 
-// Find finds a container and its status, which is nil before the kubelet has seen it.
+// Find finds a container and its status, which is nil until the kubelet reports it.
 func Find(pod *corev1.Pod, name string) (spec *corev1.Container, status *corev1.ContainerStatus) {
 	for c := range Containers(&pod.Spec) {
 		if c.Name == name {

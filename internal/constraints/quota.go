@@ -12,24 +12,24 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quota is what the tightest ResourceQuotas leave for all pods of a workload together; 0 means no such quota, and
-// [Exhausted] that nothing is left.
+// Quota is the rest of the tightest ResourceQuotas for all pods of a workload together; 0: no quota, [Exhausted]:
+// nothing is left.
 type Quota struct {
-	// Name is that of the ResourceQuota, or of both ("a and b") when limits are tightest in one and requests in another.
+	// Name is the name of the ResourceQuota, or of two ("a and b") if limits and requests are tightest in different ones.
 	Name string
-	// Limits is what is left of limits.memory, Requests of requests.memory (or memory, its older name).
+	// Limits is the rest of limits.memory, Requests that of requests.memory (or memory, its older name).
 	Limits, Requests memory.Bytes
 }
 
-// Holds reports whether a pod that takes so much fits.
+// Holds reports whether a pod of this size fits.
 func (q Quota) Holds(need memory.Size) bool {
 	return (q.Limits == 0 || need.Limit <= q.Limits) && (q.Requests == 0 || need.Request <= q.Requests)
 }
 
-// Exhausted is what an exhausted quota leaves: a byte, because 0 means that there is no quota.
+// Exhausted is the rest of an exhausted quota: a byte, because 0 means no quota.
 const Exhausted memory.Bytes = 1
 
-// quotaFor is what quotas that count the pod leave.
+// quotaFor returns the rest of the quotas that count the pod.
 func quotaFor(pod *corev1.Pod, quotas []corev1.ResourceQuota) Quota {
 	var out Quota
 	var limits, requests string
@@ -59,7 +59,7 @@ func byName(quotas []corev1.ResourceQuota) []*corev1.ResourceQuota {
 	return all
 }
 
-// left is 0 when the quota does not bound the resource, or has not counted it yet.
+// left returns 0 if the quota does not bound the resource, or has not counted it yet.
 func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
 	hard, bounded := q.Status.Hard[name]
 	used, counted := q.Status.Used[name]
@@ -69,8 +69,8 @@ func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
 	return max(memory.FromQuantity(hard).Minus(memory.FromQuantity(used)), Exhausted)
 }
 
-// covers reports whether the quota counts the pod: all its scopes and all terms of its selector have to match. Without
-// a pod only quotas without scopes do.
+// covers reports whether the quota counts the pod: all its scopes and selector terms must match. Without a pod, only
+// quotas without scopes match.
 func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	terms := q.Spec.ScopeSelector
 	if pod == nil {
@@ -91,8 +91,8 @@ func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	return true
 }
 
-// matches one term. Scopes that memfit cannot judge (affinity across namespaces, kinds of volumes) match no pod: the
-// API server has the last word.
+// matches evaluates one term. Unsupported scopes (affinity across namespaces, kinds of volumes) match no pod; the API
+// server decides later.
 func matches(term corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
 	terminating := pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 	bestEffort := pod.Status.QOSClass == corev1.PodQOSBestEffort

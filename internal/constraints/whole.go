@@ -12,45 +12,43 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Whole is the size of a pod as a whole (spec.resources).
+// Whole is the pod-level size (spec.resources).
 type Whole struct {
 	memory.Size
-	// Why is what it was instead; "": it is unchanged.
+	// Why describes its previous value; "": unchanged.
 	Why string
-	// Stays is why it is unchanged although its containers have other sizes; "": it need not be.
+	// Stays is why it must remain unchanged although container sizes change; "": it may change.
 	Stays string
-	// Held is why its limit is not lowered to what its containers need; "": it is that, or is not lowered.
+	// Held is why its limit is not lowered to its containers' need; "": not the case.
 	Held string
 }
 
-// WholeOf is the size of the whole pod that goes with the sizes of its containers, which asks want; base is the size
-// that its owner gave it. What the owner did not set is not added, and what was equal stays equal.
+// WholeOf returns the pod-level size for the desired sizes of its containers; base is the owner's pod-level size. It
+// adds nothing that the owner did not set, and keeps equal values equal.
 //
-// Where every container has a limit, the pod's grows by as much as theirs do together, so that what the owner left
-// for all of them to share stays. Containers without a limit are held by the pod's, which is raised to what all of
-// them need together; as long as that is not known of one of them, it stays. The limit is never lowered: a kill at
-// the limit of a pod does not tell which container needs more, so nothing would raise it again, and a limit reserves
-// nothing. The request goes both ways.
+// If every container has a limit, the pod's grows by as much as theirs together, which keeps the owner's shared
+// remainder. With containers without a limit, it rises to the need of all together; as long as one need is unknown, it
+// is unchanged. It never lowers the limit: a kill at the pod's limit does not show which container needs more, so
+// nothing would raise it again, and a limit reserves nothing. The request may rise and fall.
 //
-// The API server takes the result if it takes base: no container has a higher limit than the pod, their requests
-// together are not above its request, and that is not above its limit.
+// If base is valid, so is the result: no container limit above the pod's, the sum of requests not above its request,
+// and that not above its limit.
 func WholeOf(pod *corev1.Pod, base memory.Size, asks []Ask) Whole {
 	return wholeFrom(base, changesOf(pod, asks), 0)
 }
 
-// RunningWhole is the same for a pod that runs. What its owner gave it may have been changed since, by an unknown
-// amount: were its limit to grow by what its containers do each time, and never to shrink, sizes that go up and down
-// would drive it up without bound. So it grows no further than to what its containers may take together, and keeps of
-// what the owner left beyond that as much as shows whose limit was hit: at the pod's own, a kill does not show which
-// container needs more.
+// RunningWhole is WholeOf for a running pod, whose size may differ from the owner's by an unknown amount: adding each
+// growth of its containers and never lowering would raise it without bound. So its limit grows at most to the sum of
+// its containers', plus a small remainder, so that a kill hits a container's limit: one at the pod's does not show
+// which container needs more.
 func RunningWhole(pod *corev1.Pod, asks []Ask) Whole {
 	c := changesOf(pod, asks)
 	c.running = true
 	return wholeFrom(WholeSize(pod), c, 0)
 }
 
-// TooSmall returns why a pod as a whole keeps a size that does not hold these sizes of its containers, which the API
-// server refuses; "": it holds them.
+// TooSmall returns why the pod-level size, which is kept, is too small for these sizes of its containers; "": it is
+// not.
 func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 	if w.Stays == "" {
 		return ""
@@ -68,10 +66,10 @@ func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 	return ""
 }
 
-// roomToShare is more than what a pod takes besides its containers, which is less than 1 MiB for pause.
+// roomToShare exceeds a pod's memory besides its containers: less than 1 MiB for pause.
 const roomToShare = 16 * memory.MiB
 
-// wholeFrom does not raise the limit above most because of containers without one; 0: nothing holds it.
+// wholeFrom raises the limit for containers without one at most to most; 0: no maximum.
 func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
 	stays := Whole{Size: base}
 	if base == (memory.Size{}) || !c.any {
@@ -93,19 +91,19 @@ func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
 	return w
 }
 
-// changes are what becomes of the containers of a pod.
+// changes sums up the changes of a pod's containers.
 type changes struct {
 	any bool
-	// from and to are what they asked for together and will; need is to with what those without a limit need.
+	// from and to are their sums before and after; need is to plus the need of those without a limit.
 	from, to, need memory.Size
 	largest        memory.Bytes // limit
-	// shared: the pod's size is all that holds some container. unrequested: of one of these it is the request, too.
+	// shared: only the pod's size limits some container. unrequested: for one of these it is the only request, too.
 	shared, unrequested bool
 	// missing is a container without a limit whose need is unknown.
 	missing string
 	// never: the request must not be lowered.
 	never bool
-	// running: base may no longer be what the owner gave.
+	// running: base may differ from the owner's value.
 	running bool
 }
 
@@ -135,7 +133,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 				size.Request = part.Request
 			}
 			need[k.Name] = memory.Size{Request: size.Request, Limit: part.Limit}
-		case once: // it runs before the others, with all that the pod has
+		case once: // it runs before the others, with the whole pod's size
 		case c.missing == "":
 			c.missing = k.Name
 		}
@@ -186,7 +184,7 @@ func (c *changes) request(base memory.Size, limit memory.Bytes) memory.Bytes {
 	return request
 }
 
-// WholeSize is what the pod sets for all its containers together; zero: nothing.
+// WholeSize returns the pod-level size; zero: not set.
 func WholeSize(pod *corev1.Pod) memory.Size {
 	if pod.Spec.Resources == nil {
 		return memory.Size{}
@@ -194,7 +192,7 @@ func WholeSize(pod *corev1.Pod) memory.Size {
 	return SizeOf(pod.Spec.Resources)
 }
 
-// WithWhole is a copy of the pod with this size as a whole.
+// WithWhole returns a copy of the pod with this pod-level size.
 func WithWhole(pod *corev1.Pod, whole memory.Size) *corev1.Pod {
 	p := *pod
 	p.Spec.Resources = &corev1.ResourceRequirements{Limits: listOf(whole.Limit), Requests: listOf(whole.Request)}
@@ -208,7 +206,7 @@ func listOf(b memory.Bytes) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceMemory: b.Quantity()}
 }
 
-// follow sets the whole pod to what goes with its containers.
+// follow sets the pod-level size from its containers.
 func (t *trial) follow() {
 	if t.base.Size == (memory.Size{}) {
 		return
@@ -225,7 +223,7 @@ func (t *trial) follow() {
 	t.pod = WithWhole(t.template, t.whole.Size)
 }
 
-// grown: the pod as a whole asks for more than its template.
+// grown reports whether the pod-level size exceeds the template's.
 func (t *trial) grown() bool {
 	return t.whole.Limit > t.base.Limit || t.whole.Request > t.base.Request
 }

@@ -16,14 +16,13 @@ import (
 )
 
 const (
-	// nearPercent of its limit is where a pod that grows is in danger: below, there is time for its owner.
+	// nearPercent is the use, in percent of the limit, from which a growing pod is in danger: below, its owner has time.
 	nearPercent = 75
-	// soonest is how little real time may be left at the fastest rate that fits before a pod further down is in danger,
-	// too.
+	// soonest: a pod below nearPercent is also in danger if less time is left at the highest plausible rate.
 	soonest = 15 * time.Minute
-	// soonPercent of the limit must be used for the rate alone to say so.
+	// soonPercent is the least use, in percent of the limit, for that rule.
 	soonPercent = 50
-	// againPercent of what was in use before a restart is as much again: replicas of one program differ by that.
+	// againPercent of the use before a restart counts as equal use: replicas of one program differ by that.
 	againPercent = 110
 )
 
@@ -35,9 +34,9 @@ type danger struct {
 	why       string
 }
 
-// Endangered proposes at most one pod to restart for its memory: of those in danger, one that stands out among its
-// replicas, else the fullest; nil: none is in danger. shapes are what memory does, by container name, and past the
-// restarts of the last week. Whether the pod is restarted now, package rollout decides.
+// Endangered proposes at most one pod to restart for its memory: of those in danger an outlier among its replicas,
+// otherwise the fullest; nil: none. shapes are the shapes of memory by container name, and past the restarts of the
+// last week. Package rollout decides whether to restart the pod now.
 func Endangered(
 	pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart,
 ) *rollout.Candidate {
@@ -52,7 +51,7 @@ func Endangered(
 	}
 }
 
-// worst is the pod that is killed next if nothing happens.
+// worst returns the pod that would be killed next.
 func worst(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart) (danger, bool) {
 	var all []danger
 	for i := range pods {
@@ -76,8 +75,8 @@ func worst(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.Pas
 	}), true
 }
 
-// endangered reports whether a container grows towards its limit. One that uses more than its replicas and does not
-// grow is in no danger: its limit is sized for it.
+// endangered reports whether a container grows towards its limit. An outlier that does not grow is in no danger,
+// because its limit is sized for it.
 func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, bool) {
 	d := danger{pod: pod, container: c, outlier: slices.Contains(s.Outliers, pod.Name)}
 	limit := d.limit()
@@ -92,7 +91,7 @@ func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, 
 	}
 	does := "climbs"
 	if s.Kind == shape.StepRetention {
-		does = "keeps what it took"
+		does = "retains memory"
 	}
 	d.why = fmt.Sprintf("container %s %s and uses %s, %d %% of its limit of %s", c.Name, does, c.Demand, d.share(), limit)
 	if s.TimeToLimit[1] > 0 {
@@ -104,8 +103,8 @@ func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, 
 	return d, true
 }
 
-// needs reports whether a restart of the last week shows that the container needs what it keeps: a pod that was created
-// after it has as much again. One that climbs has so each time.
+// needs reports whether a restart of the last week shows that the container needs its retained memory: a pod created
+// after it uses as much again. A climbing one always does.
 func (d danger) needs(kind shape.Kind, past []rollout.PastRestart) bool {
 	return kind == shape.StepRetention && slices.ContainsFunc(past, func(r rollout.PastRestart) bool {
 		return r.Held.Container == d.container.Name && !d.pod.Created.Before(r.At) &&
@@ -113,10 +112,10 @@ func (d danger) needs(kind shape.Kind, past []rollout.PastRestart) bool {
 	})
 }
 
-// limit is the effective one; 0: none, and then nothing kills it.
+// limit returns the effective limit; 0: none, so that no kill is possible.
 func (d danger) limit() memory.Bytes { return cmp.Or(d.container.Effective, d.container.Actual.Limit) }
 
-// share of the limit that is used, in percent.
+// share returns use as a percentage of the limit.
 func (d danger) share() int64 { return int64(d.container.Demand) * 100 / int64(d.limit()) }
 
 func boolean(b bool) int {

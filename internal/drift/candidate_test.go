@@ -58,7 +58,7 @@ func TestEndangered(t *testing.T) {
 			wantWhy: "climbs and uses 210Mi, 82 % of its limit of 256Mi",
 		},
 		"one that retains": {
-			pods: []rollout.Pod{pod("a", 100), pod("b", 210)}, shape: retains, wantPod: "b", wantWhy: "keeps what it took",
+			pods: []rollout.Pod{pod("a", 100), pod("b", 210)}, shape: retains, wantPod: "b", wantWhy: "retains memory",
 		},
 		"three quarters are in danger": {
 			pods: []rollout.Pod{pod("a", 192), pod("b", 10)}, shape: retains, wantPod: "a", wantWhy: "75 %",

@@ -1,13 +1,12 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity finds out which pods are of one kind although each has an owner of its own: steps of pipelines and
-// workflows, runners, executors, sandboxes. What it finds replaces the owner as the workload of such a pod: its
-// history, kills, recommendation and canary are kept under the identity.
+// Package identity groups pods of one kind that each have their own owner: steps of pipelines and workflows, runners,
+// executors, sandboxes. Their identity replaces the owner as their workload, with history, kills, recommendation and
+// canary.
 //
-// An identity is found from a table of platforms or from labels that a profile names. Both are written by
-// users who may create pods, so an identity never proves anything: the namespace is part of it, and every bound of a
-// profile holds for it.
+// An identity is found from a table of platforms or from labels that a profile names. Users who may create pods control
+// both, so an identity is no proof: the namespace is part of it, and all bounds of a profile apply.
 //
 // A DaemonSet outlives its pods, but these differ by node: [InClass] adds the class of a pod's node to the workload.
 // The package is pure.
@@ -30,32 +29,32 @@ import (
 )
 
 const (
-	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. It is in the
-	// documentation of the API.
+	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. The API
+	// documents it.
 	TimeToLive = 35 * 24 * time.Hour
 	// MostOfProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
 	MostOfProfile = 1000
 )
 
-// Labeled is the platform of an identity that consists of labels which a profile names.
+// Labeled is the platform of an identity by labels of a profile.
 const Labeled = "labels"
 
-// Identity is what pods of one kind have in common.
+// Identity identifies pods of one kind.
 type Identity struct {
 	// Platform is the name of the platform's row, [Labeled] or [ByNode].
 	Platform string
-	// Values are what identifies the kind of pod, in the order of the row or of the profile's labels.
+	// Values identify the kind of pod, in the order of the row or of the profile's labels.
 	Values []string
 	// Keys are the labels that a profile names.
 	Keys []string
-	// labels are those of the pod. All pods of the identity have the values of the labels equal, and the labels present.
+	// labels are the pod's labels. All pods of the identity have the same values of labels in equal, and the labels in
+	// present.
 	labels         map[string]string
 	equal, present []string
 }
 
-// Of returns the identity of a pod whose topmost owner is known; false when the owner outlives its pods, or nothing
-// identifies the pod. keys are the labels that the pod's profile names; a pod that lacks one of them has no identity of
-// that profile, because pods without a label have nothing in common.
+// Of returns the identity of a pod with this topmost owner; false if the owner outlives its pods, or nothing identifies
+// the pod. keys are the labels of the pod's profile; a pod without one of them has no identity of that profile.
 func Of(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, bool) {
 	if workloadkind.Lasting(owner.APIVersion, owner.Kind) {
 		return Identity{}, false
@@ -86,8 +85,8 @@ func labeled(of map[string]string, keys []string) (Identity, bool) {
 	return id, true
 }
 
-// Selector selects the pods of the identity in its namespace, and maybe others. It selects everything when the pods of
-// the identity have no label in common, or one whose value the API server would refuse.
+// Selector selects the pods of the identity in its namespace, and perhaps others. It selects everything if they have no
+// common label, or one with an invalid value.
 func (id *Identity) Selector() labels.Selector {
 	selector := labels.NewSelector()
 	add := func(key string, op selection.Operator, values ...string) {
@@ -119,15 +118,14 @@ func Title(platform string, values []string) string {
 	return platform + ": " + strings.Join(values, "/")
 }
 
-// hashBytes of a hash distinguish the identities of a namespace: two of a thousand share one with a chance of 1 in
-// 10^13.
+// hashBytes is the length of a hash of an identity: the chance of a collision among a thousand is 1 in 10^13.
 const hashBytes = 8
 
 // maxReadable bounds the readable part of a name.
 const maxReadable = 120
 
 // Ref returns the name under which records of the identity are kept, as a workload of its own kind:
-// "tekton-build-and-test-unit-4b2f8a9c01d2e3f4". The hash distinguishes values that are written alike.
+// "tekton-build-and-test-unit-4b2f8a9c01d2e3f4". The hash distinguishes values with equal readable parts.
 func (id *Identity) Ref(namespace string) memory.WorkloadRef {
 	h := sha256.New()
 	for _, list := range [][]string{{id.Platform}, id.Keys, id.Values} {
@@ -143,7 +141,7 @@ func (id *Identity) Ref(namespace string) memory.WorkloadRef {
 	}
 }
 
-// readable joins texts to what an object may be called.
+// readable joins texts to a valid object name.
 func readable(texts []string) string {
 	var b strings.Builder
 	for _, text := range texts {
@@ -164,15 +162,15 @@ func readable(texts []string) string {
 // Is reports whether a workload is an identity of pods.
 func Is(w memory.WorkloadRef) bool { return workloadkind.IsIdentity(w.APIVersion, w.Kind) }
 
-// UID stands for the UID that an owner would have: an identity has no object, and exists as long as its records.
+// UID replaces an owner's UID: an identity has no object, and exists as long as its records.
 func UID(of memory.WorkloadRef) types.UID { return types.UID(of.Namespace + "/" + of.Name) }
 
-// Annotations are those that rows of the table read. Caches that drop annotations keep them.
+// Annotations are those that rows of the table read; caches must keep them.
 func Annotations() []string {
 	return []string{gitlabProject, gitlabJob}
 }
 
-// run is how names of one run end: five characters that the API server generates, which have no vowels, or a time.
+// isRun reports whether a name's end is that of one run: five generated characters without vowels, or a time.
 func isRun(end string) bool {
 	if len(end) == 5 && strings.Trim(end, "bcdfghjklmnpqrstvwxz2456789") == "" {
 		return true
@@ -180,8 +178,8 @@ func isRun(end string) bool {
 	return len(end) >= 8 && len(end) <= 19 && strings.Trim(end, "0123456789") == ""
 }
 
-// lasting returns a name without what distinguishes a run from the next: "build-x7k2p", "nightly-1764201600". At most
-// two endings are cut, because a run of a run has two.
+// lasting returns a name without the ends of single runs: "build-x7k2p", "nightly-1764201600". It removes at most two,
+// because a nested run has two.
 func lasting(name string) string {
 	for range 2 {
 		i := strings.LastIndexByte(name, '-')

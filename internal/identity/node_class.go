@@ -11,11 +11,11 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// ByNode is the platform of an identity that consists of a DaemonSet and a class of nodes.
+// ByNode is the platform of an identity of a DaemonSet and a class of nodes.
 const ByNode = "nodeclass"
 
-// InClass returns a workload on the nodes whose label has the value that a pod's node has, and what its pods have in
-// common. Without a value, and for workloads whose pods may run on any node, it returns the workload unchanged.
+// InClass returns a workload on the class of a pod's node, by the value of the node's label, and its identity. Without
+// a value, and for workloads other than DaemonSets, it returns the workload unchanged.
 func InClass(w memory.WorkloadRef, label, value string) (memory.WorkloadRef, *Identity) {
 	w = w.Whole()
 	if label == "" || value == "" || !workloadkind.PerNode(w.APIVersion, w.Kind) {
@@ -25,7 +25,7 @@ func InClass(w memory.WorkloadRef, label, value string) (memory.WorkloadRef, *Id
 	return w, &Identity{Platform: ByNode, Values: []string{w.Name, value}, Keys: []string{label}}
 }
 
-// NodeClassOf returns the class of nodes of an identity with that platform and values; empty: it has none.
+// NodeClassOf returns the class of nodes of an identity with that platform and values; empty: none.
 func NodeClassOf(platform string, values []string) string {
 	if platform != ByNode || len(values) != 2 {
 		return ""
@@ -33,7 +33,7 @@ func NodeClassOf(platform string, values []string) string {
 	return values[1]
 }
 
-// OnNodes returns a name with a class of nodes, if there is one: "daemonset/log [m5.large]".
+// OnNodes returns a name with its class of nodes, if any: "daemonset/log [m5.large]".
 func OnNodes(name, class string) string {
 	if class == "" {
 		return name
@@ -47,8 +47,8 @@ func ClassName(w memory.WorkloadRef) string {
 	return id.Ref(w.Namespace).Name
 }
 
-// NodeOf returns the node of a pod: the one that it runs on, or the one that its controller has chosen for it, as that
-// of DaemonSets does with a node affinity for each pod. Empty: it may run on any.
+// NodeOf returns the node of a pod: where it runs, or the one that the DaemonSet controller chose by node affinity.
+// Empty: any node.
 func NodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
@@ -69,7 +69,7 @@ func NodeOf(pod *corev1.Pod) string {
 	return node
 }
 
-// namedIn returns the one node that fields of nodes match; empty: they may match several.
+// namedIn returns the only node that these fields match; empty: perhaps several.
 func namedIn(fields []corev1.NodeSelectorRequirement) string {
 	for _, f := range fields {
 		if f.Key == metav1.ObjectNameField && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1 {
@@ -79,7 +79,7 @@ func namedIn(fields []corev1.NodeSelectorRequirement) string {
 	return ""
 }
 
-// PinnedTo returns the affinity for one node; nil for none.
+// PinnedTo returns the affinity for one node; nil if empty.
 func PinnedTo(node string) *corev1.Affinity {
 	if node == "" {
 		return nil

@@ -14,18 +14,18 @@ import (
 )
 
 // platform is a row of the table: pods of its owners are of one kind if their values are equal.
-// docs/reference/platforms.md has what they are, and the source of each row.
+// docs/reference/platforms.md has the source of each row.
 type platform struct {
-	// Name is that of the platform, and the beginning of the names of its records.
+	// Name is the platform's name, and the prefix of its records' names.
 	Name string
-	// Group and Kinds are those of the owner. Without kinds, the pod has no owner, or another pod owns it.
+	// Group and Kinds are the owner's. Without kinds, the pod has no owner, or another pod is.
 	Group string
 	Kinds []string
 
-	// equal are labels that have the same value in all pods of an identity, and present are labels that differ by run. Of
-	// both, a pod has some or none.
+	// equal are labels with the same value in all pods of an identity, present are labels that differ by run. A pod may
+	// lack any of them.
 	equal, present []string
-	// values returns what identifies a pod; nil: nothing does. An empty value is left out.
+	// values returns the values that identify a pod; nil: none. Empty values are omitted.
 	values func(pod metav1.Object, labels map[string]string, owner string) []string
 }
 
@@ -40,7 +40,7 @@ var platforms = []platform{
 		equal: []string{"tekton.dev/pipelineTask", "tekton.dev/task"}, present: []string{"tekton.dev/taskRun"},
 		values: func(_ metav1.Object, l map[string]string, owner string) []string {
 			pipeline := l["tekton.dev/pipeline"]
-			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline is called after its run
+			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline has its run's name
 				pipeline = lasting(run)
 			}
 			task := first(l, "tekton.dev/pipelineTask", "tekton.dev/task", "tekton.dev/clusterTask")
@@ -124,8 +124,8 @@ var platforms = []platform{
 	}),
 }
 
-// byLabels completes the row of a platform whose pods have a label that names their run, and one that names their part
-// in it; run is empty where the other one identifies them alone.
+// byLabels completes the row of a platform whose pods have a label for their run, and one for their part in it; run is
+// empty if the other one suffices.
 func byLabels(run, part string, p platform) platform {
 	p.equal = []string{part}
 	if run != "" {

@@ -1,8 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inbox knows which pods belong to which workload, and keeps what happened to each workload until its reconcile
-// has dealt with it.
+// Package inbox maps pods to workloads, and keeps the events of each workload until its reconcile has processed them.
 package inbox
 
 import (
@@ -22,36 +21,35 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Inbox knows which pods belong to which workload, and what happened to each workload. It is what the pod informer
-// writes to, so nothing in it blocks or grows without bound. Safe for concurrent use.
+// Inbox maps pods to workloads, and keeps their events. The pod informer writes to it, so that no method may block, and
+// all data is bounded. Safe for concurrent use.
 type Inbox struct {
 	mu        sync.Mutex
 	pods      map[types.UID]*member
 	workloads map[memory.WorkloadRef]*workloadEntry
-	// classes are the entries of the classes of nodes, by their whole workload.
+	// classes are the entries of classes of nodes, by their whole workload.
 	classes map[memory.WorkloadRef][]*workloadEntry
 }
 
-// member is a pod. There is one for each pod of the cluster, so it holds nothing that its workload knows.
+// member is a pod. There is one for each pod of the cluster, so it repeats no data of its workload.
 type member struct {
-	// name is the pod's; its namespace is its workload's.
+	// name is the pod's name; the workload has the namespace.
 	name     string
 	workload *workloadEntry
 	// owner is the UID of the workload, which distinguishes it from an earlier one of the same name; empty: unknown.
 	owner types.UID
-	// controller and profile are those of [policy.Kept]; profile is the zero value where none governs.
+	// controller and profile are those of [policy.Kept]; profile is zero without a profile.
 	controller types.UID
 	profile    unique.Handle[profile.Key]
-	// resolved: owner, controller and profile are those of the pod's last complete resolution.
+	// resolved: owner, controller and profile are from a complete resolution of the pod.
 	resolved bool
-	// at is its place among the workload's pods.
+	// at is its index among the workload's pods.
 	at int32
-	// Placement is set by the workload's reconcile, and the usage collector reads it; empty: no profile governs the pod,
-	// or it has no node.
+	// Placement is set by the workload's reconcile, for the usage collector; empty: the pod has no profile or no node.
 	Placement
 }
 
-// Placement is the node of a governed pod, and its containers: that node may report on these and no others.
+// Placement is the node of a governed pod, and its containers: the node may report only these.
 type Placement struct {
 	Node       string
 	Containers []string
@@ -60,22 +58,22 @@ type Placement struct {
 type workloadEntry struct {
 	ref  memory.WorkloadRef
 	pods []*member
-	// handed are events that a reconcile has been given and has not acknowledged; newer came in since.
+	// handed are events given to a reconcile and not acknowledged yet; newer came later.
 	handed, newer workload.PendingEvents
-	// profile governed the workload at its last step; empty: none did, or there was none.
+	// profile is the workload's profile at its last step; empty: none, or no step.
 	profile profile.Key
-	// released: the last reconcile found that no profile governs any pod, with this answer, and nothing is stored.
+	// released: the last reconcile found no profile for any pod, for this reason, and nothing is stored.
 	released bool
 	answer   Answer
 }
 
-// Answer is why no profile governs a pod.
+// Answer is the reason why no profile governs a pod.
 type Answer struct {
 	Problem profile.Problem
 	Why     string
 }
 
-// NewInbox is an empty inbox.
+// NewInbox returns an empty inbox.
 func NewInbox() *Inbox {
 	return &Inbox{
 		pods: map[types.UID]*member{}, workloads: map[memory.WorkloadRef]*workloadEntry{},
@@ -83,7 +81,7 @@ func NewInbox() *Inbox {
 	}
 }
 
-// Kept is what the last complete resolution of a pod found; its Workload is empty when there was none.
+// Kept returns the last complete resolution of a pod; its Workload is empty if there was none.
 func (r *Inbox) Kept(uid types.UID) policy.Kept {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +96,7 @@ func (r *Inbox) Kept(uid types.UID) policy.Kept {
 	return k
 }
 
-// Keep notes what the resolution of a pod found, which belongs to that workload from now on.
+// Keep stores the resolution of a pod, which belongs to that workload from now on.
 func (r *Inbox) Keep(uid types.UID, key types.NamespacedName, k policy.Kept) {
 	r.AddPod(uid, key, k.Workload)
 	r.mu.Lock()
@@ -114,7 +112,7 @@ func (r *Inbox) Keep(uid types.UID, key types.NamespacedName, k policy.Kept) {
 	}
 }
 
-// Owner is the UID of a workload, as its pods have it; empty: unknown.
+// Owner returns the UID of a workload from its pods; empty: unknown.
 func (r *Inbox) Owner(ref memory.WorkloadRef) (uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +124,7 @@ func (r *Inbox) Owner(ref memory.WorkloadRef) (uid types.UID) {
 	return uid
 }
 
-// Workload is the workload a pod was enrolled for. Owners may be deleted before their pods; the inbox still knows.
+// Workload returns the workload of a pod, even if the owner was deleted first.
 func (r *Inbox) Workload(uid types.UID) (memory.WorkloadRef, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +135,7 @@ func (r *Inbox) Workload(uid types.UID) (memory.WorkloadRef, bool) {
 	return m.workload.ref, true
 }
 
-// Pod is the name of a pod that belongs to a workload.
+// Pod returns the name of a pod that belongs to a workload.
 func (r *Inbox) Pod(uid types.UID) (types.NamespacedName, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,8 +146,8 @@ func (r *Inbox) Pod(uid types.UID) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: m.workload.ref.Namespace, Name: m.name}, true
 }
 
-// AddPod records that a pod belongs to a workload of its namespace. A pod whose owner became known late moves, with
-// what was observed of it.
+// AddPod records that a pod belongs to a workload of its namespace. A pod whose owner becomes known late is moved, with
+// its observations.
 func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +167,7 @@ func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.Workl
 	m.workload.pods = append(m.workload.pods, m)
 }
 
-// Observe keeps observations for a workload. An observation equal to the last one of its container is dropped.
+// Observe adds observations for a workload, and drops those equal to the last of their container.
 func (r *Inbox) Observe(ref memory.WorkloadRef, observations []oom.Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,8 +177,8 @@ func (r *Inbox) Observe(ref memory.WorkloadRef, observations []oom.Observation) 
 	}
 }
 
-// RemovePod records the last observations of a pod, with the profile that governed it, and forgets the pod. Its events
-// remain. owner is the UID of its workload, for a pod whose owner the inbox does not know.
+// RemovePod records the last observations of a pod with its profile, and removes the pod. Its events remain. owner is
+// the UID of its workload, if the inbox does not know it.
 func (r *Inbox) RemovePod(
 	ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []oom.Observation,
 	governedBy *profile.Profile,
@@ -207,7 +205,7 @@ func (r *Inbox) RemovePod(
 	r.leave(m)
 }
 
-// Request asks for a step of a workload, whatever happened.
+// Request requests an unconditional step of a workload.
 func (r *Inbox) Request(ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,7 +221,7 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
 	heard := make(map[spoken]struct{}, min(len(samples), 256)) // a node may send anything
-	var last *workloadEntry                                    // pods of one workload often follow each other
+	var last *workloadEntry                                    // consecutive samples are often of one workload
 	for i := range samples {
 		m, found := r.pods[samples[i].Container.UID]
 		if !found {
@@ -248,15 +246,14 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	return touched
 }
 
-// spoken is the container that a sample is of, by its place among those of its pod.
+// spoken is the container of a sample, by its index in its pod.
 type spoken struct {
 	pod       *member
 	container int
 }
 
-// on returns the index of a container among those of the pod, if the node may report on it: the pod is governed, runs
-// on that node, and has that name and container; else -1. A remembered name takes 1.5 KiB, so a node must not invent
-// any.
+// on returns the index of a container in the pod, if the node may report it: the pod is governed, runs on that node,
+// and has that name and container; otherwise -1. A node must not invent names, because each takes 1.5 KiB.
 func (m *member) on(node string, c *memory.ContainerRef) int {
 	if m.Node == "" || m.Node != node || m.name != c.Pod || m.workload.ref.Namespace != c.Namespace {
 		return -1
@@ -264,7 +261,7 @@ func (m *member) on(node string, c *memory.ContainerRef) int {
 	return slices.Index(m.Containers, c.Container)
 }
 
-// Counted keeps kill counters of one node, and returns the workloads in which something was killed once.
+// Counted adds kill counters of one node, and returns the workloads with a kill.
 func (r *Inbox) Counted(node string, counters []memory.KillCounter) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -286,9 +283,8 @@ func (r *Inbox) Counted(node string, counters []memory.KillCounter) map[memory.W
 	return touched
 }
 
-// Pending are the events of a workload that no reconcile has acknowledged, in the order in which they came, and the
-// names of its pods. They stay until [Inbox.Done], so that whatever fails is tried again with them and with what came
-// in meanwhile.
+// Pending returns the unacknowledged events of a workload in order, and the names of its pods. Events remain until
+// [Inbox.Done], so that a failed reconcile is retried with them and with newer ones.
 func (r *Inbox) Pending(ref memory.WorkloadRef) (workload.PendingEvents, []types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -309,7 +305,7 @@ func (r *Inbox) Pending(ref memory.WorkloadRef) (workload.PendingEvents, []types
 	return h.handed.Clone(), keys
 }
 
-// Done forgets the events that [Inbox.Pending] returned last.
+// Done removes the events that [Inbox.Pending] returned last.
 func (r *Inbox) Done(ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -319,7 +315,7 @@ func (r *Inbox) Done(ref memory.WorkloadRef) {
 	}
 }
 
-// Govern records which pods of a workload are governed by a profile and where they run; all others are not.
+// Govern records the governed pods of a workload and their nodes; all others are not governed.
 func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, by profile.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -338,8 +334,8 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 	}
 }
 
-// Release records that no profile governs any pod of a workload, for that answer, and that nothing is stored of it.
-// Until the workload is governed, an event of a pod with the same answer does not cause a reconcile.
+// Release records that no profile governs any pod of a workload, for that reason, and that nothing is stored of it.
+// Until it is governed, an event of a pod with the same reason causes no reconcile.
 func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -356,7 +352,7 @@ func (r *Inbox) Released(ref memory.WorkloadRef, answer Answer) bool {
 	return found && h.released && h.answer == answer
 }
 
-// GovernedNodes are the nodes on which governed pods run.
+// GovernedNodes returns the nodes of governed pods.
 func (r *Inbox) GovernedNodes() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -369,14 +365,14 @@ func (r *Inbox) GovernedNodes() map[string]int {
 	return nodes
 }
 
-// Workloads are all workloads that have pods or events.
+// Workloads returns all workloads with pods or events.
 func (r *Inbox) Workloads() []memory.WorkloadRef {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.workloads))
 }
 
-// NodeClasses are the classes of nodes by which the pods of a workload are kept apart; none for a class itself.
+// NodeClasses returns a workload's classes of nodes; none for a class itself.
 func (r *Inbox) NodeClasses(of memory.WorkloadRef) (all []memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -405,8 +401,8 @@ func (r *Inbox) NodesOfOthers(of memory.WorkloadRef) int {
 	return len(nodes)
 }
 
-// Concerned returns the workloads that changes of profiles can concern: those that a changed profile governs, and
-// where its selection changed, all that it could ever select. A namespace's profile never concerns another namespace.
+// Concerned returns the workloads that changes of profiles can concern: those with a changed profile and, if its
+// selection changed, all that it could select, within its namespace or the cluster.
 func (r *Inbox) Concerned(changes []policy.Change) []memory.WorkloadRef {
 	edited, choosing := map[profile.Key]bool{}, map[string]bool{}
 	for _, c := range changes {
@@ -438,7 +434,7 @@ func (r *Inbox) entry(w memory.WorkloadRef) *workloadEntry {
 	return h
 }
 
-// leave takes a pod out of its workload.
+// leave removes a pod from its workload.
 func (r *Inbox) leave(m *member) {
 	h := m.workload
 	last := h.pods[len(h.pods)-1]

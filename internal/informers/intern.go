@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxTemplates bounds what is kept to share: enough for the owners that are being rolled out at the same time.
+	// maxTemplates bounds the shared templates: enough for simultaneous rollouts.
 	maxTemplates = 4096
-	// maxLists bounds the distinct memory amounts that are shared; people use a few dozen.
+	// maxLists bounds the shared memory amounts; clusters use a few dozen.
 	maxLists = 4096
 )
 
-// interner lets pods in the cache share what is equal: replicas differ in their names and their status only, and most
-// amounts of memory are a few round ones. Cached objects are never changed, so sharing is safe.
+// interner shares equal parts of cached pods: replicas differ only in name and status, and most memory amounts are a
+// few round ones. Sharing is safe because cached objects never change.
 type interner struct {
 	mu        sync.Mutex
 	templates map[types.UID]*template
@@ -44,7 +44,7 @@ type amount struct {
 
 var shared = &interner{templates: map[types.UID]*template{}, lists: map[amount]corev1.ResourceList{}}
 
-// template replaces the parts of a slim pod that equal those of another pod of its owner.
+// template replaces the parts of a slim pod that are equal in another pod of its owner.
 func (s *interner) template(pod *corev1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -55,7 +55,7 @@ func (s *interner) template(pod *corev1.Pod) {
 	t, found := s.templates[owner.UID]
 	if !found {
 		if len(s.templates) >= maxTemplates {
-			clear(s.templates) // what is shared already stays shared
+			clear(s.templates) // existing sharing is unaffected
 		}
 		t = &template{}
 		s.templates[owner.UID] = t
@@ -75,15 +75,14 @@ func (s *interner) template(pod *corev1.Pod) {
 	if equality.Semantic.DeepEqual(t.volumes, pod.Spec.Volumes) {
 		pod.Spec.Volumes = t.volumes
 	}
-	// The newest pod is what the next one will look like.
+	// The next pod will resemble the newest.
 	*t = template{
 		labels: pod.Labels, annotations: pod.Annotations, init: pod.Spec.InitContainers, containers: pod.Spec.Containers,
 		volumes: pod.Spec.Volumes,
 	}
 }
 
-// sharedTexts returns a copy of labels whose texts are shared with all equal ones. A text that nothing refers to any
-// more is forgotten.
+// sharedTexts returns a copy of labels with interned texts.
 func sharedTexts(labels map[string]string) map[string]string {
 	of := make(map[string]string, len(labels))
 	for key, value := range labels {
@@ -92,8 +91,8 @@ func sharedTexts(labels map[string]string) map[string]string {
 	return of
 }
 
-// memory is the memory entry of a resource list, as a list that everybody with the same amount shares. A map of one
-// entry takes 700 bytes, and a container has four.
+// memory returns the memory entry of a resource list as a list shared by all with the same amount. A map of one entry
+// takes 700 bytes, and a container has four.
 func (s *interner) memory(list corev1.ResourceList) corev1.ResourceList {
 	q, found := list[corev1.ResourceMemory]
 	if !found {

@@ -1,8 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informers configures the informer caches: which objects have one, what is dropped from them before they are
-// kept, and what replicas share.
+// Package informers configures the informer caches: their kinds, the dropped fields, and the sharing of replicas.
 package informers
 
 import (
@@ -24,8 +23,8 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 )
 
-// CacheOptions keep in memory only what memfit reads. Objects in the cache are shared and must never be changed, which
-// is why reads do not copy them. TestPodCacheBytes prints what a pod costs with and without.
+// CacheOptions returns options that keep only what memfit reads. Cached objects are shared and must not be changed;
+// reads do not copy them. TestPodCacheBytes prints a pod's memory with and without them.
 func CacheOptions() cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                            {Transform: SlimPod, UnsafeDisableDeepCopy: new(true)},
@@ -50,10 +49,10 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// SlimPod drops what memfit does not read: managed fields (but for who resized the pod or applies it), foreign
-// annotations, probes, ports, mounts and volumes (but for in-memory emptyDirs, which count against the limit), security
-// contexts, affinities (but for the node that a DaemonSet has chosen) and tolerations. What is left is shared between
-// replicas. A pod with two containers and a mesh sidecar takes 33 KB whole and 3 KB here.
+// SlimPod drops what memfit does not read: managed fields (except who resized or applies the pod), foreign annotations,
+// probes, ports, mounts and volumes (except in-memory emptyDirs, which count against the limit), security contexts,
+// affinities (except a DaemonSet's node) and tolerations. Replicas share the rest. A pod with two containers and a mesh
+// sidecar takes 33 KB whole and 3 KB here.
 func SlimPod(in any) (any, error) {
 	pod, ok := in.(*corev1.Pod)
 	if !ok {
@@ -73,7 +72,7 @@ func SlimPod(in any) (any, error) {
 		Containers:    slimContainers(spec.Containers, volumes),
 		RestartPolicy: spec.RestartPolicy, NodeName: spec.NodeName, Resources: slimResourcesPointer(spec.Resources),
 		OS: spec.OS, Affinity: affinity,
-		// by which quotas choose pods
+		// quotas select pods by these
 		PriorityClassName: spec.PriorityClassName, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
 	}
 	status := &pod.Status
@@ -90,7 +89,7 @@ func SlimPod(in any) (any, error) {
 	return pod, nil
 }
 
-// SlimFailedPod is [SlimPod] of pods in which something was OOM-killed, and keeps of others only who they are.
+// SlimFailedPod is [SlimPod] for pods with an OOM kill, and keeps only metadata of others.
 func SlimFailedPod(in any) (any, error) {
 	pod, ok := in.(*corev1.Pod)
 	if !ok {
@@ -98,7 +97,7 @@ func SlimFailedPod(in any) (any, error) {
 	}
 	killed := func(s corev1.ContainerStatus) bool {
 		t := s.State.Terminated
-		return t != nil && t.Reason == "OOMKilled" // as the kubelet reports it
+		return t != nil && t.Reason == "OOMKilled" // the kubelet's reason
 	}
 	if !slices.ContainsFunc(pod.Status.ContainerStatuses, killed) &&
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, killed) {
@@ -109,7 +108,7 @@ func SlimFailedPod(in any) (any, error) {
 	return SlimPod(pod)
 }
 
-// FailedPods are the options of a cache that holds the pods that have failed, on every replica.
+// FailedPods returns the options of a cache of failed pods, on every replica.
 func FailedPods(scheme *runtime.Scheme) cache.Options {
 	return cache.Options{
 		Scheme: scheme, ReaderFailOnMissingInformer: true,
@@ -125,8 +124,8 @@ func HasFailed() fields.Selector {
 	return fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed))
 }
 
-// managers keeps who resized the pod's memory, and who applies one that no controller makes together with its memory:
-// without the fields, which are most of it.
+// managers keeps the managers that resized the pod's memory, or apply a bare pod with its memory, without the fields,
+// which are the bulk.
 func managers(pod *corev1.Pod) []metav1.ManagedFieldsEntry {
 	var kept []metav1.ManagedFieldsEntry
 	bare := metav1.GetControllerOfNoCopy(pod) == nil
@@ -177,7 +176,7 @@ func mountsOf(volumes []corev1.Volume, mounts []corev1.VolumeMount) []corev1.Vol
 	return kept
 }
 
-// memoryVolumes are the emptyDirs on tmpfs: what is written there is charged to the container that writes it.
+// memoryVolumes returns the emptyDirs on tmpfs, which are charged to the writing container.
 func memoryVolumes(volumes []corev1.Volume) []corev1.Volume {
 	var kept []corev1.Volume
 	for _, v := range volumes {
@@ -216,7 +215,7 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return slim
 }
 
-// ephemeralTimes keeps which debug sessions there were, and when.
+// ephemeralTimes keeps the times of debug sessions.
 func ephemeralTimes(statuses []corev1.ContainerStatus) (times []corev1.ContainerStatus) {
 	for i := range statuses {
 		s := corev1.ContainerStatus{Name: statuses[i].Name}
@@ -229,7 +228,7 @@ func ephemeralTimes(statuses []corev1.ContainerStatus) (times []corev1.Container
 	return times
 }
 
-// slimConfigMap keeps the keys and forgets the values: what memfit does not have cannot leak from it.
+// slimConfigMap keeps the keys and drops the values, so that memfit cannot leak them.
 func slimConfigMap(in any) (any, error) {
 	if m, ok := in.(*corev1.ConfigMap); ok {
 		m.ManagedFields, m.Labels, m.Annotations, m.Finalizers, m.BinaryData = nil, nil, nil, nil, nil
@@ -240,7 +239,7 @@ func slimConfigMap(in any) (any, error) {
 	return in, nil
 }
 
-// ours are the annotations that mean something to memfit.
+// ours are the annotations that memfit reads.
 func ours(annotation string) bool {
 	return strings.HasPrefix(annotation, v1alpha1.Group+"/") || slices.Contains(identifying, annotation)
 }
@@ -248,7 +247,7 @@ func ours(annotation string) bool {
 // identifying are the annotations of others that identify pods.
 var identifying = identity.Annotations()
 
-// OurAnnotations drops what others wrote, above all last-applied configurations. Nil when nothing is left.
+// OurAnnotations drops foreign annotations, above all last-applied configurations. nil if none is left.
 func OurAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range annotations {
@@ -262,8 +261,8 @@ func OurAnnotations(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// slimNode keeps what it takes to ask a kubelet, how much memory pods may have there, whether it is short of it, and
-// its labels, which a profile may name (spec.identity.nodeClass). Nodes share keys and most values of labels.
+// slimNode keeps the kubelet's address and port, allocatable memory, memory pressure, and the labels, which a profile
+// may name (spec.identity.nodeClass). Nodes share keys and most values of labels.
 func slimNode(in any) (any, error) {
 	if node, ok := in.(*corev1.Node); ok {
 		node.ManagedFields, node.Annotations, node.Spec = nil, nil, corev1.NodeSpec{}
@@ -276,7 +275,7 @@ func slimNode(in any) (any, error) {
 	return in, nil
 }
 
-// pressure keeps the condition that the node is short of memory, while it is: such a node is lent nothing.
+// pressure keeps a true MemoryPressure condition: such a node gets no loans.
 func pressure(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 	for _, c := range conditions {
 		if c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue {
@@ -286,8 +285,8 @@ func pressure(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 	return nil
 }
 
-// SlimRecommendation keeps what the webhook and the summary of a profile read. The workload reconciler, which writes
-// the status, reads it from the API server.
+// SlimRecommendation keeps the fields for the webhook and for the status of profiles. The workload reconciler, which
+// writes the status, reads it from the API server.
 func SlimRecommendation(in any) (any, error) {
 	rec, ok := in.(*v1alpha1.MemoryRecommendation)
 	if !ok {

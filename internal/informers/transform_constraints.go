@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// slimHorizontal keeps for whom it is, who owns it, and the metrics that are memory.
+// slimHorizontal keeps target, owner and memory metrics.
 func slimHorizontal(in any) (any, error) {
 	h, ok := in.(*autoscalingv2.HorizontalPodAutoscaler)
 	if !ok {
@@ -36,8 +36,7 @@ func slimHorizontal(in any) (any, error) {
 }
 
 // slimOthers is for kinds without an entry in [CacheOptions]: VerticalPodAutoscalers, because an entry for a kind that
-// the API server does not serve would keep the cache from being made. Of them the spec is kept; the recommendations in
-// their status are the bulk.
+// is not served would prevent the cache. It keeps the spec; the status is the bulk.
 func slimOthers(in any) (any, error) {
 	u, ok := in.(*unstructured.Unstructured)
 	if !ok || u.GroupVersionKind() != VPAKind {
@@ -54,10 +53,10 @@ func slimOthers(in any) (any, error) {
 
 var stripManagedFields = cache.TransformStripManagedFields()
 
-// VPAKind is read without VPA's Go module: a few fields matter, and the kind may not be there.
+// VPAKind is read without VPA's Go module: only a few fields matter, and the kind may be missing.
 var VPAKind = schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
 
-// NewVPA is an empty VerticalPodAutoscaler.
+// NewVPA returns an empty VerticalPodAutoscaler.
 func NewVPA() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(VPAKind)

@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// slimSnapshot keeps what a recommendation reports of a MemorySnapshot: what runs, what fills the memory, and of the
-// last kill and the last stall as much as becomes a sentence. The minute before it as a series is for direct readers.
+// slimSnapshot keeps what a recommendation reports of a MemorySnapshot: runtime, parts of memory, and the last kill and
+// stall without their series.
 func slimSnapshot(in any) (any, error) {
 	s, ok := in.(*v1alpha1.MemorySnapshot)
 	if !ok {
@@ -33,7 +33,7 @@ func slimSnapshot(in any) (any, error) {
 	return s, nil
 }
 
-// slimKill keeps what a ledger keeps of a kill.
+// slimKill keeps the fields of a kill for the ledger.
 func slimKill(k *v1alpha1.KillSnapshot) *v1alpha1.KillSnapshot {
 	if k == nil {
 		return nil
@@ -47,7 +47,7 @@ func slimKill(k *v1alpha1.KillSnapshot) *v1alpha1.KillSnapshot {
 	return &kept
 }
 
-// slimStall keeps what a ledger keeps of a stall.
+// slimStall keeps the fields of a stall for the ledger.
 func slimStall(s *v1alpha1.StallSnapshot) *v1alpha1.StallSnapshot {
 	if s == nil {
 		return nil
@@ -57,7 +57,7 @@ func slimStall(s *v1alpha1.StallSnapshot) *v1alpha1.StallSnapshot {
 	return &kept
 }
 
-// slimParts are the largest parts, in a list of their own, so that the rest can go.
+// slimParts copies the largest parts, so that the rest can be freed.
 func slimParts(m *v1alpha1.MemoryParts) *v1alpha1.MemoryParts {
 	if m == nil {
 		return nil
@@ -66,7 +66,7 @@ func slimParts(m *v1alpha1.MemoryParts) *v1alpha1.MemoryParts {
 	return &v1alpha1.MemoryParts{Parts: parts, Resident: m.Resident, Time: m.Time}
 }
 
-// partsKept are the parts of the memory before a kill or a stall that are kept: as many as its sentence has.
+// partsKept is the number of kept parts before a kill or a stall: as many as its sentence has.
 const partsKept = 3
 
 // SameSnapshot reports whether two versions of a MemorySnapshot as kept here differ only in numbers that change all

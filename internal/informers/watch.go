@@ -14,11 +14,11 @@ import (
 
 // Handler has the functions to call when objects of one kind change. Nil functions are skipped.
 type Handler[T client.Object] struct {
-	// Seen is called with each object that exists already, and with each new one.
+	// Seen is called with each existing and each new object.
 	Seen func(T)
-	// Changed is called with two versions. After a gap in the watch they may be of two objects of the same name.
+	// Changed is called with two versions, which may be of two objects of the same name after a gap in the watch.
 	Changed func(before, after T)
-	// Gone is called with the last version that is known.
+	// Gone is called with the last known version.
 	Gone func(T)
 }
 
@@ -47,7 +47,7 @@ func (h Handler[T]) OnDelete(obj any) {
 	}
 }
 
-// Watch tells a handler of the objects of a kind in a cache. It does not wait for those that exist already.
+// Watch calls a handler for the objects of a kind in a cache. It does not wait for existing ones.
 func Watch(
 	ctx context.Context, c cache.Cache, kind client.Object, on toolscache.ResourceEventHandler,
 	options ...cache.InformerGetOption,

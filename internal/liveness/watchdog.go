@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package liveness knows what workers are on, so that a stuck one fails the liveness check.
+// Package liveness tracks workers, so that a stuck one fails the liveness check.
 package liveness
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// stuckAfter is how long a worker may be on one object before the process counts as stuck. A reconcile gives up after
-// ten seconds; one that is still there after eighteen times as long does not listen to its context, and only a restart
+// stuckAfter is how long a worker may be on one object before the process counts as stuck. A reconcile is canceled
+// after ten seconds; one that is still running after eighteen times as long ignores its context, and only a restart
 // helps.
 const stuckAfter = 3 * time.Minute
 
-// Watchdog knows what workers are on, for the liveness check. Safe for concurrent use; create it with [NewWatchdog].
+// Watchdog tracks workers for the liveness check. Safe for concurrent use; create it with [NewWatchdog].
 type Watchdog struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -28,18 +28,18 @@ type Watchdog struct {
 	on    map[uint64]errand
 }
 
-// errand is what one worker is on.
+// errand is the current object of a worker.
 type errand struct {
 	what  string
 	since time.Time
 }
 
-// NewWatchdog returns a Watchdog that watches no activity yet.
+// NewWatchdog returns an empty Watchdog.
 func NewWatchdog(c clock.PassiveClock) *Watchdog {
 	return &Watchdog{clock: c, on: map[uint64]errand{}}
 }
 
-// Begin notes that a worker is on something until done is called. A nil Watchdog notes nothing.
+// Begin records that a worker is on an object until done is called. A nil Watchdog does nothing.
 func (d *Watchdog) Begin(what fmt.Stringer) (done func()) {
 	if d == nil {
 		return func() {}

@@ -5,8 +5,8 @@
 // memfit lower, restart or evict running pods (sizing.disruption.windows). A window is a schedule in the five fields
 // of a CronJob, a duration and a time zone.
 //
-// Pure: time is an argument. The schedule is read by the parser that Kubernetes uses for CronJobs. Names of time zones
-// need the zones of the program or of the machine: cmd/manager and cmd/kubectl-memfit link their own copy.
+// Pure: time is an argument. It uses the parser of CronJobs in Kubernetes. Time zones need a database: cmd/manager and
+// cmd/kubectl-memfit link a copy.
 package maintenance
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Bounds of a window's duration. Shorter than a minute, the next decision about a workload may come after the window;
-// longer than a week, a window of any schedule is always open.
+// Bounds of a window's duration. A window shorter than a minute may end before the next decision; one longer than a
+// week is always open.
 const (
 	MinDuration = time.Minute
 	MaxDuration = 7 * 24 * time.Hour
@@ -32,42 +32,42 @@ type Window struct {
 	duration time.Duration
 }
 
-// Windows are open when one of them is. No window at all is always open.
+// Windows are open when one of them is. An empty list is always open.
 type Windows []Window
 
 // Parse reads a window: schedule in the five fields of a CronJob ("0 2 * * 1-5"), zone a name of the IANA time zone
-// database; "" is UTC. The error states what is wrong and how it is written.
+// database; "" is UTC. The error has the problem and a correct example.
 func Parse(schedule string, duration time.Duration, zone string) (Window, error) {
 	switch {
 	case strings.Contains(schedule, "TZ="):
-		// the parser would take it, and Kubernetes refuses it in a CronJob for good reason: two places for one thing
-		return Window{}, errors.New("schedule: a time zone does not belong into it: write timeZone: Europe/Berlin beside it")
+		// the parser would accept it, but as in CronJobs there must be only one place for the time zone
+		return Window{}, errors.New("schedule: must not contain a time zone: write timeZone: Europe/Berlin beside it")
 	case strings.HasPrefix(strings.TrimSpace(schedule), "@every"):
-		return Window{}, errors.New(`schedule: @every counts from nowhere: write when a window opens, as in "0 2 * * 1-5"`)
+		return Window{}, errors.New(`schedule: @every is not supported: write when a window opens, as in "0 2 * * 1-5"`)
 	case duration < MinDuration, duration > MaxDuration:
 		return Window{}, fmt.Errorf("duration: %s must be between 1m and 168h, for example 3h", duration)
 	}
 	location, err := locate(zone)
 	if err != nil {
 		return Window{}, fmt.Errorf(
-			"timeZone: %q is no time zone: name one of the IANA database, for example Europe/Berlin", zone,
+			"timeZone: %q is not a time zone: use a name of the IANA database, for example Europe/Berlin", zone,
 		)
 	}
 	parsed, err := cron.ParseStandard(schedule)
 	if err != nil {
 		return Window{}, fmt.Errorf(
-			`schedule: %q is not in the form of a CronJob's, for example "0 2 * * 1-5" (%w)`, schedule, err,
+			`schedule: %q is not a CronJob's schedule, for example "0 2 * * 1-5" (%w)`, schedule, err,
 		)
 	}
 	w := Window{schedule: inZone{parsed, location}, duration: duration}
 	if w.schedule.Next(someDay).IsZero() { // 30 February
-		return Window{}, fmt.Errorf("schedule: %q never comes, so that the window would never open", schedule)
+		return Window{}, fmt.Errorf("schedule: %q matches no date, so the window would never open: correct it", schedule)
 	}
 	return w, nil
 }
 
-// located are the zones that were asked for: reading one from the machine takes longer than all the rest of Parse, and
-// every decision about a workload with windows calls it. There are some 600, since nothing else is kept.
+// located caches time zones: loading one takes longer than the rest of Parse, which every decision about a workload
+// with windows calls. There are some 600 zones, and nothing else is stored.
 var located sync.Map
 
 func locate(zone string) (*time.Location, error) {
@@ -79,17 +79,16 @@ func locate(zone string) (*time.Location, error) {
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller adds its own words
+		return nil, err //nolint:wrapcheck // the caller wraps it
 	}
 	located.Store(zone, location)
 	return location, nil
 }
 
-// someDay is where the search for the first opening begins; any would do, since the search goes on for five years, of
-// which one is a leap year.
+// someDay is an arbitrary start of the search for the first opening: it covers five years, including a leap year.
 var someDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// inZone is a schedule whose times are read on the clocks of a zone, also where daylight saving time changes them.
+// inZone is a schedule in a time zone, including its daylight saving time.
 type inZone struct {
 	schedule cron.Schedule
 	zone     *time.Location
@@ -97,8 +96,8 @@ type inZone struct {
 
 func (s inZone) Next(after time.Time) time.Time { return s.schedule.Next(after.In(s.zone)) }
 
-// Open reports whether a window is open at now, and where none is, when the next one opens; the zero time: none ever
-// does. A window is open from the time of its schedule until just before its duration is over.
+// Open reports whether a window is open at now and, if not, when the next one opens; zero: never. A window is open from
+// the time of its schedule until just before its duration is over.
 func (ws Windows) Open(now time.Time) (open bool, next time.Time) {
 	if len(ws) == 0 {
 		return true, time.Time{}
@@ -107,7 +106,7 @@ func (ws Windows) Open(now time.Time) (open bool, next time.Time) {
 		if w.schedule == nil {
 			continue
 		}
-		opening := w.schedule.Next(now.Add(-w.duration)) // the first one that would not have closed yet
+		opening := w.schedule.Next(now.Add(-w.duration)) // the first that would still be open
 		if !opening.IsZero() && !opening.After(now) {
 			return true, time.Time{}
 		}

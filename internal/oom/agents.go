@@ -13,57 +13,57 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// AgentKill is what the agent of a node saw of the last OOM kill in a container.
+// AgentKill is the agent's record of the last OOM kill in a container.
 type AgentKill struct {
 	Container memory.ContainerRef
-	// Time is when the agent noticed it, in whole seconds, by the node's clock, which is the kubelet's, too.
+	// Time is when the agent detected it, in whole seconds, on the clock of the node and its kubelet.
 	Time time.Time
-	// Child: the container went on.
+	// Child: the container continued.
 	Child bool
-	// Limit is the limit that the kernel held the container to ([EffectiveLimit]). 0: not known, or none.
+	// Limit is the effective limit ([EffectiveLimit]). 0: unknown, or none.
 	Limit memory.Bytes
 	// Account is the minute before it in a sentence.
 	Account string
 }
 
-// AgentStall is what the agent of a node saw of the last stall of a container.
+// AgentStall is the agent's record of the last stall of a container.
 type AgentStall struct {
 	Container memory.ContainerRef
-	// Started and Ended are by the node's clock, in whole seconds; Ended is zero while it goes on.
+	// Started and Ended are on the node's clock, in whole seconds; Ended is zero while it continues.
 	Started, Ended time.Time
-	// Limit is the effective limit ([EffectiveLimit]); 0: unknown, or none. High is memory.high where the kernel held it
-	// there, below Limit; 0: it did not.
+	// Limit is the effective limit ([EffectiveLimit]); 0: unknown, or none. High is memory.high if it stalled there,
+	// below Limit; 0: at Limit.
 	Limit, High memory.Bytes
-	// Anon is the anonymous memory when it was certain.
+	// Anon is the anonymous memory when it was confirmed.
 	Anon memory.Bytes
-	// Faults are the major page faults a second, PressurePercent the share of time in which no task could go on.
+	// Faults are the major page faults a second, PressurePercent the share of time in which all tasks waited for memory.
 	Faults, PressurePercent int32
 	// Account is the minute before it in a sentence.
 	Account string
 }
 
 const (
-	// stallApart is how far the agent's stall may be from the one that the kubelet's numbers show: both take a minute to
-	// be certain, from readings up to 15 s apart, and are over after as long.
+	// stallApart is the maximum time between the agent's stall and the one in the kubelet's numbers: both need a minute
+	// of readings up to 15 s apart to start and to end.
 	stallApart = 2 * time.Minute
 	// stallAccountBytes bounds the accounts of agents about all stalls of a workload.
 	stallAccountBytes = 8 << 10
-	// statusLead and statusLag are how long before and after the kubelet's time of an end the agent may notice the kill:
-	// the kubelet's time comes by way of the container runtime, and a container far below its limit is read every 10 s,
-	// or every 16 s on a busy node.
+	// statusLead and statusLag are how long before and after the kubelet's time of an end the agent may detect the kill:
+	// the kubelet's time comes from the container runtime, and a container far below its limit is read every 10 s, or
+	// every 16 s on a busy node.
 	statusLead = 5 * time.Second
 	statusLag  = 20 * time.Second
-	// counterLead is how long before the reading of the kernel's counter that showed a kill the agent may notice it: the
-	// kubelet's metrics are read every 15 s, and are up to a minute old while an API server or a kubelet is busy.
+	// counterLead is how long before the reading of the kernel's counter the agent may detect a kill: the kubelet's
+	// metrics are read every 15 s, and are up to a minute old while an API server or a kubelet is busy.
 	counterLead = 2 * time.Minute
-	// ahead is how far a node's clock may be in front of memfit's before its agent's reports are not counted.
+	// ahead is how far a node's clock may be ahead of memfit's before its agent's reports are ignored.
 	ahead = 5 * time.Minute
 )
 
-// UpdateAgents adds what agents saw: to kills on file the minute before them and the limit that was really effective,
-// which ends the guessing of [Ledger.proven], and kills of children that no other source has reported yet. It returns
-// those that are new, oldest first, and those on file that got an account for the first time. The same reports may
-// come again with every step. peak and shown are those of [Ledger.UpdateCounters].
+// UpdateAgents adds the reports of agents: to recorded kills the minute before and the effective limit, which replaces
+// the assumption of [Ledger.proven], and new kills of child processes. It returns new kills, oldest first, and recorded
+// ones that got their first account. Reports may repeat with every step. peak and shown are those of
+// [Ledger.UpdateCounters].
 func (l *Ledger) UpdateAgents(
 	seen []AgentKill, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) (found, explained []memory.OOMKill) {
@@ -89,8 +89,8 @@ func (l *Ledger) UpdateAgents(
 	return l.record(found, now), explained
 }
 
-// ExplainStalls adds what agents saw to the stalls on file, and returns those that got an account for the first time.
-// It counts none: [StallWatch.Report] begins one. The same reports may come again with every step.
+// ExplainStalls adds the reports of agents to recorded stalls, and returns those that got their first account. It
+// counts no stalls; [StallWatch.Report] does. Reports may repeat with every step.
 func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []memory.Stall) {
 	for _, a := range seen {
 		a.Started = plausible(a.Started).Truncate(time.Second)
@@ -103,7 +103,7 @@ func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []me
 	return explained
 }
 
-// stallOnFile is the newest stall on file that an agent saw and that has no account yet; nil: none.
+// stallOnFile returns the newest recorded stall of an agent's report that has no account yet; nil: none.
 func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 	until := func(ended time.Time) time.Time {
 		if ended.IsZero() {
@@ -128,7 +128,7 @@ func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 	return nil
 }
 
-// trimAccounts drops the accounts of the oldest stalls while they exceed their bound. That they existed stays known.
+// trimAccounts drops the accounts of the oldest stalls while they exceed their bound, and keeps the stalls.
 func (l *Ledger) trimAccounts() {
 	total := 0
 	var explained []*memory.Stall
@@ -150,7 +150,7 @@ func (l *Ledger) trimAccounts() {
 	}
 }
 
-// onFile is the kill on file that an agent saw; nil: none.
+// onFile returns the recorded kill of an agent's report; nil: none.
 func (l *Ledger) onFile(a AgentKill) *memory.OOMKill {
 	kills := l.of(a.Container.Container).Kills
 	var nearest *memory.OOMKill
@@ -170,11 +170,11 @@ func (l *Ledger) onFile(a AgentKill) *memory.OOMKill {
 	return nearest
 }
 
-// mayBe: a kill on file is one that an agent noticed at that time.
+// mayBe reports whether a recorded kill may be the one that an agent detected at that time.
 func mayBe(k *memory.OOMKill, noticed time.Time) bool {
 	late := k.Time.Sub(noticed)
 	switch k.Kind {
-	case memory.OOMHeapAbort: // no kernel killed
+	case memory.OOMHeapAbort: // not killed by the kernel
 		return false
 	case memory.OOMChildProcess:
 		return -statusLag <= late && late <= counterLead
@@ -183,7 +183,7 @@ func mayBe(k *memory.OOMKill, noticed time.Time) bool {
 	return -statusLag <= late && late <= statusLead
 }
 
-// explain adds what an agent saw of a kill.
+// explain adds an agent's report to a kill.
 func explain(k *memory.OOMKill, a AgentKill) {
 	k.Account, k.AccountAt = a.Account, a.Time
 	if a.Limit == 0 || k.Limit == 0 || k.Kind == memory.OOMPodLimit {
@@ -194,13 +194,13 @@ func explain(k *memory.OOMKill, a AgentKill) {
 	switch {
 	case asked > a.Limit+memory.CgroupRounding:
 		k.Asked = asked
-	case asked >= a.Limit: // the kernel keeps whole pages of what was asked for
+	case asked >= a.Limit: // the kernel rounds to whole pages
 		k.Limit = asked
 	}
 }
 
-// ofChild is the kill of a child that no other source has reported: after memfit began to count, and not counted
-// before. The end of a container shows in its pod's status, which is waited for.
+// ofChild returns a new kill of a child process after memfit began to count. The end of a container is left to its
+// pod's status.
 func (l *Ledger) ofChild(
 	a AgentKill, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) (kill memory.OOMKill, ok bool) {
@@ -226,8 +226,7 @@ func (l *Ledger) ofChild(
 	return kill, true
 }
 
-// confirm takes kills that only an agent reported for those by which the kernel's counter rose, and returns how many
-// those were.
+// confirm matches a rise of the kernel's counter with kills that only an agent reported, and returns their number.
 func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
 	var finished time.Time
 	if cursor := l.cursor(c); cursor != nil {
@@ -244,8 +243,8 @@ func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
 	return confirmed
 }
 
-// sameAsAgents is true when a kill of the main process was already counted because an agent reported it while its
-// container still seemed to go on. The entry then becomes what it was.
+// sameAsAgents reports whether a kill of the main process was already counted from an agent's report, as of a child. It
+// corrects that entry.
 func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 	kills := l.of(kill.Container.Container).Kills
 	for i := len(kills) - 1; i >= 0; i-- {
@@ -266,8 +265,8 @@ func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 	return false
 }
 
-// agentCounted is true when a kill in this instance of a container was counted because an agent reported it, and the
-// kernel's counter was not read since.
+// agentCounted reports whether a kill in this container instance was counted from an agent's report, and the kernel's
+// counter was not read since.
 func (l *Ledger) agentCounted(ref memory.ContainerRef, t Termination) bool {
 	return slices.ContainsFunc(l.of(ref.Container).Kills, func(k memory.OOMKill) bool {
 		return k.AgentOnly && k.Container.UID == ref.UID && !k.Time.Before(t.Started.Truncate(time.Second)) &&
@@ -275,9 +274,8 @@ func (l *Ledger) agentCounted(ref memory.ContainerRef, t Termination) bool {
 	})
 }
 
-// EffectiveLimit is the limit that the kernel held a container to, from the limits that its agent read of its own
-// cgroup and of its pod's (0: none). 0: it is unknown, because the pod's cgroup holds less than its containers may
-// take together.
+// EffectiveLimit returns the effective limit of a container, from the agent's limits of its own and its pod's cgroup
+// (0: none). 0: unknown, because the pod's limit is below the sum of its containers'.
 func EffectiveLimit(pod *corev1.Pod, container string, own, ofPod memory.Bytes) memory.Bytes {
 	if own == 0 || ofPod == 0 {
 		return own
@@ -291,7 +289,7 @@ func EffectiveLimit(pod *corev1.Pod, container string, own, ofPod memory.Bytes) 
 	return 0
 }
 
-// othersLimit is how much of the limit of a pod's cgroup is not a container's own.
+// othersLimit returns the part of the pod cgroup's limit for other containers.
 func othersLimit(pod *corev1.Pod, container string) memory.Bytes {
 	sum, limited := containersLimit(pod)
 	if !limited {

@@ -19,7 +19,7 @@ const (
 	// cursorBytes holds 10,000 pods with one restarted container each and a reading of the kernel's counter in most of
 	// them, or 1,000 pods with 20 restarted containers each.
 	cursorBytes = 576 << 10
-	// quietBytes is how far containers may fill it that never restarted, and are followed because they are older than the
+	// quietBytes bounds the part of containers that never restarted, and are followed because they are older than the
 	// ledger.
 	quietBytes = cursorBytes / 4
 	// detailBytes bounds the kills kept in detail: KillsKept of some 290 bytes each for eight containers, of some 600 for
@@ -29,8 +29,8 @@ const (
 	namesKept = 256
 )
 
-// What the parts of a cursor take at most when they are stored (see pack.go). They are charged in full when the part is
-// made, so that nothing that happens to it later can break the bound.
+// Maximum stored sizes of the parts of a cursor (see pack.go). They are charged in full at creation, so that later
+// changes cannot exceed the bound.
 const (
 	podCost     = 8 + 6 + 2             // key, gone, number of containers
 	cursorCost  = 2 + 5 + 4 + 6 + 1 + 1 // name, next, id, finished, limited, counter
@@ -48,7 +48,7 @@ func (c *cursor) cost() int {
 	return n
 }
 
-// sizeCost is at most what a size takes: its odd part and its shift.
+// sizeCost returns the maximum stored size of a size: its odd part and its shift.
 func sizeCost(b memory.Bytes) int {
 	if b == 0 {
 		return 1
@@ -56,7 +56,7 @@ func sizeCost(b memory.Bytes) int {
 	return 1 + (bits.Len64(oddPart(b))+7)/7
 }
 
-// charged is what all cursors may take.
+// charged returns the maximum stored size of all cursors.
 func (l *Ledger) charged() int {
 	n := 0
 	for _, p := range l.pods {
@@ -68,7 +68,7 @@ func (l *Ledger) charged() int {
 	return n
 }
 
-// oddPart is a size without its trailing zero bits, of which most limits have twenty.
+// oddPart returns a size without its trailing zero bits, of which most limits have twenty.
 func oddPart(b memory.Bytes) uint64 {
 	if b <= 0 {
 		return 0
@@ -76,8 +76,7 @@ func oddPart(b memory.Bytes) uint64 {
 	return uint64(b) >> bits.TrailingZeros64(uint64(b))
 }
 
-// fits reports whether more bytes fit. Pods that are gone are dropped for them, those gone for longest first; pods
-// that live never are.
+// fits reports whether more bytes fit. It drops deleted pods for them, the oldest first, but never existing ones.
 func (l *Ledger) fits(more int) bool {
 	if l.bytes+more <= cursorBytes {
 		return true
@@ -95,7 +94,7 @@ func (l *Ledger) fits(more int) bool {
 	return l.bytes+more <= cursorBytes
 }
 
-// goneLongest lists the pods that are gone, those gone for longest first.
+// goneLongest returns the deleted pods, the oldest first.
 func (l *Ledger) goneLongest() []podKey {
 	var keys []podKey
 	for key, p := range l.pods {
@@ -109,15 +108,15 @@ func (l *Ledger) goneLongest() []podKey {
 	return keys
 }
 
-// skip notes that a pod is not followed, because the ledger is full.
+// skip records that a pod is not followed, because the ledger is full.
 func (l *Ledger) skip(ref memory.ContainerRef) { l.notFollowed[keyOf(ref.UID)] = struct{}{} }
 
-// NotFollowed is the number of living pods in which containers were killed or restarted that are not followed, because
-// the ledger is full. Their kills are not counted until pods go.
+// NotFollowed returns the number of existing pods with killed or restarted containers that are not followed, because
+// the ledger is full. Their kills are not counted until other pods are deleted.
 func (l *Ledger) NotFollowed() int { return len(l.notFollowed) }
 
-// know reports whether a container name is known or can be: when there are too many, one that no cursor needs is
-// dropped if it was seen last before this one's pod was created.
+// know reports whether a container name is known or can be added. If there are too many, it drops one without a cursor
+// that was last seen before this one's pod was created.
 func (l *Ledger) know(name string, born time.Time) bool {
 	if _, known := l.names[name]; known {
 		return true
@@ -147,7 +146,7 @@ func (l *Ledger) forgetName(before time.Time) bool {
 	return true
 }
 
-// lastSeen is when the youngest pod with the container was born, or its last kill or stall if that came later.
+// lastSeen returns when the youngest pod with the container was created, or its last kill or stall if later.
 func (n *named) lastSeen() time.Time {
 	at := n.Born
 	if last := len(n.Kills) - 1; last >= 0 && n.Kills[last].Time.After(at) {
@@ -159,8 +158,8 @@ func (n *named) lastSeen() time.Time {
 	return at
 }
 
-// trimDetails drops the details of the oldest kills of the container that has most, while details exceed their bound.
-// The kills stay counted.
+// trimDetails drops the details of the oldest kills of the container with the most, while details exceed their bound.
+// The kills remain counted.
 func (l *Ledger) trimDetails() {
 	total := 0
 	for _, n := range l.names {
@@ -182,13 +181,13 @@ func (l *Ledger) trimDetails() {
 	}
 }
 
-// detailCost is about what a kill takes as JSON.
+// detailCost estimates the JSON size of a kill.
 func detailCost(k *memory.OOMKill) int {
 	ref := &k.Container
 	return 200 + len(ref.Namespace) + len(ref.Pod) + len(ref.UID) + len(ref.Container) + len(k.Why) + accountCost(k)
 }
 
-// accountCost is about what an agent's account takes as JSON.
+// accountCost estimates the JSON size of an agent's account.
 func accountCost(k *memory.OOMKill) int {
 	if k.AccountAt.IsZero() {
 		return 0
@@ -196,7 +195,7 @@ func accountCost(k *memory.OOMKill) int {
 	return 52 + len(k.Account)
 }
 
-// storable is a time as it is stored: in whole seconds, and zero where it is unknown.
+// storable returns a time in whole seconds, zero if unknown.
 func storable(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -204,7 +203,7 @@ func storable(t time.Time) time.Time {
 	return plausible(t).Truncate(time.Second)
 }
 
-// plausible is a time that can be stored: the years 1970 to 9999, as far as the API server lets any object's time go.
+// plausible limits a time to the years 1970 to 9999, the API server's maximum.
 func plausible(t time.Time) time.Time {
 	t = t.UTC()
 	if t.Unix() < 0 || t.Year() > 9999 {

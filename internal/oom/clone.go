@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Clone is a copy that shares nothing that [Ledger.Update] and its like change. A decision is made on a copy, so that a
-// write that fails leaves nothing to undo. The copy of a workload with 10,000 restarted pods takes milliseconds.
+// Clone returns a copy that shares no mutable data. Decisions work on a copy, so that a failed write leaves nothing to
+// undo. A copy with 10,000 restarted pods takes milliseconds.
 func (l *Ledger) Clone() Ledger {
 	c := *l
 	c.names, c.pods = maps.Clone(l.names), maps.Clone(l.pods)
@@ -25,7 +25,7 @@ func (l *Ledger) Clone() Ledger {
 	return c
 }
 
-// Clone is a copy that shares nothing that [StallWatch.Add] changes.
+// Clone returns a copy that shares no data that [StallWatch.Add] changes.
 func (w *StallWatch) Clone() StallWatch {
 	c := *w
 	if w.stall != nil {

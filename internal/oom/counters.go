@@ -11,14 +11,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// counterLag is how long after a raise a reading of the counter may still be from before it: cAdvisor takes readings of
-// its own every 10 to 15 s, and less often on a busy node.
+// counterLag is how old a reading of the counter may be: cAdvisor reads every 10 to 15 s, and less often on a busy
+// node.
 const counterLag = 30 * time.Second
 
-// UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. Counters
-// that fall were reset by a kubelet restart and count from there. A reading of an instance whose end is accounted for
-// adds nothing: the series lives on for a while, and its last count is the end itself. shown returns the limit that a
-// container's own pod shows (0: none, or unknown); nil means that it is unknown.
+// UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. A lower
+// counter was reset by a kubelet restart and counts from there. A reading of an ended instance adds nothing: the series
+// remains for a while, and its last count is the end itself. shown returns the limit in a container's pod status (0:
+// none, or unknown); nil: unknown.
 func (l *Ledger) UpdateCounters(
 	readings []memory.KillCounter, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) []memory.OOMKill {
@@ -46,8 +46,8 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
-// News reports whether a reading can change the ledger. Nearly none does: a counter is zero, or unchanged. The first
-// one after a raise shows that what is counted later happened at the higher limit.
+// News reports whether a reading can change the ledger. Most cannot, because the counter is zero or unchanged. The
+// first one after a raise shows that later kills were at the higher limit.
 func (l *Ledger) News(r memory.KillCounter) bool {
 	c := l.cursor(r.Container)
 	if c != nil && c.unread > 0 {
@@ -60,7 +60,7 @@ func (l *Ledger) News(r memory.KillCounter) bool {
 	return c == nil || !c.counter || id == 0 || id != c.counterID || int64(c.count) != r.Count
 }
 
-// count returns by how much the counter rose, and remembers the reading.
+// count returns the rise of the counter, and stores the reading.
 func (l *Ledger) count(r memory.KillCounter) int64 {
 	c := l.cursor(r.Container)
 	if r.Count <= 0 && (c == nil || c.count == 0) {
@@ -72,7 +72,7 @@ func (l *Ledger) count(r memory.KillCounter) int64 {
 	}
 	id, count, at := instanceOf(r.ContainerID), int32(max(min(r.Count, math.MaxInt32), 0)), plausible(r.Time)
 	switch {
-	case id != 0 && id == c.id, at.Before(c.countedAt), at.Before(c.finished): // the dead, and the past
+	case id != 0 && id == c.id, at.Before(c.countedAt), at.Before(c.finished): // ended instances, and old readings
 		return 0
 	case id != c.counterID, id == 0 && c.counterOf != c.next, count < c.count:
 		c.counterID, c.counterOf, c.count = id, c.next, 0
@@ -84,7 +84,7 @@ func (l *Ledger) count(r memory.KillCounter) int64 {
 	return int64(n)
 }
 
-// counting is a cursor with space for a counter; nil when the ledger is full.
+// counting returns a cursor with space for a counter; nil if the ledger is full.
 func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 	if c == nil {
 		if !l.know(ref.Container, time.Time{}) {
@@ -105,8 +105,8 @@ func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 	return c
 }
 
-// limitRead returns the limit that counts for kills of a reading, which may have come before a raise: the lowest since
-// the previous reading.
+// limitRead returns the limit for kills in a reading, which may have preceded a raise: the lowest since the previous
+// reading.
 func (l *Ledger) limitRead(
 	ref memory.ContainerRef, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) (limit, asked memory.Bytes) {
@@ -125,8 +125,7 @@ func (l *Ledger) limitRead(
 	return limit, asked
 }
 
-// limitNow returns the limit of a container. One that nothing happened to has what its pod shows; others of its name
-// may have been created with more or less.
+// limitNow returns the limit of a container. Without a cursor, it is the one in its pod's status.
 func (l *Ledger) limitNow(
 	ref memory.ContainerRef, shown func(memory.ContainerRef) memory.Bytes,
 ) (limit, asked memory.Bytes) {
@@ -136,8 +135,8 @@ func (l *Ledger) limitNow(
 	return shown(ref), 0
 }
 
-// sameAsCounted is true when a kill of the main process was already counted from the kernel's counter: the reading that
-// showed it was taken between the kill and the end of the series. The entry then becomes what it was.
+// sameAsCounted reports whether a kill of the main process was already counted from a reading of the kernel's counter
+// after the kill. It corrects that entry.
 func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bool {
 	if !c.counts(t) || kill.Kind == memory.OOMHeapAbort || c.countedAt.Before(t.Finished.Truncate(time.Second)) {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// podKey is 64 bits of a pod's UID, so that among 10,000 pods two share one with a probability below 1 in 10^11.
+// podKey is 64 bits of a pod's UID: the probability of a collision among 10,000 pods is below 1 in 10^11.
 type podKey uint64
 
 func keyOf(uid types.UID) podKey {
@@ -23,11 +23,10 @@ func keyOf(uid types.UID) podKey {
 	return podKey(h.Sum64())
 }
 
-// instanceID is 32 bits of a container ID, which are only ever compared with the next instance of the same container.
-// 0: none.
+// instanceID is 32 bits of a container ID, compared only with the next instance of the same container. 0: none.
 type instanceID uint32
 
-// idTail is how much of a container ID is read, with or without its "containerd://".
+// idTail is the length of the used end of a container ID, with or without its "containerd://".
 const idTail = 12
 
 func instanceOf(containerID string) instanceID {
@@ -58,7 +57,7 @@ func (p *pod) container(name string) *cursor {
 	return nil
 }
 
-// newCursor begins to follow a container; nil when the ledger is full.
+// newCursor begins to follow a container; nil if the ledger is full.
 func (l *Ledger) newCursor(ref memory.ContainerRef) *cursor {
 	key := keyOf(ref.UID)
 	cost := cursorCost
@@ -72,7 +71,7 @@ func (l *Ledger) newCursor(ref memory.ContainerRef) *cursor {
 	return l.add(key, ref.Container)
 }
 
-// add makes a cursor of a name that is known, also when the ledger is full.
+// add adds a cursor of a known name, even if the ledger is full.
 func (l *Ledger) add(key podKey, container string) *cursor {
 	p := l.pods[key]
 	if p == nil {
@@ -89,7 +88,7 @@ func (l *Ledger) add(key podKey, container string) *cursor {
 	return &p.containers[at]
 }
 
-// drop forgets a pod.
+// drop removes a pod.
 func (l *Ledger) drop(key podKey) {
 	p := l.pods[key]
 	l.bytes -= podCost
@@ -101,8 +100,8 @@ func (l *Ledger) drop(key podKey) {
 	delete(l.pods, key)
 }
 
-// accounted is true for an end that was seen before. The number alone is not enough: the kubelet may start counting
-// anew when it lost its containers, and then a later end has a smaller number.
+// accounted reports whether an end was seen before. The number alone is not enough: a kubelet that lost its containers
+// may count from 0 again, and then a later end has a smaller number.
 func (c *cursor) accounted(t Termination) bool {
 	if t.ContainerID != "" && instanceOf(t.ContainerID) == c.id {
 		return true
@@ -118,7 +117,7 @@ func (c *cursor) advance(t Termination) {
 	}
 }
 
-// recall takes up where the kills on file end, for a pod whose cursor was dropped and that is heard of again.
+// recall restores a dropped cursor from the recorded kills, if the pod is observed again.
 func (c *cursor) recall(onFile []memory.OOMKill, o Observation) {
 	for _, k := range onFile {
 		if k.Container.UID != o.Container.UID {
@@ -132,7 +131,7 @@ func (c *cursor) recall(onFile []memory.OOMKill, o Observation) {
 	}
 }
 
-// counts is true when the kernel's counter showed kills in this instance.
+// counts reports whether the kernel's counter showed kills in this instance.
 func (c *cursor) counts(t Termination) bool {
 	if c.counterID == 0 {
 		return c.count > 0 && c.counterOf == t.Index
@@ -140,8 +139,8 @@ func (c *cursor) counts(t Termination) bool {
 	return c.count > 0 && c.counterID == instanceOf(t.ContainerID)
 }
 
-// Forget drops the cursors of pods that are not in existing and have not been for an hour, so that a late event about a
-// deleted pod is still recognised. Kills and counters stay.
+// Forget drops the cursors of pods that have not been in existing for an hour, so that a late event about a deleted pod
+// is still recognized. Kills and counters remain.
 func (l *Ledger) Forget(existing map[types.UID]bool, now time.Time) {
 	now = now.UTC().Truncate(time.Second)
 	keys := make(map[podKey]bool, len(existing))

@@ -14,14 +14,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// A container is held by two limits: its own, and the one of its pod's cgroup, which is the sum of the containers'
-// limits. A kubelet from 1.34 to 1.37.0 that learns of a resize while the container is down gives the new limit to the
-// container when it starts and leaves the pod as it was (kubernetes/kubernetes#138760): the container dies at the old
-// limit while its status shows the new one. So what status shows of a container is only what was asked for, until
-// something proves it for the pod.
+// Two limits apply to a container: its own, and that of its pod's cgroup, which is the sum of the containers' limits.
+// If a resize arrives while the container is down, kubelets 1.34 to 1.37.0 give the new limit to the container at its
+// start, and leave the pod's unchanged (kubernetes/kubernetes#138760): the container is killed at the old limit while
+// its status shows the new one. So the status shows only the requested limit, until evidence proves it for the pod.
 
-// podShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. reported is false
-// if it is unknown: kubelets before 1.36 do not report what the pod's cgroup has, and none does before the pod runs.
+// podShort returns how much the limit of the pod's cgroup is below the sum of its containers' limits. reported is false
+// if it is unknown: kubelets before 1.36 do not report the pod's cgroup, and none does before the pod runs.
 func podShort(pod *corev1.Pod) (short memory.Bytes, reported bool) {
 	if pod.Status.Phase != corev1.PodRunning || pod.Status.Resources == nil {
 		return 0, false
@@ -32,7 +31,7 @@ func podShort(pod *corev1.Pod) (short memory.Bytes, reported bool) {
 	}
 	sum, limited := containersLimit(pod)
 	if !limited || pod.Spec.Resources != nil && limitOf(pod.Spec.Resources.Limits) > 0 {
-		return 0, true // the pod has no limit, or one of its own that follows no container's
+		return 0, true // the pod has no limit, or its own
 	}
 	if short = sum.Minus(cgroup); short <= memory.CgroupRounding {
 		return 0, true
@@ -40,9 +39,8 @@ func podShort(pod *corev1.Pod) (short memory.Bytes, reported bool) {
 	return short, true
 }
 
-// containersLimit is the limit that Kubernetes gives to a pod of these containers: the sum of those that run side by
-// side, or an init container's if that is more. limited is false when a container has none, because then the pod has
-// none.
+// containersLimit returns the limit of a pod with these containers: the sum of those that run simultaneously, or an
+// init container's if higher. limited is false if a container has none, because then the pod has none.
 func containersLimit(pod *corev1.Pod) (sum memory.Bytes, limited bool) {
 	limited = true
 	sum = constraints.Together(pod, func(c *corev1.Container) memory.Size {
@@ -56,8 +54,8 @@ func containersLimit(pod *corev1.Pod) (sum memory.Bytes, limited bool) {
 	return sum, true
 }
 
-// statusLimit is what the kubelet reports that a container has, or will have when it starts; the spec while it reports
-// nothing.
+// statusLimit returns the limit that the kubelet reports for a container now or at its start; the spec's without a
+// report.
 func statusLimit(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	if _, status := constraints.Find(pod, c.Name); status != nil && status.Resources != nil {
 		return limitOf(status.Resources.Limits)
@@ -65,25 +63,25 @@ func statusLimit(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	return limitOf(c.Resources.Limits)
 }
 
-// proven is the limit that is effective at o for the container and its pod, as far as can be known, and what o shows
-// where that is more (0: it is not). c is what was known before; nil: nothing.
+// proven returns the limit known to be effective at o for the container and its pod, and the limit in o if that is
+// higher (0: it is not). c is the earlier state; nil: none.
 func (l *Ledger) proven(o Observation, c *cursor, peak memory.Bytes) (limit, asked memory.Bytes) {
 	before, known := l.limitBefore(o, c)
 	switch {
 	case o.PodReported && o.PodShort == 0:
 		return o.Limit, 0
 	case o.PodReported:
-		least := o.Limit.Minus(o.PodShort) // all that is missing may be missing here
+		least := o.Limit.Minus(o.PodShort) // the whole shortage may be this container's
 		if known {
-			least = max(least, min(before, o.Limit)) // but a limit that was effective and did not change still is
+			least = max(least, min(before, o.Limit)) // but an unchanged effective limit still is
 		}
 		return unproven(least, o.Limit)
-	case !known || before == 0 || o.Limit <= before: // no limit holds nothing, and a container gets a lower one by itself
+	case !known || before == 0 || o.Limit <= before: // none, or lower: enforced by the container itself
 		return o.Limit, 0
 	case c.changedRunning(o):
 		return o.Limit, 0
 	}
-	// Use proves no more than itself: several resizes may have come while the container was down.
+	// Use proves only its own amount: several resizes may have come while the container was down.
 	return unproven(max(before, peak), o.Limit)
 }
 
@@ -94,8 +92,8 @@ func unproven(limit, asked memory.Bytes) (memory.Bytes, memory.Bytes) {
 	return limit, asked
 }
 
-// limitBefore is the limit that was effective before o. For a pod that was edited before memfit
-// first saw it and has no record of the webhook, this is the limit of other pods that were created at that time.
+// limitBefore returns the limit that was effective before o. For a pod that was edited before memfit first saw it and
+// has no record of the webhook, this is the limit of other pods that were created at that time.
 func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	switch {
 	case c != nil && c.limited:
@@ -108,8 +106,8 @@ func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	return l.createdWith(o)
 }
 
-// createdWith is the limit that a pod which was edited before anybody saw it was created with: that of the pods of its
-// time. The first pods with another limit and the last ones without are often born in the same second.
+// createdWith returns the limit at creation of a pod that was edited before memfit saw it: that of other pods created
+// at that time. The first pods with a new limit and the last with the old one are often created in the same second.
 func (l *Ledger) createdWith(o Observation) (limit memory.Bytes, known bool) {
 	usual := l.of(o.Container.Container)
 	switch born := o.PodCreated.Truncate(time.Second); {
@@ -121,27 +119,27 @@ func (l *Ledger) createdWith(o Observation) (limit memory.Bytes, known bool) {
 	return leastLimit(usual.Before, usual.Limit), true
 }
 
-// hadOther reports whether a pod without a cursor had another limit before than now.
+// hadOther reports whether a pod without a cursor had another limit before.
 func (l *Ledger) hadOther(o Observation) bool {
 	limit, _ := l.limitBefore(o, nil)
 	return limit != o.Limit
 }
 
-// changedRunning: the limit changed while one instance ran before and after, or that instance was ended for it. The
-// kubelet then changes the pod's cgroup with the container's.
+// changedRunning reports whether the limit changed while an instance ran, or ended the instance. The kubelet then
+// changes the pod's cgroup with the container's.
 func (c *cursor) changedRunning(o Observation) bool {
 	switch {
 	case o.Running.IsZero():
 		return false
 	case c == nil || !c.limited:
-		return o.Restarts == 0 // its first instance runs: nearly always it did so when the resize came
+		return o.Restarts == 0 // its first instance runs, and almost certainly ran at the resize
 	case o.Limit == max(c.limit, c.asked):
 		return false
 	}
 	return c.limitOf == o.Restarts || o.RestartsOnResize && c.limitOf == o.Restarts-1 && endedByKubelet(o)
 }
 
-// endedByKubelet: the instance before was ended as the kubelet ends one to give it another size, and did not crash.
+// endedByKubelet reports whether the previous instance was ended by the kubelet for a resize, and did not crash.
 func endedByKubelet(o Observation) bool {
 	if len(o.Ended) == 0 {
 		return false
@@ -150,43 +148,42 @@ func endedByKubelet(o Observation) bool {
 	return last.Reason != reasonOOMKilled && (last.ExitCode == 0 || last.ExitCode == exitTerm || last.ExitCode == exitKill)
 }
 
-// notSeen is the instance of a limit that no instance ran with yet: a number that no container reaches.
+// notSeen is the instance of a limit with which no instance has run yet, an unreachable number.
 const notSeen = math.MaxInt32
 
-// sawLimit remembers the effective limit, so that the death of the instance that lives can be filed with the limit of
-// that time.
+// sawLimit stores the effective limit, so that a later kill of the running instance is recorded with it.
 func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 	switch {
 	case !o.Running.IsZero():
 		l.keepLimit(c, limit, asked, o.Restarts)
-	case !c.limited: // what new pods are created with may be another limit before this one is seen to run
+	case !c.limited: // new pods may be created with another limit before this one is seen running
 		l.keepLimit(c, limit, asked, notSeen)
 	case o.PodReported || limit > 0 && limit < c.limit || asked > 0:
 		l.keepLimit(c, limit, asked, c.limitOf) // of the next instance
 	}
 }
 
-// raise is a limit that was seen to be higher. A status is a second late, so that for [memory.RaiseReaches] it is
-// unknown whether the raise came before the death of the instance that it was seen with (docs/design/ledger.md).
+// raise is an observed higher limit. A status is a second late, so for [memory.RaiseReaches] it is unknown whether the
+// raise came before the end of its instance (docs/design/ledger.md).
 type raise struct {
-	// from is the limit that it replaced, while instance of lived; 0: there was no raise.
+	// from is the limit that it replaced, during instance of; 0: no raise.
 	from memory.Bytes
 	of   int32
-	// seen is when, by memfit's clock.
+	// seen is the time on memfit's clock.
 	seen time.Time
-	// unreported: the kubelet did not report then what the pod's cgroup has.
+	// unreported: the kubelet did not report the pod's cgroup at that time.
 	unreported bool
 }
 
-// to reports whether the raise was to a limit of an instance.
+// to reports whether the raise was to this instance's limit.
 func (r *raise) to(limit memory.Bytes, of int32) bool {
 	return r.of == of && 0 < r.from && r.from < limit
 }
 
-// reaches is from when a death is at the higher limit.
+// reaches returns the time from which a kill is at the higher limit.
 func (r *raise) reaches() time.Time { return r.seen.Add(memory.RaiseReaches) }
 
-// sawRaise remembers when a limit was first seen higher, before that is written down.
+// sawRaise stores when a limit was first seen higher, before keepLimit.
 func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time.Time) {
 	if before, known := l.limitBefore(o, c); known && 0 < before && before < limit {
 		c.raise = raise{from: before, of: o.Restarts, seen: now, unreported: !o.PodReported}
@@ -194,22 +191,21 @@ func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time
 	}
 }
 
-// racedRaise reports whether an instance may have died before the raise to its limit reached it: it then died at the
-// previous limit. When the higher one is too low as well, the next death shows it.
+// racedRaise reports whether an instance may have been killed before its raise took effect, at the previous limit. If
+// the higher one is too low as well, the next kill shows it.
 func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
 	return c.raise.to(limit, t.Index) && t.Finished.Before(c.raise.reaches())
 }
 
-// disprove takes back a raise whose instance may have died before it, because the pod then keeps the previous limit;
-// not where the kubelet reports what the pod's cgroup has.
+// disprove reverts a raise whose instance may have ended before it, because the pod then keeps the previous limit; not
+// if the kubelet reports the pod's cgroup.
 func (l *Ledger) disprove(o Observation, t Termination, c *cursor) {
 	if !o.PodReported && c.limited && c.racedRaise(t, c.limit) {
 		l.keepLimit(c, c.raise.from, max(c.limit, c.asked), c.limitOf)
 	}
 }
 
-// keepLimit writes down what instance of was seen with. When the ledger is full its death is filed with the present
-// limit.
+// keepLimit stores the limit of instance of. If the ledger is full, its kill is recorded with the current limit.
 func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
 	before := c.cost()
 	c.limited, c.limit, c.asked, c.limitOf = true, max(limit, 0), max(asked, 0), max(of, 0)
@@ -219,13 +215,13 @@ func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
 	l.bytes += c.cost() - before
 }
 
-// limitOf is the limit instance index had when it died: the one it was seen with, if it was seen. The present status
-// may already show the resize that was the answer to the kill, so that an unseen instance counts with the lower of
-// before and now. asked is what the spec asked for, where that was not effective.
+// limitOf returns the limit of instance index at its end: the observed one, if any. The current status may already show
+// a resize in response to the kill, so an unobserved instance counts with the lower of before and now. asked is the
+// spec's limit if it was not effective.
 func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Bytes) (limit, asked memory.Bytes) {
 	if c.limited && c.limitOf == index {
 		if now := leastLimit(c.limit, o.Limit); now < c.limit {
-			return now, 0 // lowered since, and as likely before its death as after
+			return now, 0 // lowered, perhaps before or after its end
 		}
 		return c.limit, c.asked
 	}
@@ -241,7 +237,7 @@ func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Byte
 	return limit, asked
 }
 
-// leastLimit is the lower of two limits, of which 0 is unlimited.
+// leastLimit returns the lower of two limits; 0 is unlimited.
 func leastLimit(a, b memory.Bytes) memory.Bytes {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -249,9 +245,8 @@ func leastLimit(a, b memory.Bytes) memory.Bytes {
 	return min(a, b)
 }
 
-// EffectiveLimit is the limit that is proven to be effective for a container and its pod, and the one that its status
-// shows where that is more (0: it is not). known is false for a container that nothing happened to: what its status
-// shows is effective.
+// EffectiveLimit returns the limit proven to be effective for a container and its pod, and the one in its status if
+// that is higher (0: it is not). known is false for a container without events: the limit in its status is effective.
 func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Bytes, known bool) {
 	cursor := l.cursor(c)
 	if cursor == nil || !cursor.limited {
@@ -260,8 +255,8 @@ func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Byte
 	return cursor.limit, cursor.asked, true
 }
 
-// DoubtedUntil is how long a raise that is taken for effective may yet turn out not to be, by the death of its
-// instance; zero: it will not.
+// DoubtedUntil returns until when a raise that counts as effective may be disproved by the end of its instance; zero:
+// it cannot.
 func (l *Ledger) DoubtedUntil(c memory.ContainerRef) time.Time {
 	if cursor := l.cursor(c); cursor != nil && cursor.doubted() {
 		return cursor.raise.reaches()
@@ -269,26 +264,26 @@ func (l *Ledger) DoubtedUntil(c memory.ContainerRef) time.Time {
 	return time.Time{}
 }
 
-// doubted reports whether the death of the instance that lives would take a raise back (see [Ledger.disprove]).
+// doubted reports whether the end of the running instance would revert a raise (see [Ledger.disprove]).
 func (c *cursor) doubted() bool {
 	return c.raise.unreported && c.asked == 0 && c.raise.to(c.limit, c.limitOf)
 }
 
-// proves: the limit that a container died at was effective beyond doubt. Its pod was created with it, or the kubelet
-// reports that the pod's cgroup has it now.
+// proves reports whether the limit at a kill was effective beyond doubt: the pod was created with it, or the kubelet
+// reports it for the pod's cgroup.
 func (o *Observation) proves(limit, asked memory.Bytes) bool {
 	return limit > 0 && asked == 0 && (!o.Edited || o.PodReported && o.PodShort == 0 && limit == o.Limit)
 }
 
-// onlyLabeled: it ended with the kubelet's label, and not by SIGKILL, or while its pod was being ended. The label is
-// then of another's kill, if one was killed at the pod's limit.
+// onlyLabeled reports whether it ended with the kubelet's label without SIGKILL, or while its pod was terminating. The
+// label may then be of another container's kill at the pod's limit.
 func (o *Observation) onlyLabeled() bool {
 	return slices.ContainsFunc(o.Ended, func(t Termination) bool {
 		return t.Reason == reasonOOMKilled && (o.stopped(t) || t.ExitCode != exitKill)
 	})
 }
 
-// besides reports whether another container was killed at the pod's limit, below its own, while instance t lived.
+// besides reports whether another container was killed at the pod's limit, below its own, during instance t.
 func (l *Ledger) besides(o Observation, t Termination, others []memory.OOMKill) bool {
 	atPodLimit := func(k memory.OOMKill) bool {
 		return k.Container.UID == o.Container.UID && k.Container.Container != o.Container.Container &&

@@ -16,14 +16,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// storedLedger is the head of a stored ledger, which is its length, itself as JSON, and the packed cursors (pack.go).
-// Its version is that of the MemoryCheckpoint (v1alpha1.CheckpointVersion).
+// storedLedger is the head of a stored ledger. The format is its length, the head as JSON, and the packed cursors
+// (pack.go). Its version is that of the MemoryCheckpoint (v1alpha1.CheckpointVersion).
 type storedLedger struct {
 	Since time.Time         `json:"since,omitzero"`
 	Names map[string]*named `json:"names,omitempty"`
 }
 
-// MarshalBinary writes the ledger; equal ledgers give equal bytes.
+// MarshalBinary encodes the ledger; equal ledgers give equal bytes.
 func (l *Ledger) MarshalBinary() ([]byte, error) {
 	head, err := json.Marshal(storedLedger{l.since, l.names})
 	if err != nil {
@@ -34,7 +34,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	return w.Data(), nil
 }
 
-// UnmarshalBinary replaces the ledger by the one written. With an error, l is unchanged.
+// UnmarshalBinary replaces the ledger by the encoded one. With an error, l is unchanged.
 func (l *Ledger) UnmarshalBinary(data []byte) error {
 	size, n := binary.Uvarint(data)
 	if n <= 0 || size > uint64(len(data)-n) { //nolint:gosec // n bytes of data were read
@@ -69,7 +69,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// unix is 0 for the zero time, so that it is left out.
+// unix returns 0 for the zero time, so that it is omitted.
 func unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// startWindow is how long "at start" lasts when no sample was taken although memory is measured: the kubelet does
-	// every 10 s, and memfit asks every 60 s at most.
+	// startWindow is how long "at start" lasts without a sample although memory is measured: the kubelet measures every
+	// 10 s, and memfit reads at least every 60 s.
 	startWindow = time.Minute
-	// nearLimitPercent is how close to its limit a container must have been seen for a bare SIGKILL to be suspected.
-	// Below, there is always another explanation: a liveness probe, the grace period, a person.
+	// nearLimitPercent is the least use, in percent of the limit, for a bare SIGKILL to be suspected. Below, other causes
+	// are more likely: a liveness probe, the grace period, a user.
 	nearLimitPercent = 90
-	// sureOfLimitPercent is where a suspicion becomes a medium one.
+	// sureOfLimitPercent is the use at which a suspicion has medium confidence.
 	sureOfLimitPercent = 97
-	// podShareGapPercent: a container this far below its own limit was not killed by it.
+	// podShareGapPercent: a container this far below its own limit was not killed at it.
 	podShareGapPercent = 90
-	// debugGapPercent is the same beside a debug session. What that uses is unknown, and it may be idle, so that the gap
-	// is a wide one: nothing answers a kill that is taken for the session's. The fixtures, with 150Mi and 240Mi of 256Mi,
-	// are judged alike from 59 to 93.
+	// debugGapPercent is the same during a debug session. Its use is unknown and it may be idle, so the gap is wide,
+	// because a kill attributed to the session raises no limit. The fixtures, with 150Mi and 240Mi of 256Mi, give equal
+	// results from 59 to 93.
 	debugGapPercent = 60
 )
 
@@ -44,45 +44,45 @@ const (
 	reasonUnknown   = "ContainerStatusUnknown"
 )
 
-// death is one termination with what else is known about it.
+// death is one termination with further facts.
 type death struct {
 	Termination
 	class    Class
 	measured time.Time // since when memory is measured; zero: it is not
 	runtime  string
-	heapCap  memory.Bytes // 0: not known
+	heapCap  memory.Bytes // 0: unknown
 	stopping string
-	// limit and podLimit were effective; peak is the highest demand seen of this container, podPeak that of all containers
-	// of the pod.
+	// limit and podLimit were effective; peak is the highest demand of this container, podPeak that of all containers of
+	// the pod.
 	limit, podLimit, peak, podPeak memory.Bytes
-	// counted is true when the kernel's counter already showed kills in this instance.
+	// counted: the kernel's counter already showed kills in this instance.
 	counted bool
-	// neighbor is true when another container was killed at the pod's limit while this one lived.
+	// neighbor: another container was killed at the pod's limit during this instance.
 	neighbor bool
 	// debugged is an ephemeral container that ran then, in a pod whose cgroup has a limit; empty: none.
 	debugged string
 }
 
-// verdict is what a death was. An empty kind is no OOM.
+// verdict classifies a death. An empty kind is not an OOM kill.
 type verdict struct {
 	kind       memory.OOMKind
 	confidence memory.Confidence
 	why        string
 }
 
-// noOOM is a verdict too: it ends the search.
+// noOOM ends the search.
 var noOOM = verdict{}
 
-// rules are tried in this order; the first one that knows decides. Every row of the table in docs/design/ledger.md
-// is one of them.
+// rules are tried in this order; the first matching one decides. Each row of the table in docs/design/ledger.md is a
+// rule.
 var rules = []func(death) (verdict, bool){
 	lostTrack,       // the kubelet does not know how it ended
-	heapSaidSo,      // the runtime wrote why it gave up
+	heapSaidSo,      // the runtime logged a full heap
 	killedByKernel,  // OOMKilled, 137: the ordinary case
 	childWasKilled,  // OOMKilled with another exit code: the counter is cumulative
-	heapExit,        // 134, 133, 3: the runtime gave up
-	heapFault,       // 139 of Node.js with a full heap: its fatal handler ends so in some builds
-	killedOnPurpose, // 137 while the pod is being ended
+	heapExit,        // 134, 133, 3: the runtime aborted
+	heapFault,       // 139 of Node.js with a full heap, in some builds
+	killedOnPurpose, // 137 while the pod is terminating
 	killedNearLimit, // 137 without a reason, close to the limit
 }
 
@@ -102,16 +102,16 @@ func (d death) uptime() time.Duration {
 	return d.Finished.Sub(d.Started)
 }
 
-// labeled is whether the kubelet's label is about this container. A kill at the pod's limit is reported to every
-// container of the pod by cgroup v1, and containerd takes it for one of each: it puts the label on all of them,
-// whenever and however they end. A SIGKILL without another possible sender is a kill anyway.
+// labeled reports whether the kubelet's label is about this container. cgroup v1 reports a kill at the pod's limit to
+// every container of the pod, and containerd then labels all of them, whenever and however they end. A SIGKILL without
+// another possible sender is a kill anyway.
 func (d death) labeled() bool {
 	return d.Reason == reasonOOMKilled && (!d.neighbor || d.sigkill() && d.stopping == "")
 }
 
 func (d death) sigkill() bool { return d.ExitCode == exitKill }
 
-// facts is how the text on every kill begins: "OOMKilled, exit 137, restart 4".
+// facts returns the beginning of the text on every kill: "OOMKilled, exit 137, restart 4".
 func (d death) facts() string {
 	s := fmt.Sprintf("%s, exit %d, restart %d", reasonText(d.Reason), d.ExitCode, d.Index)
 	if d.class != App {
@@ -120,7 +120,7 @@ func (d death) facts() string {
 	return s
 }
 
-// reasonText is a reason as it is where it looks like one, and quoted where it does not: it is what the node reports.
+// reasonText returns a reason unchanged if it has the usual form, otherwise quoted, because the node controls it.
 func reasonText(reason string) string {
 	if len(reason) <= 40 && !strings.ContainsFunc(
 		reason, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) },
@@ -148,7 +148,7 @@ func killedByKernel(d death) (verdict, bool) {
 	v := verdict{memory.OOMMainProcess, memory.High, d.facts()}
 	started := !d.Started.IsZero() && !d.Finished.IsZero()
 	switch {
-	case d.counted && d.stopping != "": // the label may come from the child's kill, the SIGKILL from the grace period
+	case d.counted && d.stopping != "": // perhaps the label of a child's kill, and a SIGKILL after the grace period
 		return noOOM, true
 	case d.stopping != "":
 		v.confidence = memory.Medium
@@ -174,15 +174,14 @@ func killedByKernel(d death) (verdict, bool) {
 	return v, true
 }
 
-// debugFilled: a debug session ran in the pod, and the container was seen so far below its limit that the session took
-// the rest.
+// debugFilled reports whether a debug session ran in the pod, and the container was so far below its limit that the
+// session used the rest.
 func (d death) debugFilled() bool {
 	return d.debugged != "" && d.peak > 0 && d.peak < d.limit.Percent(debugGapPercent)
 }
 
-// hitPodLimit is true when the pod's limit must have been the one: the container has none, or none below it, so that
-// the pod is full first; or the container was seen far below its own while the pod as a whole was close to the pod's,
-// or while a debug session filled it.
+// hitPodLimit reports whether the pod's limit was hit: the container has no lower limit; or it was far below its own
+// while the whole pod was close to the pod's, or a debug session filled it.
 func (d death) hitPodLimit() bool {
 	switch {
 	case d.debugFilled():
@@ -226,7 +225,7 @@ func childWasKilled(d death) (verdict, bool) {
 	return verdict{memory.OOMChildProcess, memory.High, why}, true
 }
 
-// abortsWhenFull are the runtimes in which an abort means that their heap was full: "Node.js, Java, .NET or Deno".
+// abortsWhenFull returns the runtimes in which an abort means a full heap: "Node.js, Java, .NET or Deno".
 var abortsWhenFull = func() string {
 	titles := runtimes.EndWith(runtimes.Abort)
 	last := len(titles) - 1
@@ -249,8 +248,8 @@ func heapExit(d death) (verdict, bool) {
 	return noOOM, false
 }
 
-// heapFault: a segmentation fault is usually a bug in native code. Where the process was seen to use as much as its
-// heap may hold, V8's fatal handler for a full heap is the better explanation; close to the limit it is unknown.
+// heapFault: a segmentation fault is usually a bug in native code. If the process used as much as its heap cap, V8's
+// fatal handler for a full heap is more likely; close to the limit it is unknown.
 func heapFault(d death) (verdict, bool) {
 	r := runtimes.Lookup(d.runtime)
 	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" {

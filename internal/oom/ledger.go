@@ -17,48 +17,45 @@ import (
 
 // Bounds of a ledger; those in bytes are in bounds.go.
 const (
-	// KillsKept is the number of kills kept in detail for each container name, see [Thinned]; others live on in the
-	// counters.
+	// KillsKept is the number of kills kept in detail for each container name, see [Thinned]; others are only counted.
 	KillsKept = 20
-	// hiddenAtMost bounds what one observation may add for kills it did not see itself. A crash loop backs off to one
-	// restart in five minutes, so a thousand is more than three days without an observation.
+	// hiddenAtMost bounds the unobserved kills that one observation may add. A crash loop backs off to one restart in
+	// five minutes, so a thousand is more than three days without an observation.
 	hiddenAtMost = 1000
-	// goneFor is how long a deleted pod is remembered, so that a late event about it is not taken for news.
+	// goneFor is how long a deleted pod is kept, so that a late event about it does not count as new.
 	goneFor = time.Hour
 )
 
-// Ledger remembers the OOM kills of one workload, each exactly once, in bounded space. The zero value is empty and
-// ready. It marshals to a few bytes per restarted container and continues from there as if nothing had happened. It is
-// not safe for concurrent use.
+// Ledger records the OOM kills of one workload, each exactly once, in bounded space. The zero value is empty and ready.
+// It marshals to a few bytes per restarted container. It is not safe for concurrent use.
 //
-// What makes a kill one kill: pod UID, container, and the instance's number and ID. A pod without restarts needs no
-// cursor: it is enough that it was born after the ledger.
+// Pod UID, container, and the instance's number and ID identify a kill. A pod without restarts that was created after
+// the ledger needs no cursor.
 //
-// A pod that lives is never forgotten, because its status would then be counted a second time. When the room for
-// cursors is used up, new pods are not followed, and [Ledger.NotFollowed] says how many.
+// An existing pod is never dropped, because its status would be counted again. If the space for cursors is used up, new
+// pods are not followed, and [Ledger.NotFollowed] returns their number.
 type Ledger struct {
-	// since is the first Update: what happened to a pod before it was not seen.
+	// since is the time of the first Update; earlier events are unknown.
 	since time.Time
-	// names is what is known of each container name, in all pods.
+	// names has the data of each container name, over all pods.
 	names map[string]*named
 	pods  map[podKey]*pod
-	// bytes is what the cursors may take when they are stored, at most cursorBytes.
+	// bytes is the maximum stored size of the cursors, at most cursorBytes.
 	bytes int
-	// allExist: no cursor belongs to a pod that is gone, so none can be dropped.
+	// allExist: all cursors are of existing pods, so none can be dropped.
 	allExist bool
-	// notFollowed are pods that did not fit. It is not stored: after a restart every pod is read again.
+	// notFollowed are pods that did not fit. Not stored: after a restart every pod is read again.
 	notFollowed map[podKey]struct{}
 }
 
-// named is what is known of the containers of one name. It is stored as it is.
+// named has the data of the containers of one name, as stored.
 type named struct {
-	// Limit is the limit with which the container was created in the youngest pod seen, which was born then: not the last
-	// one seen, or a rollout would change the ledger, and so its checkpoint, with every observation of an old pod and of a
-	// new one.
+	// Limit is the container's limit at the creation of the youngest pod, at Since: not that of the last observed pod,
+	// which during a rollout would change the ledger, and so its checkpoint, with every observation.
 	Limit memory.Bytes `json:"limit,omitempty"`
 	Born  time.Time    `json:"born,omitzero"`
-	// Before is the limit with which pods born before Since were created; later ones have Limit, and those born at Since
-	// either. Zero: no other was seen.
+	// Before is the limit of pods created before Since; later ones have Limit, and those created at Since either. Zero:
+	// none.
 	Before memory.Bytes `json:"before,omitempty"`
 	Since  time.Time    `json:"since,omitzero"`
 	// Kills are those kept in detail, oldest first; Dropped counts all others.
@@ -67,33 +64,33 @@ type named struct {
 	// Stalls are not kills, and counted apart in the same way.
 	Stalls        []memory.Stall `json:"stalls,omitempty"`
 	DroppedStalls int64          `json:"droppedStalls,omitempty"`
-	// cursors is how many there are of the name.
+	// cursors is the number of cursors of the name.
 	cursors int
 }
 
 type pod struct {
-	gone       time.Time // when it was first missing; zero while it lives
+	gone       time.Time // when it was first missing; zero while it exists
 	containers []cursor  // by name
 }
 
-// cursor is how far one container of one pod has been accounted for.
+// cursor is the processed position of one container of one pod.
 type cursor struct {
 	container string
-	next      int32      // the first instance whose end is not accounted for
-	id        instanceID // the instance accounted for last
+	next      int32      // the first instance with an unprocessed end
+	id        instanceID // the last processed instance
 	finished  time.Time
-	// limit, and asked where that was not effective, are what instance limitOf was last seen with; limited is false before
+	// limit, and asked if it was not effective, are the last observed limits of instance limitOf; limited is false before
 	// that.
 	limited bool
 	limit   memory.Bytes
 	asked   memory.Bytes
 	limitOf int32
-	// raise is the last one, and unread the lowest limit that was replaced since the kernel's counter was read last; 0:
-	// none was. They are forgotten with memfit: they matter for seconds.
+	// raise is the last raise, and unread the lowest limit replaced since the last reading of the kernel's counter; 0:
+	// none. They are not stored, because they matter only for seconds.
 	raise  raise
 	unread memory.Bytes
-	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that
-	// last raised it; counter is false before the first reading.
+	// count is the kernel's counter for instance counterID (counterOf without IDs), at the reading that last raised it;
+	// counter is false before the first reading.
 	counter   bool
 	count     int32
 	counterID instanceID
@@ -101,9 +98,8 @@ type cursor struct {
 	countedAt time.Time
 }
 
-// Update adds what the observations show and returns the kills that are new, oldest first. Observations may come in
-// any order, twice, late, or after some were missed. peak returns the highest demand seen in a container instance (0:
-// none); nil means that it is unknown.
+// Update adds observations and returns the new kills, oldest first. Observations may come in any order, twice, late, or
+// with gaps. peak returns the highest demand of a container instance (0: none); nil: unknown.
 func (l *Ledger) Update(
 	obs []Observation, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) []memory.OOMKill {
@@ -120,7 +116,7 @@ func (l *Ledger) Update(
 	}
 	var found []memory.OOMKill
 	inPod := map[types.UID][]memory.OOMKill{}
-	for _, doubtful := range []bool{false, true} { // what is judged by its neighbors comes after them
+	for _, doubtful := range []bool{false, true} { // those that depend on neighbors come last
 		for _, o := range obs {
 			if uid := o.Container.UID; o.onlyLabeled() == doubtful {
 				kills := l.observe(o, peak, podPeaks[uid], inPod[uid], now)
@@ -138,14 +134,14 @@ func (l *Ledger) begin(now time.Time) {
 	}
 }
 
-// make turns the zero value into one that can be written to.
+// make initializes the zero value for writes.
 func (l *Ledger) make() {
 	if l.names == nil {
 		l.names, l.pods, l.notFollowed = map[string]*named{}, map[podKey]*pod{}, map[podKey]struct{}{}
 	}
 }
 
-// of is what is known of a container name, to be read.
+// of returns the data of a container name, read-only.
 func (l *Ledger) of(container string) *named {
 	if n := l.names[container]; n != nil {
 		return n
@@ -153,8 +149,7 @@ func (l *Ledger) of(container string) *named {
 	return &named{}
 }
 
-// observe accounts for everything one observation shows of one container. others are new kills of its pod, not on file
-// yet.
+// observe processes one observation of one container. others are new kills of its pod, not recorded yet.
 func (l *Ledger) observe(
 	o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, others []memory.OOMKill,
 	now time.Time,
@@ -172,7 +167,7 @@ func (l *Ledger) observe(
 		}
 		n.Limit, n.Born = o.Limit, born
 	}
-	watched := !o.PodCreated.Before(l.since) // born under our eyes: all its restarts happened since
+	watched := !o.PodCreated.Before(l.since) // created after the ledger: all its restarts are newer
 	c := l.cursor(o.Container)
 	if c == nil && len(o.Ended) == 0 && o.Restarts == 0 {
 		l.quiet(o, watched, peak(o.Container), now)
@@ -197,14 +192,14 @@ func (l *Ledger) observe(
 		c.advance(t)
 		watched = true
 	}
-	c.next = max(c.next, o.Restarts, 0) // ends that can no longer be seen are no evidence
+	c.next = max(c.next, o.Restarts, 0) // skip ends that are no longer visible
 	limit, asked := l.proven(o, c, peak(o.Container))
 	l.sawRaise(c, o, limit, now)
 	l.sawLimit(c, o, limit, asked)
 	return found
 }
 
-// quiet notes what a pod without restarts needs remembered, which for almost all of them is nothing.
+// quiet stores the data that a pod without restarts needs, for almost all none.
 func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.Time) {
 	switch {
 	case l.hadOther(o):
@@ -219,8 +214,7 @@ func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.
 	}
 }
 
-// died returns the kills that one termination is evidence of: its own, and those of instances that ended between two
-// observations.
+// died returns the kills shown by one termination: its own, and those of instances that ended between two observations.
 func (l *Ledger) died(
 	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes, neighbor bool,
 ) []memory.OOMKill {
@@ -261,8 +255,8 @@ func (l *Ledger) died(
 	return append(l.hidden(kill, o, t, c), kill)
 }
 
-// hidden are the kills between two observations that only restartCount shows: the instances that ended since the last
-// one and before the one whose end is visible. They are taken to have died as it did.
+// hidden returns the kills between two observations that only restartCount shows, of instances before the one whose end
+// is visible. It assumes that they ended like that one.
 func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c *cursor) []memory.OOMKill {
 	switch visible.Kind {
 	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMHeapAbort:
@@ -274,7 +268,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	for i := first; i < t.Index; i++ {
 		limit, asked := l.limitOf(o, c, i, 0)
 		if o.RestartsOnResize && max(limit, asked) != o.Limit {
-			continue // the limit changed in between: that instance was restarted to be resized
+			continue // the limit changed: that instance was restarted for a resize
 		}
 		kill := visible
 		kill.Limit, kill.Asked = limit, asked
@@ -291,7 +285,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	return out
 }
 
-// record files the new kills, drops those that are already on file, and returns the rest, oldest first.
+// record records the new kills, drops already recorded ones, and returns the rest, oldest first.
 func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill {
 	slices.SortStableFunc(found, byTime)
 	changed := map[*named]bool{}
@@ -319,7 +313,7 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 	return found
 }
 
-// count adds to the kills that are not kept in detail.
+// count counts a kill that is not kept in detail.
 func (n *named) count(kills []memory.OOMKill, each int64) {
 	for i := range kills {
 		if n.Dropped == nil {
@@ -330,9 +324,8 @@ func (n *named) count(kills []memory.OOMKill, each int64) {
 	maps.DeleteFunc(n.Dropped, func(_ memory.OOMKind, count int64) bool { return count == 0 })
 }
 
-// Thinned are the kills that are kept in detail of those of one container, oldest first: the last ones, and the first
-// at each limit. A crash loop of an hour would otherwise wipe out at which limit it began, and growth that was stopped
-// would begin anew.
+// Thinned returns the kills to keep in detail of one container, oldest first: the last ones, and the first at each
+// limit. Otherwise a crash loop of an hour would drop the limit at which it began, and restart stopped growth.
 func Thinned(kills []memory.OOMKill) []memory.OOMKill {
 	over := max(len(kills)-KillsKept, 0)
 	kept, limits := make([]memory.OOMKill, 0, len(kills)-over), map[memory.Bytes]bool{}
@@ -351,10 +344,10 @@ func byTime(a, b memory.OOMKill) int {
 	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Container.Pod, b.Container.Pod))
 }
 
-// Kills are the last kills of a container, oldest first, at most [KillsKept].
+// Kills returns the last kills of a container, oldest first, at most [KillsKept].
 func (l *Ledger) Kills(container string) []memory.OOMKill { return slices.Clone(l.of(container).Kills) }
 
-// All are the kills kept in detail of all containers, oldest first.
+// All returns the kills kept in detail of all containers, oldest first.
 func (l *Ledger) All() []memory.OOMKill {
 	var all []memory.OOMKill
 	for _, name := range slices.Sorted(maps.Keys(l.names)) {
@@ -364,7 +357,7 @@ func (l *Ledger) All() []memory.OOMKill {
 	return all
 }
 
-// Total counts all kills of a container ever seen, also those no longer kept in detail. Suspected ones are not in it.
+// Total returns the number of all kills of a container, also those no longer kept in detail, without suspected ones.
 func (l *Ledger) Total(container string) int64 {
 	n := l.of(container)
 	total := int64(len(n.Kills)) - l.Count(container, memory.OOMSuspected)
@@ -374,7 +367,7 @@ func (l *Ledger) Total(container string) int64 {
 	return total
 }
 
-// Count counts the kills of one kind.
+// Count returns the number of kills of one kind.
 func (l *Ledger) Count(container string, kind memory.OOMKind) int64 {
 	n := l.of(container)
 	count := n.Dropped[kind]
@@ -386,7 +379,7 @@ func (l *Ledger) Count(container string, kind memory.OOMKind) int64 {
 	return count
 }
 
-// Totals counts the kills and stalls of all containers as [Ledger.Total] and [Ledger.StallTotal] do.
+// Totals returns [Ledger.Total] and [Ledger.StallTotal] of all containers.
 func (l *Ledger) Totals() (kills, stalls int64) {
 	for name := range l.names {
 		kills, stalls = kills+l.Total(name), stalls+l.StallTotal(name)
@@ -394,7 +387,7 @@ func (l *Ledger) Totals() (kills, stalls int64) {
 	return kills, stalls
 }
 
-// UsedUp notes what the containers of new kills were to have without the loan that they used up; 0: there was none.
+// UsedUp sets the limit without its used-up loan for the containers of new kills; 0: no loan.
 func (l *Ledger) UsedUp(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
 	for _, n := range l.names {
 		for i := range n.Kills {
@@ -405,7 +398,7 @@ func (l *Ledger) UsedUp(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
 	}
 }
 
-// Attribute notes what the containers of kills and stalls ran, as far as the caller knows and it is not known yet.
+// Attribute sets the programs of kills and stalls that have none yet, as far as the caller knows.
 func (l *Ledger) Attribute(program func(memory.ContainerRef) string) {
 	for _, n := range l.names {
 		for i := range n.Kills {

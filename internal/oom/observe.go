@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Class is the place a container has in its pod.
+// Class is the role of a container in its pod.
 type Class string
 
 // The classes. A native sidecar is an init container with restartPolicy Always.
@@ -24,58 +24,55 @@ const (
 	Sidecar Class = "Sidecar"
 )
 
-// Observation is one container's status at one time: plain values, safe to keep after the pod is gone.
+// Observation is one container's status at one time: plain values, safe to keep after the pod is deleted.
 type Observation struct {
 	Container memory.ContainerRef
 	Class     Class
-	// Runtime is what the container runs, as v1alpha1 spells it ("NodeJS", "JVM", "DotNet", ...). Observe leaves it empty;
-	// a caller who knows fills it in, and exit codes 134 and 3 become heap aborts instead of hints.
+	// Runtime is the container's runtime in v1alpha1's spelling ("NodeJS", "JVM", "DotNet", ...). Observe leaves it
+	// empty; if the caller sets it, exit codes 134 and 3 become heap aborts instead of hints.
 	Runtime string
-	// HeapCap is the heap cap that the instance runs with, as far as its environment shows it; Observe leaves it 0, which
-	// is unknown.
+	// HeapCap is the heap cap in the instance's environment; Observe leaves it 0, unknown.
 	HeapCap memory.Bytes
-	// Measured is since when the container's memory is measured; Observe leaves it zero, which is not at all. That an
-	// instance was killed before its first sample is evidence only when it started after this.
+	// Measured is since when the container's memory is measured; Observe leaves it zero, not at all. A kill before the
+	// first sample is evidence only for an instance that started after this.
 	Measured time.Time
-	// SeenRunning is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not.
-	// Observe leaves it zero.
+	// SeenRunning is when memfit, on its own clock, saw the instance of the last of Ended running; zero: never. Observe
+	// leaves it zero.
 	SeenRunning time.Time
-	// Before is the limit that its pod showed when it was observed before, or with which it was created; Observe leaves it
-	// 0, which is unknown.
+	// Before is the limit at the previous observation, or at creation; Observe leaves it 0, unknown.
 	Before memory.Bytes
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time
 	// Restarts is the kubelet's restartCount.
 	Restarts int32
-	// ContainerID is the instance status speaks of; empty before the first one exists.
+	// ContainerID is the instance in the status; empty before the first one.
 	ContainerID string
-	// Running is when the instance started, zero when it does not run.
+	// Running is when the instance started, zero if it is not running.
 	Running time.Time
-	// Ended are the terminations status still shows, oldest first: lastState, then state. Zero to two.
+	// Ended are the terminations in the status, oldest first: lastState, then state. Zero to two.
 	Ended []Termination
 	// Limit is the container's memory limit as its status shows it (status.containerStatuses[].resources, else the spec);
-	// 0: none. Whether its pod lets it have that much is for the ledger to find out (see [Ledger.Effective]).
+	// 0: none. The ledger decides whether it is effective in the pod (see [Ledger.EffectiveLimit]).
 	Limit memory.Bytes
-	// High is where the kubelet's MemoryQoS puts memory.high of the container by default, in bytes; 0: nowhere. Whether
-	// its node has the feature, the pod does not show.
+	// High is the container's memory.high by the kubelet's MemoryQoS with defaults, in bytes; 0: none. The pod does not
+	// show whether its node has the feature.
 	High memory.Bytes
-	// PodShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. PodReported: the
-	// kubelet reports what the pod's cgroup has (1.36 and later, while the pod runs).
+	// PodShort is how much the limit of the pod's cgroup is below the sum of its containers' limits. PodReported: the
+	// kubelet reports the pod's cgroup (1.36 and later, while the pod runs).
 	PodShort    memory.Bytes
 	PodReported bool
 	// RestartsOnResize: its resizePolicy for memory is RestartContainer.
 	RestartsOnResize bool
 	// PodLimit is the effective memory limit of the pod; 0: none.
 	PodLimit memory.Bytes
-	// Ephemeral are the debug sessions in the pod, where its cgroup has a limit, which counts what they use.
+	// Ephemeral are the debug sessions in the pod, if its cgroup has a limit, which includes their use.
 	Ephemeral []Ephemeral
-	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above
-	// 1): its first instance may have run under another limit than the effective one now.
+	// Edited: the pod's spec was changed after creation, as by an in-place resize (metadata.generation above 1), so its
+	// first instance may have had another limit.
 	Edited bool
-	// Stopping is why the pod is being ended ("deleted", "Evicted", ...); empty when it is not. It explains a SIGKILL.
+	// Stopping is why the pod is terminating ("deleted", "Evicted", ...); empty if it is not. It explains a SIGKILL.
 	Stopping string
-	// StoppingSince is when that began; what ended before it was not ended by it. Zero: unknown, taken as before
-	// everything.
+	// StoppingSince is when that began; earlier ends have other causes. Zero: unknown, taken as before everything.
 	StoppingSince time.Time
 }
 
@@ -85,11 +82,11 @@ type Ephemeral struct {
 	Started, Finished time.Time
 }
 
-// endsTogether is how far apart a node may report the ends of containers that share their processes (kubectl debug
-// --target), which end together: its times have whole seconds.
+// endsTogether is the maximum difference between reported ends of containers that end together (kubectl debug
+// --target): times have whole seconds.
 const endsTogether = 2 * time.Second
 
-// debugged is an ephemeral container that ran when an instance ended; empty: none did.
+// debugged returns an ephemeral container that ran when an instance ended; empty: none.
 func (o *Observation) debugged(t Termination) string {
 	for _, e := range o.Ephemeral {
 		if !e.Started.After(t.Finished) && (e.Finished.IsZero() || !e.Finished.Before(t.Finished.Add(-endsTogether))) {
@@ -99,22 +96,21 @@ func (o *Observation) debugged(t Termination) string {
 	return ""
 }
 
-// stopped: the instance ended when its pod was being ended.
+// stopped reports whether the instance ended while its pod was terminating.
 func (o *Observation) stopped(t Termination) bool {
 	return o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince))
 }
 
 // Termination is one end of one container instance.
 type Termination struct {
-	// Index counts instances from 0, as the kubelet's restartCount does.
+	// Index counts instances from 0, like the kubelet's restartCount.
 	Index       int32
 	ContainerID string
 	Reason      string
 	ExitCode    int32
 	Started     time.Time
 	Finished    time.Time
-	// HeapWords is the part of the termination message about a heap that ran out ("JavaScript heap out of memory"); empty
-	// when there is none.
+	// HeapWords is the part of the termination message about a full heap ("JavaScript heap out of memory"); empty: none.
 	HeapWords string
 }
 
@@ -132,7 +128,7 @@ func Observe(pod *corev1.Pod) []Observation {
 			cs := &statuses[i]
 			at := slices.IndexFunc(specs, func(c corev1.Container) bool { return c.Name == cs.Name })
 			if at < 0 {
-				continue // the node writes statuses, and cannot add containers with them
+				continue // the node writes statuses, but must not add containers
 			}
 			o := observe(pod, cs, &specs[at], class)
 			o.PodShort, o.PodReported, o.Ephemeral = short, reported, sessions
@@ -179,7 +175,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, spec *corev1.Container
 		o.Class = Sidecar
 	}
 	has := &spec.Resources
-	if cs.Resources != nil { // what the kubelet has made effective, which trails the spec while a resize is pending
+	if cs.Resources != nil { // the effective resources, which lag behind the spec during a resize
 		has = cs.Resources
 	}
 	o.Limit = limitOf(has.Limits)
@@ -206,9 +202,8 @@ func RestartsOnResize(c *corev1.Container) bool {
 	return false
 }
 
-// lastIndex is the number of the instance in lastState. It is the one before restartCount, except in CrashLoopBackOff:
-// there the kubelet moves the newest instance's end from state to lastState before the next instance, and so before
-// restartCount rises.
+// lastIndex returns the number of the instance in lastState. It is restartCount-1, except in CrashLoopBackOff, where
+// the kubelet moves the newest end to lastState before restartCount rises.
 func lastIndex(cs *corev1.ContainerStatus, last *corev1.ContainerStateTerminated) int32 {
 	if cs.State.Waiting != nil && (cs.RestartCount == 0 || cs.ContainerID != "" && cs.ContainerID == last.ContainerID) {
 		return cs.RestartCount
@@ -228,7 +223,7 @@ func termination(t *corev1.ContainerStateTerminated, index int32) Termination {
 	}
 }
 
-// stopping is the reason the control plane gives for ending the pod, or "deleted", and when that began.
+// stopping returns the control plane's reason for the termination of the pod, or "deleted", and when it began.
 func stopping(pod *corev1.Pod) (string, time.Time) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -238,7 +233,7 @@ func stopping(pod *corev1.Pod) (string, time.Time) {
 	if pod.Status.Reason != "" { // Evicted, Preempting, Shutdown, NodeLost
 		return pod.Status.Reason, time.Time{}
 	}
-	if d := pod.DeletionTimestamp; d != nil { // the deadline: when it was asked for plus the grace period
+	if d := pod.DeletionTimestamp; d != nil { // the time of the request plus the grace period
 		since := d.UTC()
 		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
 			since = since.Add(-time.Duration(*grace) * time.Second)
@@ -248,8 +243,8 @@ func stopping(pod *corev1.Pod) (string, time.Time) {
 	return "", time.Time{}
 }
 
-// podLimit prefers what the kubelet made effective over what the spec asks for. A pod that asks for no pod-level limit
-// has none: the kubelet (seen with 1.36) fills status.resources with the sum of its containers' limits anyway.
+// podLimit prefers the effective limit over the spec's. A pod without a pod-level limit in its spec has none: the
+// kubelet (seen with 1.36) sets status.resources to the sum of its containers' limits anyway.
 func podLimit(pod *corev1.Pod) memory.Bytes {
 	if pod.Spec.Resources == nil || limitOf(pod.Spec.Resources.Limits) == 0 {
 		return 0
@@ -260,12 +255,11 @@ func podLimit(pod *corev1.Pod) memory.Bytes {
 	return limitOf(pod.Spec.Resources.Limits)
 }
 
-// throttlingPercent is the kubelet's default memoryThrottlingFactor: with the feature gate MemoryQoS, memory.high of a
-// container lies so far between its request and its limit.
+// throttlingPercent is the kubelet's default memoryThrottlingFactor: with the feature gate MemoryQoS, memory.high is at
+// this percentage between request and limit.
 const throttlingPercent = 90
 
-// highOf is the memory.high that follows from a request and a limit; 0: there is none without a limit, nor where the
-// request leaves nothing below it.
+// highOf returns memory.high for a request and a limit; 0: none, without a limit or with an equal request.
 func highOf(requests corev1.ResourceList, limit memory.Bytes) memory.Bytes {
 	request := limitOf(requests)
 	if limit == 0 || request >= limit {

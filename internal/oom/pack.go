@@ -30,7 +30,7 @@ func (l *Ledger) packPods(w *codec.Coder, names []string) {
 	}
 }
 
-// unpackPods reads what packPods wrote.
+// unpackPods reads the output of packPods.
 func (l *Ledger) unpackPods(r *codec.Coder, names []string) error {
 	for len(r.Data()) > 0 {
 		var id uint64

@@ -10,13 +10,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// stallSample is what of a sample matters here.
+// stallSample has the relevant fields of a sample.
 type stallSample struct {
 	at, started memory.Instant
 	rss, usage  memory.Bytes
 	faults      int64
 	average     float32 // of waiting, in percent
-	counted     bool    // beside average, where it takes no additional space
+	counted     bool    // next to average, where it takes no additional space
 }
 
 func stallSampleOf(s memory.Sample) stallSample {
@@ -30,7 +30,7 @@ func stallSampleOf(s memory.Sample) stallSample {
 	return out
 }
 
-// blind: a stall does not show in samples of this source.
+// blind reports whether samples of this source cannot show a stall.
 func (s stallSample) blind() bool { return !s.counted && s.average == 0 }
 
 // run is a series of intervals with the same result.
@@ -52,7 +52,7 @@ const (
 	notRelieved
 )
 
-// interval is what follows from two samples for the time between them.
+// interval is the evidence of two samples for the time between them.
 type interval struct {
 	from, to stallSample
 	bounds   StallBounds
@@ -60,7 +60,7 @@ type interval struct {
 
 func (i interval) lasted() time.Duration { return i.to.at.Sub(i.from.at) }
 
-// faults are the major faults in it.
+// faults returns the major faults in it.
 func (i interval) faults() int64 {
 	if !i.to.counted || !i.from.counted {
 		return 0
@@ -70,15 +70,15 @@ func (i interval) faults() int64 {
 
 func (i interval) rate() float64 { return float64(i.faults()) / i.lasted().Seconds() }
 
-// pressure is the share of the time in which nothing could go on, in percent, as if it had been the same all the time:
-// the kernel's average covers averageSpan and forgets exponentially, so that the first has left a part of itself in the
-// second. Averages are hundredths of a percent, which is 0.2 % of 15 s.
+// pressure returns the share of the time in which all tasks waited, in percent, assuming a constant share: the kernel's
+// average decays exponentially over averageSpan, so the first average is part of the second. Averages are in hundredths
+// of a percent, which is 0.2 % of 15 s.
 func (i interval) pressure() float64 {
 	left := math.Exp(-i.lasted().Seconds() / averageSpan.Seconds())
 	return min(max((float64(i.to.average)-float64(i.from.average)*left)/(1-left), 0), 100)
 }
 
-// full: anonymous memory fills nearly all of the limit, and the kernel has to drop page cache to stay below it; or the
+// full reports whether anonymous memory fills nearly all of the limit, so that the kernel must drop page cache; or the
 // container is slowed down at memory.high.
 func (i interval) full() bool { return i.fills(i.bounds.Limit) || i.throttled() }
 
@@ -86,11 +86,11 @@ func (i interval) fills(bound memory.Bytes) bool {
 	return bound > 0 && i.to.rss >= bound.Percent(stallAnonPercent) && i.to.usage >= bound.Percent(stallUsagePercent)
 }
 
-// throttled: memory is as much as memory.high would be, and tasks wait for it. From there to the limit the kernel puts
-// tasks to sleep that ask for more, which shows as pressure and as nothing else: there may be no file to read back.
+// throttled reports whether memory is at memory.high and tasks wait for it. Above it the kernel makes allocating tasks
+// sleep, which shows only as pressure: there may be no file to read back.
 func (i interval) throttled() bool { return i.fills(i.bounds.High) && i.pressure() >= stallPressure }
 
-// readsBack: what was read did not stay in memory, or pushed out as much.
+// readsBack reports whether the pages read did not remain in memory, or displaced as many.
 func (i interval) readsBack() bool {
 	read := memory.Bytes(i.faults()) * leastPage
 	return i.to.cache().Minus(i.from.cache()) < read.Percent(50)

@@ -12,64 +12,63 @@ import (
 // The thresholds of a stall. Each excludes another situation; docs/design/ledger.md shows how far each number can move
 // on the recorded cases.
 const (
-	// stallAnonPercent of the limit is anonymous memory: a database or a reader of big files, whose memory is mostly
-	// page cache, is at its limit all day and well. What stalls was seen at 91 and 92 %.
+	// stallAnonPercent is the least share of anonymous memory in the limit: a database or a reader of big files, with
+	// mostly page cache, is healthy at its limit. Stalls were seen at 91 and 92 %.
 	stallAnonPercent = 85
-	// stallUsagePercent of the limit is used at all: below, the kernel does not have to drop anything, so what is read
-	// from the disk is read for the first time. Reclaim keeps usage within 1 % below the limit, and at memory.high,
-	// where the kubelet sets it, within 2 % of that.
+	// stallUsagePercent is the least usage: below, the kernel drops no pages, so reads from disk are first reads. Reclaim
+	// keeps usage within 1 % below the limit, and within 2 % of memory.high if the kubelet sets it.
 	stallUsagePercent = 95
-	// stallFaults a second is the least rate of major faults. What stalls has hundreds on an idle disk, and 7 to 14 on
-	// a busy one, where each took 60 to 100 ms: it is the disk that bounds it. What is well has one in ten seconds at
-	// most, also at its limit and while it reads files; see the recordings.
+	// stallFaults is the least rate of major faults per second. A stall has hundreds on an idle disk, and 7 to 14 on a
+	// busy one, where each took 60 to 100 ms. A healthy container has at most one in ten seconds, also at its limit and
+	// while it reads files; see the recordings.
 	stallFaults = 3
-	// stallTimesKnown: the rate is so many times the highest that this instance had away from its limit.
+	// stallTimesKnown: the rate is this many times the instance's highest rate away from its limit.
 	stallTimesKnown = 3
-	// stallPressure is the percentage of time in which no task could go on (PSI memory full) that is as good evidence,
-	// without counting faults.
+	// stallPressure is the percentage of time in which all tasks waited (PSI memory full) that is equal evidence without
+	// faults.
 	stallPressure = 10
-	// stallTime and stallIntervals: a burst of faults, for example when a library is loaded, is over before that.
+	// stallTime and stallIntervals: a burst of faults, for example of a library load, is shorter.
 	stallTime      = time.Minute
 	stallIntervals = 3
-	// stallStart is how long a process that starts reads its program and its data in.
+	// stallStart is how long a starting process loads its program and data.
 	stallStart = 2 * time.Minute
-	// stallOver and stallOverIntervals: it is over when it has not been seen for so long.
+	// stallOver and stallOverIntervals: it ends when it has not shown for this long.
 	stallOver          = time.Minute
 	stallOverIntervals = 2
-	// stallVerify is how long after a raise the faults may go on before the raise is reported as ineffective.
+	// stallVerify is how long after a raise faults may continue before the raise is reported as ineffective.
 	stallVerify = 5 * time.Minute
-	// stallGap is the longest time between two samples from which something follows for the time in between.
+	// stallGap is the longest time between two samples that are compared.
 	stallGap = 5 * time.Minute
-	// averageSpan is that of the kernel's avg300.
+	// averageSpan is the period of the kernel's avg300.
 	averageSpan = 5 * time.Minute
-	// leastPage is the least that one major fault reads: most read more, because the kernel reads ahead.
+	// leastPage is the least memory that one major fault reads; most read more, because of readahead.
 	leastPage = 4 * memory.KiB
 )
 
-// StallWatch looks for a stall in the samples of one container. The zero value is ready. There is one for each running
-// container: it takes some 100 bytes, and a stall 250 more.
+// StallWatch finds a stall in the samples of one container. The zero value is ready. Each running container has one, of
+// some 100 bytes, and 250 more for a stall.
 type StallWatch struct {
 	last stallSample
-	// known is the highest rate of major faults, a second, of a time away from the limit that lasted as a stall must.
+	// known is the highest rate of major faults per second away from the limit, over the duration of a stall.
 	known float32
 	away  away
-	// run is the time in which every interval had the same result for the phase: that there is a stall, that it is over,
-	// or that a raise did not help. Nil where that leads to nothing: while nothing stalls.
+	// run is a series of intervals with the same result for the phase: a stall, its end, or an ineffective raise. nil if
+	// there is none.
 	run   *run
-	stall *memory.Stall // the last one
+	stall *memory.Stall // the last stall
 	phase phase
 	// raised is when the higher limit was first seen.
 	raised memory.Instant
 }
 
-// away is a time away from the limit of which known does not tell yet. A single interval is none: where others on the
-// node need memory, the kernel drops page cache of what stalls, which reads it back at the rate of a stall.
+// away is a period away from the limit, not yet in known. A single interval is not enough: memory pressure on the node
+// also makes the kernel drop page cache, which is read back at the rate of a stall.
 type away struct {
 	seconds, faults float32
 	n               int32 // intervals
 }
 
-// learn takes note of how many faults are usual for this instance.
+// learn updates the usual rate of faults of this instance.
 func (w *StallWatch) learn(i interval) {
 	if i.full() {
 		w.away = away{}
@@ -84,12 +83,12 @@ func (w *StallWatch) learn(i interval) {
 type phase uint8
 
 const (
-	calm      phase = iota // nothing is wrong; stall is the last one, if there was one
-	stalled                // stall goes on
-	relieving              // stall goes on, or not: its limit was raised
+	calm      phase = iota // no stall; stall is the last one, if any
+	stalled                // stall continues
+	relieving              // the limit was raised; the stall may continue
 )
 
-// Resume continues with a stall that is on file and goes on as far as anybody knows, after a restart of memfit.
+// Resume continues a recorded stall without a known end, after a restart of memfit.
 func (w *StallWatch) Resume(s memory.Stall) {
 	if !w.last.at.IsZero() || !s.Ended.IsZero() {
 		return
@@ -99,7 +98,7 @@ func (w *StallWatch) Resume(s memory.Stall) {
 	}
 }
 
-// Stall is the stall that goes on, or the last one; not ok: there was none.
+// Stall returns the current or the last stall; ok is false if there was none.
 func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 	if w.stall == nil {
 		return memory.Stall{}, false
@@ -107,10 +106,9 @@ func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 	return *w.stall, true
 }
 
-// Report takes what the agent of the node saw, and returns whether it changed [StallWatch.Stall]. The agent reads a
-// container at its limit several times a second, and is certain before the samples here are. What follows, its end or
-// whether a higher limit helps, is decided by samples; where those count no faults, the agent reports the end. The same
-// report may come again with every step.
+// Report adds the agent's report, and returns whether it changed [StallWatch.Stall]. The agent reads a container at its
+// limit several times a second, and detects a stall earlier than samples. Samples decide about its end and the effect
+// of a raise; without fault counts, the agent reports the end. A report may repeat with every step.
 func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) bool {
 	started := a.Started.UTC()
 	switch {
@@ -120,7 +118,7 @@ func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) boo
 		a.Limit.Minus(bounds.Limit)+bounds.Limit.Minus(a.Limit) > memory.CgroupRounding:
 		return false // over, or from before its limit changed
 	case w.last.at.IsZero() || started.Before(w.last.started.Time()) || started.After(now.Add(ahead)):
-		return false // of an instance that is gone
+		return false // of an ended instance
 	case w.stall != nil && !started.After(w.stall.Ended):
 		return false // on file
 	}
@@ -136,16 +134,16 @@ func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) boo
 	return true
 }
 
-// StallBounds are what bounds a container's memory, in bytes. 0: there is no such bound.
+// StallBounds are the bounds of a container's memory, in bytes. 0: no bound.
 type StallBounds struct {
 	// Limit is the effective limit.
 	Limit memory.Bytes
-	// High is memory.high, or where it would be if the node had it (see [Observation.High]).
+	// High is memory.high, or its value if the node enables it (see [Observation.High]).
 	High memory.Bytes
 }
 
-// Add takes one sample, taken under the bounds given, and reports whether it changed [StallWatch.Stall]. Late samples
-// and repetitions are skipped.
+// Add adds one sample under these bounds, and reports whether it changed [StallWatch.Stall]. It skips late and repeated
+// samples.
 func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	s, before := stallSampleOf(sample), w.last
 	if s.at <= before.at {
@@ -176,7 +174,7 @@ func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	return w.conclude(i, sample.Container) || changed
 }
 
-// noteLimit takes note of what ends a stall or may end it: a higher limit, or another process.
+// noteLimit records events that may end a stall: a higher limit, or another process.
 func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) (changed bool) {
 	switch {
 	case w.phase == calm:
@@ -194,25 +192,25 @@ func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) 
 	return false
 }
 
-// about is the result of an interval in this phase.
+// about returns the result of an interval in this phase.
 func (w *StallWatch) about(i interval) says {
 	waits := i.rate() >= max(stallFaults, stallTimesKnown*float64(w.known)) || i.pressure() >= stallPressure
 	switch {
 	case w.phase != calm && i.to.blind():
 		return nothing
-	case w.phase == stalled && i.full() && !w.below(i): // disks are now faster, now slower
+	case w.phase == stalled && i.full() && !w.below(i): // the speed of disks varies
 		return itStalls
 	case w.phase != stalled && i.full() && waits:
 		return itStalls
 	case w.phase != relieving || w.below(i):
 		return itIsWell
-	case i.readsBack(), i.rate() < stallFaults: // or it reads nothing, and waits anyway
+	case i.readsBack(), i.rate() < stallFaults: // or it waits without reading
 		return notRelieved
 	}
-	return nothing // it reads in what fits now
+	return nothing // it reads what fits now
 }
 
-// below: less than half of what the stall showed is left.
+// below reports whether less than half of the stall's rate is left.
 func (w *StallWatch) below(i interval) bool {
 	return i.rate() <= float64(w.stall.Faults)/2 &&
 		i.pressure() <= max(float64(w.stall.PressurePercent), stallPressure)/2

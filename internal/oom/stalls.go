@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// StallsKept is the number of stalls kept in detail for each container name; older ones live on in the count. One
-	// takes some 300 bytes.
+	// StallsKept is the number of stalls kept in detail for each container name; older ones are only counted. One takes
+	// some 300 bytes.
 	StallsKept = 4
 	// stallNames bounds the container names with stalls.
 	stallNames = 32
-	// stallAgain is how soon after its end a stall at the same limit is the same one: load comes and goes within
-	// minutes of real time, as the pace of a stall is the kernel's.
+	// stallAgain is how soon after its end a stall at the same limit counts as the same one, in real time, because the
+	// kernel sets the pace of a stall.
 	stallAgain = 10 * time.Minute
-	// stallInVain is how long a raise that did not help is not tried again: as long as a lower limit that led to kills.
+	// stallInVain is how long an ineffective raise is not retried: as long as a lower limit that led to kills.
 	stallInVain = 7 * period.Day
 )
 
-// UpdateStalls files what watches found and returns the stalls that are new and those that ended since the last time.
-// The same input may come again and again. Stalls in pods that do not exist any more end.
+// UpdateStalls records the stalls of watches, and returns new ones and those that ended since the last call. Input may
+// repeat. Stalls of deleted pods end.
 func (l *Ledger) UpdateStalls(
 	found []memory.Stall, existing map[types.UID]bool, now time.Time,
 ) (began, ended []memory.Stall) {
@@ -38,7 +38,7 @@ func (l *Ledger) UpdateStalls(
 		s = inSeconds(s)
 		last := l.lastStall(s.Container)
 		switch {
-		case last != nil && !s.Ended.IsZero() && s.Ended.Before(last.Since): // a newer one is on file
+		case last != nil && !s.Ended.IsZero() && s.Ended.Before(last.Since): // a newer one is recorded
 		case last != nil && sameStall(last, &s):
 			if goOn(last, &s) {
 				ended = append(ended, *last)
@@ -50,7 +50,7 @@ func (l *Ledger) UpdateStalls(
 	return began, append(ended, l.endGone(existing, storable(now))...)
 }
 
-// lastStall is the newest stall of one container of one pod.
+// lastStall returns the newest stall of one container of one pod.
 func (l *Ledger) lastStall(ref memory.ContainerRef) *memory.Stall {
 	kept := l.of(ref.Container).Stalls
 	for i := len(kept) - 1; i >= 0; i-- {
@@ -61,23 +61,23 @@ func (l *Ledger) lastStall(ref memory.ContainerRef) *memory.Stall {
 	return nil
 }
 
-// sameStall is true for the stall on file as it is seen now, and for one that comes back soon at the same limit.
+// sameStall reports whether s is the recorded stall, or one that returns soon at the same limit.
 func sameStall(onFile, seen *memory.Stall) bool {
 	return onFile.Limit == seen.Limit && (onFile.Ended.IsZero() || seen.Since.Before(onFile.Ended.Add(stallAgain)))
 }
 
-// goOn brings the stall on file up to date and reports whether it has ended by that.
+// goOn updates the recorded stall and reports whether it has just ended.
 func goOn(onFile, seen *memory.Stall) bool {
 	open := onFile.Ended.IsZero()
 	onFile.Ended = seen.Ended
-	if !onFile.NotRelieved { // what did not help stays known
+	if !onFile.NotRelieved { // keep an ineffective raise
 		onFile.RaisedTo, onFile.FaultsAfter, onFile.NotRelieved = seen.RaisedTo, seen.FaultsAfter, seen.NotRelieved
 	}
 	return open && !seen.Ended.IsZero()
 }
 
-// addStall counts a new stall. One of the same container that was still open ended when this one, at another limit,
-// began. One that began before all that are kept was counted when it did: where many replicas stall, not all are kept.
+// addStall counts a new stall. An open one of the same container ends when this one, at another limit, begins. One
+// older than all kept stalls was counted before: if many replicas stall, not all are kept.
 func (l *Ledger) addStall(stall memory.Stall, last *memory.Stall) bool {
 	name, stalled := stall.Container.Container, 0
 	for _, n := range l.names {
@@ -103,8 +103,8 @@ func (l *Ledger) addStall(stall memory.Stall, last *memory.Stall) bool {
 	return true
 }
 
-// newestStalls drops the oldest of too many, but not the last one that a raise did not end: the next raise would be in
-// vain, too.
+// newestStalls drops the oldest of too many, but not the last one with an ineffective raise, which must not be
+// repeated.
 func newestStalls(kept []memory.Stall) []memory.Stall {
 	extra := len(kept) - StallsKept
 	if extra <= 0 {
@@ -121,7 +121,7 @@ func newestStalls(kept []memory.Stall) []memory.Stall {
 	return kept[extra:]
 }
 
-// endGone ends the stalls of pods that are gone.
+// endGone ends the stalls of deleted pods.
 func (l *Ledger) endGone(existing map[types.UID]bool, now time.Time) (ended []memory.Stall) {
 	for _, name := range slices.Sorted(maps.Keys(l.names)) {
 		for i := range l.names[name].Stalls {
@@ -138,7 +138,7 @@ func stallsByTime(a, b memory.Stall) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Container.Pod, b.Container.Pod))
 }
 
-// inSeconds is a stall as it is stored.
+// inSeconds returns a stall with stored precision.
 func inSeconds(s memory.Stall) memory.Stall {
 	for _, t := range []*time.Time{&s.Since, &s.Known, &s.Ended} {
 		*t = storable(*t)
@@ -146,7 +146,7 @@ func inSeconds(s memory.Stall) memory.Stall {
 	return s
 }
 
-// AllStalls are the stalls kept in detail of all containers, oldest first.
+// AllStalls returns the stalls kept in detail of all containers, oldest first.
 func (l *Ledger) AllStalls() []memory.Stall {
 	var all []memory.Stall
 	for _, name := range slices.Sorted(maps.Keys(l.names)) {
@@ -156,15 +156,15 @@ func (l *Ledger) AllStalls() []memory.Stall {
 	return all
 }
 
-// StallTotal counts all stalls of a container ever seen. Kills are not in it.
+// StallTotal returns the number of all stalls of a container, without kills.
 func (l *Ledger) StallTotal(container string) int64 {
 	n := l.of(container)
 	return n.DroppedStalls + int64(len(n.Stalls))
 }
 
-// KillsAndStalls is what asks for a higher limit: the kills of all containers, and their stalls as if they were kills,
-// oldest first. A stall that goes on is as of now. Where a higher limit did not help, stalls at that limit and below
-// ask for nothing for [stallInVain].
+// KillsAndStalls returns the evidence for a higher limit: the kills of all containers, and their stalls in the form of
+// kills, oldest first. A continuing stall has the current time. After an ineffective raise, it omits stalls at that
+// limit and below for [stallInVain].
 func (l *Ledger) KillsAndStalls(now time.Time) []memory.OOMKill {
 	all := l.All()
 	for _, name := range slices.Sorted(maps.Keys(l.names)) {
@@ -186,7 +186,7 @@ func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
 	}
 	return memory.OOMKill{
 		Container: s.Container, Program: s.Program, Kind: memory.OOMStall, Time: at, Limit: s.Limit, Peak: s.Anon,
-		Confidence: memory.High, Why: s.Why(), Proven: true, // use up to the limit was seen
+		Confidence: memory.High, Why: s.Why(), Proven: true, // use reached the limit
 	}
 }
 
@@ -196,12 +196,12 @@ func inVain(kept []memory.Stall, limit memory.Bytes, now time.Time) bool {
 	})
 }
 
-// triedInVain: a raise did not end it, and it goes on (at the limit from before) or ended not long ago.
+// triedInVain reports whether a raise did not end it, and it continues (at the previous limit) or ended recently.
 func triedInVain(s *memory.Stall, now time.Time) bool {
 	return s.NotRelieved && (s.Ended.IsZero() || period.Of(now.Sub(s.Ended)) < stallInVain)
 }
 
-// RaisedInVain is the last stall of a container that a higher limit did not end; not ok: there is none within
+// RaisedInVain returns the last stall of a container with an ineffective raise; ok is false if there is none within
 // [stallInVain].
 func (l *Ledger) RaisedInVain(container string, now time.Time) (s memory.Stall, ok bool) {
 	for _, k := range l.of(container).Stalls {
@@ -212,7 +212,7 @@ func (l *Ledger) RaisedInVain(container string, now time.Time) (s memory.Stall, 
 	return s, ok
 }
 
-// OpenStall is the stall of a container of a pod that goes on as far as is known; not ok: there is none.
+// OpenStall returns the current stall of a container of a pod; ok is false if there is none.
 func (l *Ledger) OpenStall(ref memory.ContainerRef) (memory.Stall, bool) {
 	if s := l.lastStall(ref); s != nil && s.Ended.IsZero() {
 		return *s, true

@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// follow walks controllers upwards from the pod's own until one carries the pod template that people edit.
+// follow follows controllers upwards from the pod's own to the workload with the pod template that users edit.
 func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, error) {
 	namespace := pod.GetNamespace()
 	visited := make([]*metav1.OwnerReference, 0, maxHops)
@@ -63,15 +63,15 @@ func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bo
 	)
 }
 
-// cached reads an owner from the cache; its annotations and references are the cache's own. Nil without an error: it is
-// not there yet, or what is there is another one of the same name.
+// cached reads an owner from the cache; its annotations and references are the cache's own. nil without an error:
+// missing, or another object of the same name.
 func (r Resolver) cached(
 	ctx context.Context, k *workloadkind.Kind, namespace string, ref *metav1.OwnerReference,
 ) (*metav1.PartialObjectMetadata, error) {
 	m := objectOf(k)
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m, client.UnsafeDisableDeepCopy)
 	switch {
-	case err == nil && same(m, ref): // first: to ask what kind of error none is takes an allocation for each pod
+	case err == nil && same(m, ref): // first, because classifying a nil error allocates for each pod
 		return m, nil
 	case err == nil, apierrors.IsNotFound(err):
 		return nil, nil
@@ -79,12 +79,12 @@ func (r Resolver) cached(
 	return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
 }
 
-// apiTimeout bounds one read from the API server; a pod takes two at most in any chain Kubernetes makes, and a webhook
-// has 2s in all.
+// apiTimeout bounds one read from the API server; a pod needs at most two in chains of Kubernetes, and a webhook has 2s
+// in total.
 const apiTimeout = 500 * time.Millisecond
 
-// fromAPI reads an owner from the API server, where the cache had none and returned cacheErr. Nil without an error: the
-// owner no longer exists. The API server is asked once for each owner that is gone: a UID is never used again.
+// fromAPI reads an owner from the API server after the cache returned cacheErr. nil without an error: the owner no
+// longer exists. It asks once for each deleted owner, because UIDs are never reused.
 func (r Resolver) fromAPI(
 	ctx context.Context, k *workloadkind.Kind, namespace string, ref *metav1.OwnerReference, cacheErr error,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -114,13 +114,13 @@ func (r Resolver) fromAPI(
 	return m, nil
 }
 
-// same distinguishes an owner from a later or earlier one of the same name: only the UID is identity.
+// same compares UIDs, because an earlier or later owner may have the same name.
 func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
 	return m.UID == ref.UID || m.UID == "" || ref.UID == ""
 }
 
-// byReference is what the reference alone contains. Known kinds get the API version of the table, so that a workload
-// has one name for every writer of references.
+// byReference returns the owner from its reference alone. Known kinds get the API version of the table, so that a
+// workload has one name for all references.
 func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace string) Owner {
 	apiVersion := ref.APIVersion
 	if k != nil {
@@ -132,8 +132,8 @@ func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace str
 	}
 }
 
-// guessed names the owner of a ReplicaSet that is not in the cache yet: in the first moments of a rollout the webhook
-// sees pods before the watch has brought their ReplicaSet.
+// guessed returns the owner of a ReplicaSet that is not in the cache yet: at the start of a rollout the webhook gets
+// pods before the watch delivers their ReplicaSet.
 func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	if !workloadkind.Like(ref.APIVersion, ref.Kind).HasHash {
 		return Owner{}, false
@@ -151,8 +151,8 @@ func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	return Owner{}, false
 }
 
-// inferred is the guess, if the cache confirms that there is such a workload, or cannot know its kind. A pod that is
-// older than the workload is a remainder of an earlier one of that name, whose ReplicaSet is gone already.
+// inferred returns the guess, if the cache confirms that the workload exists, or does not have its kind. A pod older
+// than the workload belongs to an earlier one of that name, whose ReplicaSet was deleted.
 func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	o, ok := guessed(pod, ref)
 	if !ok {
@@ -170,7 +170,7 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 	return o, true
 }
 
-// olderThan: a pod that is only being created has no age yet.
+// olderThan reports whether the pod is older; one being created has no age yet.
 func olderThan(pod metav1.Object, m *metav1.PartialObjectMetadata) bool {
 	created := pod.GetCreationTimestamp()
 	return !created.IsZero() && created.Before(&m.CreationTimestamp)

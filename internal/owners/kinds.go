@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// kindOf is the kind of an owner whose metadata is cached; nil: it is known by reference only. The version of the
-// reference does not matter: the API server serves every object in each.
+// kindOf returns the kind of an owner with cached metadata; nil: known by reference only. The version of the reference
+// does not matter, because the API server converts.
 func kindOf(apiVersion, name string) *workloadkind.Kind {
 	if k := workloadkind.InGroup(workloadkind.Group(apiVersion), name); k != nil && k.Watched {
 		return k
@@ -22,8 +22,8 @@ func kindOf(apiVersion, name string) *workloadkind.Kind {
 	return nil
 }
 
-// Objects returns one empty object per kind that needs a metadata-only cache, as a manager's cache wants them in
-// ByObject. Everything else is known by reference only.
+// Objects returns one empty object per kind with a metadata-only cache, for ByObject of a manager's cache. Other kinds
+// are known by reference only.
 func Objects() (objects []client.Object) {
 	for _, k := range workloadkind.All() {
 		if k.Watched {
@@ -33,10 +33,9 @@ func Objects() (objects []client.Object) {
 	return objects
 }
 
-// Strip returns a cache transform that keeps of an owner or a namespace only what a Resolver reads: name, UID, since
-// when it exists and whether it is being deleted, its controller, the annotations for which keep is true, and a
-// namespace's labels. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache
-// would hold. Texts that many objects have are kept once: the garbage collector walks all of them each time.
+// Strip returns a cache transform that keeps only what a Resolver reads of an owner or a namespace: name, UID,
+// creation, deletion, its controller, the annotations for which keep is true, and a namespace's labels. The rest, above
+// all last-applied copies and managedFields, is most of the size. Common texts are interned, for the garbage collector.
 func Strip(keep func(annotation string) bool) func(any) (any, error) {
 	return func(object any) (any, error) {
 		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
@@ -52,7 +51,7 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 		Namespace: once(m.Namespace), Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
 	}
-	if m.Namespace == "" { // a namespace, which profiles select by its labels
+	if m.Namespace == "" { // a namespace, whose labels profiles select
 		kept.Labels = m.Labels
 	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
@@ -77,8 +76,7 @@ var controls = new(true)
 
 func once(text string) string { return unique.Make(text).Value() }
 
-// Metadata is an empty object to read the metadata of a workload with; false for a kind that is known by reference
-// only.
+// Metadata returns an empty object for reading the metadata of a workload; false for a kind known by reference only.
 func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
 	k := kindOf(of.APIVersion, of.Kind)
 	if k == nil {
@@ -87,7 +85,7 @@ func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
 	return objectOf(k), true
 }
 
-// objectOf is what to ask a reader with.
+// objectOf returns an empty object for a read.
 func objectOf(k *workloadkind.Kind) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.APIVersion(), Kind: k.Name}}
 }

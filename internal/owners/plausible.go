@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// The API server takes any text as the kind, API version and name of an owner. A reference that no object could have
-// is ignored: names of records and events are made of these, and the API server would always refuse them.
+// The API server accepts any text as kind, API version and name of an owner. Impossible references are ignored, because
+// the API server would refuse names of records and Events derived from them.
 const (
 	mostName  = 253 // of an object, and of an API group
 	mostKind  = 63
@@ -29,20 +29,20 @@ func plausible(ref *metav1.OwnerReference) bool {
 	if !found {
 		group, version = "", group
 	}
-	if workloadkind.IsIdentity(ref.APIVersion, ref.Kind) { // a forged one would take part in the evidence of others
+	if workloadkind.IsIdentity(ref.APIVersion, ref.Kind) { // a forged one would join the evidence of others
 		return false
 	}
 	return (group == "" || ValidName(group)) && ValidName(version)
 }
 
-// Plausible reports whether there can be an object that a workload is.
+// Plausible reports whether the object of a workload can exist.
 func Plausible(w memory.WorkloadRef) bool {
 	return plausible(&metav1.OwnerReference{APIVersion: w.APIVersion, Kind: w.Kind, Name: w.Name})
 }
 
-// ValidName reports whether the API server takes a name for a custom resource, or for most others: a DNS subdomain.
-// It is written out because it is asked of several names of each new pod: the regular expression of apimachinery takes
-// some 10 % of the time of a pod that no profile governs.
+// ValidName reports whether a name is valid for a custom resource and most other objects: a DNS subdomain. It is
+// written out because it checks several names of each new pod: apimachinery's regular expression takes some 10 % of the
+// time of a pod without a profile.
 func ValidName(name string) bool {
 	if name == "" || len(name) > mostName {
 		return false

@@ -1,14 +1,13 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package period defines the periods that memfit counts evidence in, and the factor by which a lab shortens them.
+// Package period defines the periods of evidence, and the factor by which a lab shortens them.
 //
-// A constant of type [Evidence] is about how long memfit observes a workload: hours and days of history, cool-downs,
-// holds after a rollback. A constant of type [time.Duration] is about a mechanism and is never shortened: timeouts,
-// back-offs, and how long the kubelet or the API server take. In production the factor is 1 and both are the same.
-// With a factor of 144 a day of evidence takes ten minutes (--lab-compress-evidence of the manager), so that a test on
-// a real node lowers a limit from real samples within minutes. What a profile sets explicitly is real time and is not
-// shortened.
+// A constant of type [Evidence] is a period of observation of a workload: hours and days of history, cool-downs, holds
+// after a rollback. A constant of type [time.Duration] concerns a mechanism and is never shortened: timeouts, backoffs,
+// delays of the kubelet or the API server. In production the factor is 1. With a factor of 144 a day of evidence takes
+// ten minutes (--lab-compress-evidence of the manager), so that a test on a real node lowers a limit within minutes.
+// Explicit periods in profiles are real time and are not shortened.
 package period
 
 import (
@@ -28,10 +27,10 @@ const (
 	Day    = 24 * Hour
 )
 
-// MostFactor makes an hour of evidence take ten seconds: the kubelet measures no more often.
+// MostFactor shortens an hour of evidence to ten seconds, the kubelet's interval.
 const MostFactor = 360
 
-// factor divides every period of evidence. It is set before anything else starts and only read from then on.
+// factor divides every period of evidence. It is set before anything else starts, and only read afterwards.
 var factor int64 = 1
 
 // Valid returns an error unless evidence can be compressed by f: an hour must take a whole number of seconds, at least
@@ -60,10 +59,10 @@ func Compress(f int) error {
 // Factor returns the factor that periods of evidence are divided by; 1: they are not compressed.
 func Factor() int { return int(factor) }
 
-// Compressed is true when evidence takes less time than it says.
+// Compressed reports whether periods of evidence are shortened.
 func Compressed() bool { return factor > 1 }
 
-// Of returns how much evidence a real duration holds, limited to what an Evidence can hold: 292 years either way.
+// Of returns the evidence in a real duration, limited to an Evidence's range of 292 years either way.
 func Of(real time.Duration) Evidence {
 	most := math.MaxInt64 / factor
 	return Evidence(min(max(int64(real), -most), most) * factor)

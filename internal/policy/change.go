@@ -9,11 +9,11 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Change is a profile that is new, gone, or says something else than before.
+// Change is a created, deleted or changed profile.
 type Change struct {
 	profile.Key
 
-	// Chooses: it may govern other workloads than before, because it is new, gone or has another selector.
+	// Chooses: it may govern other workloads than before, because it was created, deleted or has another selector.
 	Chooses bool
 }
 

@@ -1,12 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy says of a pod which workload it belongs to and which profile governs it. Webhook and controllers ask
-// the same [Resolver], so that they can never disagree.
+// Package policy resolves a pod's workload and profile. Webhook and controllers share one [Resolver], so that they
+// never disagree.
 //
-// It writes nothing. [Resolver.ResolveCached] reads informer caches only; [Resolver.Resolve], for the webhook, asks the
-// API server for an owner that the cache lacks, and [Resolver.ResolveKept], for reconciles, does so only where nothing
-// was kept of the pod. Each owner that is gone is asked for once. Profiles are held as an immutable snapshot
-// that is swapped when one changes: an answer takes no lock and costs a few map lookups, however many profiles there
-// are.
+// It writes nothing. [Resolver.ResolveCached] reads only informer caches; [Resolver.Resolve], for the webhook, reads an
+// owner missing in the cache from the API server, and [Resolver.ResolveKept], for reconciles, only if there is no
+// earlier resolution. Each deleted owner is read once. Profiles are an immutable snapshot that is swapped on changes: a
+// resolution takes no lock and a few map lookups, for any number of profiles.
 package policy

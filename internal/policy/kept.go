@@ -15,20 +15,20 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Kept is the part of a pod's [Resolution] that outlives its owners: pods run for minutes after their ReplicaSet and
-// Deployment are deleted, and belong to them until the end. The zero value holds nothing.
+// Kept is the part of a pod's [Resolution] that outlives its owners: pods may run for minutes after their ReplicaSet
+// and Deployment were deleted, and still belong to them. The zero value is empty.
 type Kept struct {
 	// Workload is the pod's workload, and Owner its UID; empty: unknown.
 	Workload memory.WorkloadRef
 	Owner    types.UID
-	// Controller is the UID in the pod's own controller reference at that time. A pod that is adopted or orphaned has
-	// another one, and is resolved afresh.
+	// Controller is the UID in the pod's own controller reference at that time. An adopted or orphaned pod has another
+	// one, and is resolved again.
 	Controller types.UID
-	// Profile governed the pod; empty: none did.
+	// Profile is the pod's profile; empty: none.
 	Profile profile.Key
 }
 
-// Keep returns what is kept of a resolution of the pod; false where an owner was missing.
+// Keep returns the lasting part of a resolution; false if an owner was missing.
 func (r *Resolution) Keep(pod metav1.Object) (Kept, bool) {
 	if r.Gone || r.Ref == (memory.WorkloadRef{}) {
 		return Kept{}, false
@@ -44,7 +44,7 @@ func (k *Kept) of(pod metav1.Object) bool {
 	return k.Workload != (memory.WorkloadRef{}) && k.Controller == ControllerOf(pod)
 }
 
-// ControllerOf is the UID of a pod's controller, which identifies its workload where that one's UID is unknown.
+// ControllerOf returns the UID of a pod's controller, which identifies its workload if the workload's UID is unknown.
 func ControllerOf(pod metav1.Object) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		return ref.UID
@@ -52,9 +52,9 @@ func ControllerOf(pod metav1.Object) types.UID {
 	return ""
 }
 
-// ResolveCached decides for one pod like [Resolver.Resolve], from caches only: it never waits. Where an owner is
-// missing, it goes by what was kept. [owners.ErrNotSeen] means that the owner is missing and nothing was kept; the
-// Resolution then has the best name of the workload.
+// ResolveCached resolves one pod like [Resolver.Resolve], from caches only: it never waits. If an owner is missing, it
+// uses kept. [owners.ErrNotSeen] means that the owner is missing and kept is empty; the Resolution then has the best
+// known name of the workload.
 func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
 	resolved, err := r.resolveCached(ctx, pod, kept)
 	if kept.of(pod) {
@@ -78,8 +78,8 @@ func (r *Resolver) resolveCached(ctx context.Context, pod metav1.Object, kept Ke
 	return Resolution{Owner: owner, Match: profile.Match{Profile: r.Profiles().Exactly(kept.Profile)}}, nil
 }
 
-// ResolveKept decides for one pod like [Resolver.ResolveCached], but where an owner is missing and nothing was kept, it
-// asks the API server: once for each owner that is gone.
+// ResolveKept resolves one pod like [Resolver.ResolveCached], but if an owner is missing and kept is empty, it asks the
+// API server, once for each deleted owner.
 func (r *Resolver) ResolveKept(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
 	if kept.of(pod) || r.outOfReach(pod) != "" {
 		return r.ResolveCached(ctx, pod, kept)
@@ -87,7 +87,7 @@ func (r *Resolver) ResolveKept(ctx context.Context, pod metav1.Object, kept Kept
 	return r.Resolve(ctx, pod)
 }
 
-// OwnerDeleted notes that an owner of pods was deleted.
+// OwnerDeleted records that an owner of pods was deleted.
 func (r *Resolver) OwnerDeleted(ref memory.WorkloadRef, uid types.UID) {
 	r.owners.Gone.Add(ref.Whole(), uid)
 }

@@ -14,16 +14,15 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// maxName is the longest name the API server takes for a custom resource.
+// maxName is the longest valid name of a custom resource.
 const maxName = 253
 
-// RecordName is the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Kinds that
-// Kubernetes does not ship carry their group ("rollout.argoproj.io-web"), so that Volcano's Job and ours never share a
-// record. Names that would be too long end in a hash of the whole, so that two long names stay two
-// ("pod.group-4b2f..."); so do kinds of which another spelling has the same letters
-// ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any kind into an owner reference. The
-// records of an identity have its name, which begins with a platform, not a kind, and ends in a hash. Those of a class
-// of nodes begin with "nodeclass" ("nodeclass-log-m5-large-4b2f...").
+// RecordName returns the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Kinds
+// outside of Kubernetes include their group ("rollout.argoproj.io-web"), to distinguish, for example, Volcano's Job.
+// Too long names end in a hash ("pod.group-4b2f..."); so do kinds with another spelling of the same letters
+// ("cloneset.apps.kruise.io-web-4b2f..."), because owner references may have any kind. The records of an identity have
+// its name, which begins with a platform and ends in a hash. Those of a class of nodes begin with "nodeclass"
+// ("nodeclass-log-m5-large-4b2f...").
 func RecordName(w memory.WorkloadRef) string {
 	if w.NodeClass != "" {
 		return identity.ClassName(w)
@@ -45,13 +44,13 @@ func RecordName(w memory.WorkloadRef) string {
 	return hashedName(group, w)
 }
 
-// ships: the kind is one of those that memfit reads, which Kubernetes ships.
+// ships reports whether memfit reads the kind and Kubernetes ships it.
 func ships(group, kind string) bool {
 	k := workloadkind.InGroup(group, kind)
 	return k != nil && k.Recorded()
 }
 
-// title: one capital at the start and none after it. Of all spellings with the same letters, only one is like that.
+// title reports whether only the first letter is upper case, which is true for one spelling only.
 func title(kind string) bool {
 	for i := range len(kind) {
 		c := kind[i]
@@ -62,8 +61,8 @@ func title(kind string) bool {
 	return kind != ""
 }
 
-// hashedName names what no readable name is safe for. The part before the first dash has a dot, so it is not a kind
-// that Kubernetes ships.
+// hashedName returns a name with a hash, where a readable one could collide. The part before the first dash has a dot,
+// so it is not a built-in kind.
 func hashedName(group string, w memory.WorkloadRef) string {
 	whole, kind := group, strings.ToLower(w.Kind)
 	if !owners.ValidName(kind) || strings.ContainsAny(kind, ".-") || len(kind) > 63 {

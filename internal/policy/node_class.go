@@ -16,8 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// InNodeClass returns the resolution of a pod with the class of its node, for a resolution that was made from metadata
-// alone.
+// InNodeClass returns the resolution of a pod with the class of its node, for a resolution from metadata alone.
 func (r *Resolver) InNodeClass(ctx context.Context, pod *corev1.Pod, resolved Resolution) Resolution {
 	if resolved.Identity == nil {
 		resolved.Ref, resolved.Identity = r.inNodeClass(ctx, pod, resolved.Ref, resolved.Profile)
@@ -25,8 +24,8 @@ func (r *Resolver) InNodeClass(ctx context.Context, pod *corev1.Pod, resolved Re
 	return resolved
 }
 
-// inNodeClass returns the workload of a pod on its class of nodes, and its identity, where the profile names a label of
-// nodes; or else the workload and nil.
+// inNodeClass returns the workload of a pod on its class of nodes, and its identity, if the profile names a label of
+// nodes; otherwise the workload and nil.
 func (r *Resolver) inNodeClass(
 	ctx context.Context, pod *corev1.Pod, w memory.WorkloadRef, by *profile.Profile,
 ) (memory.WorkloadRef, *identity.Identity) {
@@ -38,7 +37,7 @@ func (r *Resolver) inNodeClass(
 	return identity.InClass(w, label, labels[label])
 }
 
-// stayInClass leaves a pod in its class when its node is unknown: a node may be deleted before its pods.
+// stayInClass keeps a pod in its class if its node is unknown, because a node may be deleted before its pods.
 func (r *Resolver) stayInClass(ctx context.Context, pod metav1.Object, before memory.WorkloadRef, now *Resolution) {
 	label := now.Profile.NodeClass()
 	whole, read := pod.(*corev1.Pod)
@@ -50,8 +49,7 @@ func (r *Resolver) stayInClass(ctx context.Context, pod metav1.Object, before me
 	}
 }
 
-// nodeLabels returns the labels of a node as the cache has them; false: it has no such node. An error means the same:
-// a pod without a class is as well off as one of a DaemonSet that is not kept apart.
+// nodeLabels returns the cached labels of a node; false if missing, or on error: the pod then has no class.
 func (r *Resolver) nodeLabels(ctx context.Context, name string) (map[string]string, bool) {
 	if name == "" {
 		return nil, false

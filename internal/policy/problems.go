@@ -11,25 +11,25 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Problems are the workloads that ask for a profile and cannot have it, with what to fix. Safe for concurrent use; the
+// Problems holds the workloads whose requested profile is unavailable, with what to fix. Safe for concurrent use; the
 // zero value is empty.
 type Problems struct {
-	// OnChange is called with the profiles that claim a workload whose problem changed, or did. Nil: it is not called.
+	// OnChange is called with the current and previous profiles that select a workload with a changed problem; may be
+	// nil.
 	OnChange func(...profile.Key)
 
 	mu  sync.Mutex
 	all map[memory.WorkloadRef]problem
 }
 
-// problem is why nobody governs a workload. Profiles are told of it by their names as values: the text is partly what
-// the workload's owner wrote, and must not be able to name one.
+// problem is why no profile governs a workload. It has the names of profiles as values, because the text is partly from
+// the workload's owner.
 type problem struct {
 	why    string
 	claims []profile.Key
 }
 
-// Set notes why nobody governs a workload, and which profiles stand in each other's way, and reports whether it is
-// news.
+// Set records why no profile governs a workload, with the conflicting profiles, and reports whether it changed.
 func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Profile) (news bool) {
 	now := problem{why: why}
 	for _, n := range claims {
@@ -49,7 +49,7 @@ func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Profi
 	return true
 }
 
-// Clear forgets a problem.
+// Clear removes a problem.
 func (p *Problems) Clear(w memory.WorkloadRef) {
 	p.mu.Lock()
 	concerned := p.all[w].claims
@@ -64,7 +64,7 @@ func (p *Problems) changed(concerned []profile.Key) {
 	}
 }
 
-// Claiming are the problems of workloads that a profile claims together with another, sorted.
+// Claiming returns the problems of workloads that a profile and another one select, sorted.
 func (p *Problems) Claiming(key profile.Key) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

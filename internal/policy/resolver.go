@@ -21,11 +21,11 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Resolver answers which profile governs a pod. Create it with [New]; it is safe for concurrent use.
+// Resolver resolves the profile of a pod. Create it with [New]; it is safe for concurrent use.
 type Resolver struct {
 	reader client.Reader
 	owners owners.Resolver
-	// excluded are the namespaces that the webhook configuration keeps out of memfit's reach.
+	// excluded are the namespaces that the webhook configuration excludes.
 	excluded map[string]bool
 	// home is memfit's own namespace.
 	home  string
@@ -34,8 +34,8 @@ type Resolver struct {
 	built chan struct{}
 }
 
-// New makes a Resolver that reads owners and namespaces (metadata only) and profiles from cached. apiReader is asked
-// for owners that the cache does not have yet, which happens to the first pod of a new workload; nil: never.
+// New returns a Resolver that reads owners and namespaces (metadata only) and profiles from cached. apiReader is for
+// owners missing in the cache, as for the first pod of a new workload; may be nil.
 func New(cached, apiReader client.Reader) *Resolver {
 	return &Resolver{
 		reader: cached, owners: owners.Resolver{Reader: cached, APIReader: apiReader, Gone: owners.NewGone()},
@@ -43,8 +43,8 @@ func New(cached, apiReader client.Reader) *Resolver {
 	}
 }
 
-// Without keeps out namespaces whatever selects their pods: those that the webhook configuration excludes. Their pods
-// would be reported as missed for ever. Call it before anything else.
+// Without excludes namespaces, those that the webhook configuration excludes. Otherwise their pods would be reported as
+// missed. Call it before anything else.
 func (r *Resolver) Without(namespaces ...string) *Resolver {
 	r.excluded = map[string]bool{}
 	for _, name := range namespaces {
@@ -53,37 +53,37 @@ func (r *Resolver) Without(namespaces ...string) *Resolver {
 	return r
 }
 
-// At names memfit's own namespace, in which only profiles count that change nothing. The annotation memfit.dev/pause on
-// it is the switch that stops every change in the cluster at once. Call it before anything else.
+// At sets memfit's own namespace, in which only profiles without changes are valid. The annotation memfit.dev/pause on
+// it stops every change in the cluster. Call it before anything else.
 func (r *Resolver) At(home string) *Resolver {
 	r.home = home
 	return r
 }
 
-// Home is memfit's own namespace; empty when it does not run in a cluster.
+// Home returns memfit's own namespace; empty outside of a cluster.
 func (r *Resolver) Home() string { return r.home }
 
-// Resolution is what is known of one pod.
+// Resolution is the workload and profile of one pod.
 type Resolution struct {
 	profile.Match
 	// Owner is the pod's workload: its topmost controller, the pod itself, or its identity. Its Ref may have the class of
 	// the pod's node.
 	owners.Owner
-	// Identity is what identifies the pod instead of its owner, or besides it ([identity.ByNode]); nil: its owner does.
+	// Identity identifies the pod instead of its owner, or besides it ([identity.ByNode]); nil: the owner does.
 	Identity *identity.Identity
-	// Paused names what stops changes: memfit.dev/pause is "true" on the workload, on its namespace, or on memfit's own
-	// namespace, which pauses everything. Paused workloads are watched and not changed. Empty: nothing does.
+	// Paused names the object with memfit.dev/pause: "true": the workload, its namespace, or memfit's own namespace,
+	// which pauses everything. Paused workloads are watched and not changed. Empty: not paused.
 	Paused string
 }
 
-// Resolve decides for one pod, whose namespace must be set. An error means that a lookup failed, never that nobody
-// governs the pod; with [owners.ErrNotSeen] the resolved still has the best name of the workload there is.
+// Resolve resolves one pod, whose namespace must be set. An error means that a lookup failed, never a missing profile;
+// with [owners.ErrNotSeen] the Resolution still has the best known name of the workload.
 func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, error) {
 	owner, err := r.owners.Owner(ctx, pod)
 	return r.govern(ctx, pod, owner, err)
 }
 
-// govern finds the profile of a pod whose owner was looked up, with ownerErr.
+// govern finds the profile of a pod, after the lookup of its owner returned ownerErr.
 func (r *Resolver) govern(
 	ctx context.Context, pod metav1.Object, owner owners.Owner, ownerErr error,
 ) (Resolution, error) {
@@ -121,8 +121,8 @@ func (r *Resolver) govern(
 	return Resolution{Owner: owner, Identity: id, Paused: paused, Match: match}, nil
 }
 
-// identified replaces the owner by what identifies the pod, where its owner does not outlive it. An annotation that
-// would be on the owner is then on the pod.
+// identified replaces the owner by the pod's identity, if the owner does not outlive it. The owner's annotations are
+// then read from the pod.
 func identified(pod metav1.Object, owner owners.Owner, by *profile.Profile) (owners.Owner, *identity.Identity) {
 	id, found := identity.Of(pod, owner.Ref, by.Identity())
 	if !found {
@@ -132,12 +132,12 @@ func identified(pod metav1.Object, owner owners.Owner, by *profile.Profile) (own
 	return owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations()}, &id
 }
 
-// ownPod: it is in memfit's own namespace, which the webhook configuration excludes.
+// ownPod reports whether it is in memfit's own namespace, which the webhook configuration excludes.
 func (r *Resolver) ownPod(pod metav1.Object) bool {
 	return r.home != "" && pod.GetNamespace() == r.home
 }
 
-// pausedBy names the object whose annotation stops changes; empty: none does.
+// pausedBy returns the object whose annotation pauses changes; empty: none.
 func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace map[string]string) (string, error) {
 	switch {
 	case owner.Annotations[v1alpha1.PauseAnnotation] == "true":
@@ -154,7 +154,7 @@ func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace
 	return v1alpha1.PauseAnnotation + " on Namespace " + r.home + ", which stops every change in the cluster", nil
 }
 
-// outOfReach says why memfit has nothing to say about a pod, whoever asks.
+// outOfReach returns why memfit never manages a pod.
 func (r *Resolver) outOfReach(pod metav1.Object) string {
 	if r.excluded[pod.GetNamespace()] && !r.ownPod(pod) {
 		return "namespace " + pod.GetNamespace() + " is excluded (--exclude-namespaces)"
@@ -165,13 +165,13 @@ func (r *Resolver) outOfReach(pod metav1.Object) string {
 	return ""
 }
 
-// Rebuild reads all profiles and makes them the effective ones. Their specs stay the cache's own, which nobody changes.
+// Rebuild reads all profiles and makes them effective. Their specs are the cache's own: do not change them.
 func (r *Resolver) Rebuild(ctx context.Context) error {
 	_, _, err := r.rebuild(ctx)
 	return err
 }
 
-// rebuild returns what changed, too, and how many profiles there are. The caller is the only one who rebuilds.
+// rebuild also returns the changes and the number of profiles. It must not run concurrently.
 func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	var namespaced v1alpha1.MemoryProfileList
 	if err := r.reader.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
@@ -194,14 +194,14 @@ func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	return changed, len(profiles), nil
 }
 
-// Profiles are the effective profiles, with what they inherit; nil before they have been read.
+// Profiles returns the effective profiles, merged with their defaults; nil before they were read.
 func (r *Resolver) Profiles() *profile.Index { return r.index.Load() }
 
-// Built is closed when profiles have been read for the first time. Until then nobody governs anything.
+// Built is closed when profiles have been read for the first time. Until then no profile governs a pod.
 func (r *Resolver) Built() <-chan struct{} { return r.built }
 
-// namespace returns the annotations and labels of a namespace. One that is not (or not yet) in the cache has none: its
-// pods cannot have been opted in by it. They are the cache's own: only read them.
+// namespace returns the annotations and labels of a namespace. A missing one has none. They are the cache's own: do not
+// change them.
 func (r *Resolver) namespace(ctx context.Context, name string) (annotations, labels map[string]string, err error) {
 	ns := &metav1.PartialObjectMetadata{TypeMeta: namespaceKind}
 	err = r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read

@@ -23,21 +23,20 @@ import (
 
 var namespaceKind = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
 
-// Watcher keeps a [Resolver] current. It is a manager Runnable that runs on every replica, leader or not: all of them
-// serve the webhook.
+// Watcher keeps a [Resolver] current. It is a manager Runnable for every replica, because all serve the webhook.
 type Watcher struct {
 	Resolver *Resolver
 	Cache    cache.Cache
-	// OnChange is called after each change of the effective profiles. It must not block. Nil: nobody is told.
+	// OnChange is called after each change of the effective profiles. It must not block; may be nil.
 	OnChange func([]Change)
 
 	ready atomic.Bool
 }
 
-// NeedLeaderElection is false: every replica needs to know the profiles.
+// NeedLeaderElection returns false: every replica needs the profiles.
 func (w *Watcher) NeedLeaderElection() bool { return false }
 
-// Start reads the profiles and follows their changes until ctx ends.
+// Start reads the profiles and watches their changes until ctx ends.
 func (w *Watcher) Start(ctx context.Context) error {
 	dirty := make(chan struct{}, 1)
 	for _, obj := range []client.Object{&v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}} {
@@ -75,14 +74,14 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 }
 
-// restPerProfile is how long profiles rest after they were read, for each of them: reading takes some 5 us each, so
-// that a client that edits one in a loop gets at most a fifth of a processor for it. It is not a fixed time because
-// `kubectl apply` sends profiles and the workloads that name them within milliseconds, and a pod that is made while
-// profiles rest goes without its settings: with 200 ms two of three did.
+// restPerProfile is the pause after a rebuild for each profile: reading takes some 5 us each, so that a client that
+// edits one in a loop uses at most a fifth of a processor. It is not a fixed time because `kubectl apply` sends
+// profiles and workloads within milliseconds, and a pod created during the pause lacks its settings: with 200 ms two of
+// three did.
 const restPerProfile = 20 * time.Microsecond
 
-// Ready is a readiness check: until profiles, owners and namespaces are known, pods would be admitted without what they
-// should get. Once they are, they stay: a leader that starts to watch pods still answers for them.
+// Ready is a readiness check: until profiles, owners and namespaces are known, pods would be admitted without their
+// settings. Once ready, it remains ready.
 func (w *Watcher) Ready(req *http.Request) error {
 	if w.ready.Load() {
 		return nil
@@ -105,7 +104,7 @@ func (w *Watcher) Ready(req *http.Request) error {
 func (w *Watcher) rebuild(ctx context.Context) int {
 	changes, profiles, err := w.Resolver.rebuild(ctx)
 	if err != nil {
-		// The old snapshot stays effective; the next profile event tries again.
+		// The old snapshot remains effective; the next profile event retries.
 		logf.FromContext(ctx).Error(err, "Could not read profiles")
 		return profiles
 	}
@@ -115,14 +114,13 @@ func (w *Watcher) rebuild(ctx context.Context) int {
 	return profiles
 }
 
-// Informers are the objects a Resolver reads besides profiles, metadata only. Asking the cache for them before it
-// starts makes readiness wait for them, so that the first pod is not judged by an empty cache.
+// Informers returns the objects that a Resolver reads besides profiles, metadata only. Starting their informers early
+// makes readiness wait for them, so that no pod is resolved by an empty cache.
 func Informers() []client.Object {
 	return append(owners.Objects(), &metav1.PartialObjectMetadata{TypeMeta: namespaceKind})
 }
 
-// onSpecChange calls f when a profile appears, goes, or changes its spec. Status writes, of which there are many,
-// change nothing here.
+// onSpecChange calls f when a profile is created, deleted, or its spec changes. It ignores the frequent status writes.
 func onSpecChange(f func()) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { f() },

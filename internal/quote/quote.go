@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quote is how memfit repeats what another party wrote: annotations, field managers, what kubelets and API
-// servers answer. Such text stands in quotes, so that nobody takes it for memfit's own, on one line, and is cut, so
-// that nobody fills a status with it. The sentence around it says who wrote it.
+// Package quote quotes text of other parties: annotations, field managers, errors of kubelets and API servers. It is
+// quoted, to distinguish it from memfit's own text, on one line, and truncated, to bound a status. The sentence around
+// it names its source.
 package quote
 
 import (
@@ -13,27 +13,27 @@ import (
 	"unicode/utf8"
 )
 
-// How many characters are repeated.
+// Maximum lengths in characters.
 const (
-	// nameChars holds every name that Kubernetes lets people choose for a label's value (63) and most others.
+	// nameChars fits label values (63) and most other names.
 	nameChars = 64
-	// messageChars holds what a kubelet says about a resize with its numbers, and an API server's refusal.
+	// messageChars fits a kubelet's message about a resize, and an API server's refusal.
 	messageChars = 256
 )
 
-// Name is a short text that people chose: the value of an annotation, a field manager.
+// Name quotes a short text of users: the value of an annotation, a field manager.
 func Name(text string) string { return quoted(text, nameChars) }
 
-// Message is what another program answered.
+// Message quotes the message of another program.
 func Message(text string) string { return quoted(text, messageChars) }
 
-// Line is Message without quotes, for places that are made of nothing else, such as the error of an API call.
+// Line is Message without quotes, for places with nothing else, such as the error of an API call.
 func Line(text string) string {
 	return Plain(Cut(text, utf8.UTFMax*messageChars))
 }
 
-// Plain returns text of any length on one line, without what a terminal, a browser or a reader of YAML would obey:
-// line breaks, tabs and control characters become spaces, bytes that are not UTF-8 become "?", and characters that only
+// Plain returns text of any length on one line, without characters that control a terminal, a browser or YAML: line
+// breaks, tabs and control characters become spaces, bytes that are not UTF-8 become "?", and characters that only
 // format, such as those that turn the direction of writing, are dropped.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -60,8 +60,7 @@ func quoted(text string, chars int) string {
 	return strconv.Quote(text[:end] + "...")
 }
 
-// Cut is text of at most that many bytes. It is not cut within a character, and ends in "..." when something is
-// missing.
+// Cut truncates text to at most that many bytes, not within a character, with "..." at the end.
 func Cut(text string, most int) string {
 	const mark = "..."
 	if len(text) <= most {

@@ -1,11 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package records decides to which workload a stored MemoryRecommendation or MemoryCheckpoint belongs: the one that
-// exists, an earlier one of the same name, or none. A record lives and dies with its workload, which its UID
-// identifies; a workload that is deleted and created again starts afresh, because it may run another program.
+// Package records decides to which workload a stored MemoryRecommendation or MemoryCheckpoint belongs: the existing
+// one, an earlier one of the same name, or none. A record belongs to the workload with its UID; a workload that is
+// deleted and created again starts with an empty record, because it may run another program.
 //
-// It is pure: what exists is an argument, and an unknown state never causes a deletion.
+// It is pure: existence is an argument, and an unknown state never causes a deletion.
 package records
 
 import (
@@ -19,7 +19,7 @@ import (
 // State is whether a workload exists.
 type State int
 
-// States of a workload. The zero value is the careful one: what is not known is neither created nor deleted.
+// States of a workload. The zero value is the safe one: nothing is created or deleted.
 const (
 	Unknown State = iota // its kind cannot be read here, or reading it failed
 	Exists
@@ -27,17 +27,17 @@ const (
 	Gone    // the API server reported that there is none of that name
 )
 
-// Presence is what is known of a workload.
+// Presence is the state and UID of a workload.
 type Presence struct {
 	State State
-	// UID is that of the object that has the workload's name now; empty when there is none, or it could not be read.
+	// UID is that of the current object with the workload's name; empty if missing or unreadable.
 	UID types.UID
 }
 
-// Orphaned returns why a record of a workload, which names these owners, is to be deleted: it is known not to be about
-// the workload that exists. "": it is kept.
+// Orphaned returns why a record of a workload with these owners must be deleted: it is known to be about another
+// workload. "": keep it.
 func Orphaned(owners []metav1.OwnerReference, of memory.WorkloadRef, p Presence) (why string) {
-	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // it has no owner, and ends with its time to live
+	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // no owner, only a time to live
 		return ""
 	}
 	uid, owned := OwnerUID(owners, of)
@@ -48,19 +48,18 @@ func Orphaned(owners []metav1.OwnerReference, of memory.WorkloadRef, p Presence)
 		return ""
 	case owned && uid == p.UID:
 		return ""
-	case owned && p.State == Unknown: // the UID comes from a pod's reference: good enough to write with, not to delete by
+	case owned && p.State == Unknown: // the UID is from a pod's reference: enough for a write, not for a deletion
 		return ""
 	case owned:
 		return "it was written for an earlier " + of.String() + ", whose UID was " + string(uid)
-	case p.State == Exists: // memfit writes none without, so it may be about any workload that had this name
+	case p.State == Exists: // memfit always writes an owner, so it may be about any workload of this name
 		return "it names no owner"
 	default:
 		return ""
 	}
 }
 
-// OwnerUID is the UID of the workload that a record names as its owner; owned is false when it does not name one of
-// that kind and name.
+// OwnerUID returns the UID of the owner in a record; owned is false without an owner of that kind and name.
 func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UID, owned bool) {
 	group := workloadkind.Group(of.APIVersion)
 	for i := range refs {
@@ -71,9 +70,8 @@ func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UI
 	return "", false
 }
 
-// BelongTo reports whether a new pod may be given the content of a record: it names the workload as its owner, and
-// that is the pod's. An unknown UID, as in the first moments of a rollout, does not contradict. A pod that is its own
-// workload is only being created, and what was written for one of its name before was about another program.
+// BelongTo reports whether a new pod may use a record: the record's owner is the pod's workload. An unknown UID, as at
+// the start of a rollout, matches. A bare pod never uses one, because a record of its name is about an earlier pod.
 func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID) bool {
 	if workloadkind.IsPod(of.APIVersion, of.Kind) {
 		return false
@@ -85,8 +83,8 @@ func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID
 	return owned && (uid == "" || uid == owner)
 }
 
-// Owners returns the reference that a record of this workload carries, so that the garbage collector removes it with
-// its workload; none for an identity, which has no object.
+// Owners returns the owner reference for a record of this workload, for garbage collection; none for an identity, which
+// has no object.
 func Owners(of memory.WorkloadRef, uid types.UID) []metav1.OwnerReference {
 	if workloadkind.IsIdentity(of.APIVersion, of.Kind) {
 		return nil

@@ -10,24 +10,24 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Alarm is the claim of a node's agent that a container is about to reach its limit.
+// Alarm is an agent's claim that a container is about to reach its limit.
 type Alarm struct {
 	Container string
 	// ID of the container's instance, without the prefix of its runtime.
 	ID string
 	// Sequence is higher than that of earlier alarms of the pod.
 	Sequence int64
-	// At is when Demand and Limit were read, by the node's clock.
+	// At is when Demand and Limit were read, on the node's clock.
 	At     time.Time
 	Demand memory.Bytes
 	Limit  memory.Bytes
-	// PerSecond is how much Demand grows.
+	// PerSecond is the growth of Demand.
 	PerSecond memory.Bytes
-	// Left is how long after At the limit is reached.
+	// Left is the time from At until the limit is reached.
 	Left time.Duration
 }
 
-// FromAPI returns an alarm of the API. Negative amounts read as 0, which [Decide] refuses.
+// FromAPI returns an alarm of the API. Negative amounts become 0, which [Decide] refuses.
 func FromAPI(a *v1alpha1.Alarm) Alarm {
 	return Alarm{
 		Container: a.Container, ID: a.ContainerID, Sequence: a.Sequence, At: a.Time.Time,
@@ -37,9 +37,9 @@ func FromAPI(a *v1alpha1.Alarm) Alarm {
 	}
 }
 
-// Near reports whether so much of a limit is needed that growth may be a danger: half of it. Fast growth below is a
-// start, which usually ends there, and no alarm about it is believed.
+// Near reports whether demand is high enough for growth to be dangerous: half of the limit. Fast growth below is
+// usually a start, and alarms about it are refused.
 func Near(demand, limit memory.Bytes) bool { return limit > 0 && demand >= limit/2 }
 
-// Kill is when the limit is reached, as claimed.
+// Kill returns when the limit is reached, according to the claim.
 func (a *Alarm) Kill() time.Time { return a.At.Add(max(a.Left, 0)) }

@@ -12,49 +12,49 @@ import (
 )
 
 const (
-	// Hold is how long a container must need no more than its previous limit until a loan is returned, and how far back
-	// the loans of a node count. An hour has four times the longest period of usual cron jobs and caches.
+	// Hold is how long a container must need no more than its previous limit before a loan is returned, and the period in
+	// which loans of a node count. An hour has four times the longest period of usual cron jobs and caches.
 	Hold = time.Hour
-	// NodeLoansMost bounds what the agent of one node can cause within Hold, whatever it claims. A node of 110 pods that
-	// needs more has another problem than a burst.
+	// NodeLoansMost bounds the loans of one node within Hold, whatever its agent claims. A node of 110 pods that needs
+	// more has a problem other than a burst.
 	NodeLoansMost = 12
-	// WorkloadLoansMost bounds the loans that the checkpoint of a workload keeps: those that last, and those of the last
-	// Hold. A loan that the checkpoint does not have is neither returned nor counted, so none is given beyond that.
+	// WorkloadLoansMost bounds the loans in a workload's checkpoint: current ones, and those of the last Hold. Loans
+	// outside of the checkpoint would be neither returned nor counted, so there are none.
 	WorkloadLoansMost = 32
-	// StaleAfter is how old an alarm may be. It is about half a second, and reaches the manager within one. What is older
-	// was delayed, as after a change of leaders, and its container has been killed or not since. It also bounds how far
-	// clocks differ.
+	// StaleAfter is the maximum age of an alarm. An alarm predicts about half a second, and reaches the manager within
+	// one. An older one was delayed, as after a change of leaders, and the kill has happened or not. It also bounds the
+	// difference of clocks.
 	StaleAfter = 10 * time.Second
-	// FutureMost is how far the clock of a node may be ahead.
+	// FutureMost is how far a node's clock may be ahead.
 	FutureMost = 5 * time.Second
-	// MostPercent of the limit before its loans is what a container gets in all: as much as the highest
-	// sizing.oom.factorPercent allows after a kill. A ramp of minutes and a leak are alike while they last. What is lent
-	// costs when it is used, so that a loan has all of that at once, whatever the growth: a ramp needs no second one, and
-	// a leak gets none. Growth of half a second may be wrong, or claimed.
+	// MostPercent bounds a container's limit with loans, in percent of the limit before: as much as the highest
+	// sizing.oom.factorPercent allows after a kill. A long ramp is indistinguishable from a leak. Only used memory costs,
+	// so a loan has the full amount, whatever the growth, which half a second may misjudge or an agent forge: a ramp
+	// needs no second loan, and a leak gets none.
 	MostPercent = 400
-	// worthPercent of the limit is the least that is lent where something bounds the loan: less only delays the kill.
+	// worthPercent of the limit is the least loan if something bounds it: less only delays the kill.
 	worthPercent = 5
 	// pages: the kernel rounds limits down to whole pages, of 64 KiB at most.
 	pages = 64 * memory.KiB
 )
 
-// Known is the manager's own view of the container that an alarm is about.
+// Known is the manager's own data about the container of an alarm.
 type Known struct {
-	// ID of the instance that runs, without the prefix of its runtime; "": none runs.
+	// ID is the running instance, without the prefix of its runtime; "": none.
 	ID string
 	// Limit is the effective limit in the container's status, and Asked the one in the pod's spec; 0: none. They differ
 	// while a resize is in flight.
 	Limit, Asked memory.Bytes
-	// Demand is the newest reading by the kubelet, and DemandAt its time; zero: there is none.
+	// Demand is the kubelet's newest reading, and DemandAt its time; zero: none.
 	Demand   memory.Bytes
 	DemandAt time.Time
-	// Handled is the sequence of the last alarm of the pod that this process decided; 0: none was.
+	// Handled is the sequence of the pod's last alarm that this process decided; 0: none.
 	Handled int64
-	// Loans is the number of loans to pods of the workload that its checkpoint has.
+	// Loans is the number of loans in the workload's checkpoint.
 	Loans int
 }
 
-// Policy is what the owner of the container allows.
+// Policy is the policy of the container's owner.
 type Policy struct {
 	// Enabled: the profile enables rescues for this container, and its mode resizes running pods.
 	Enabled bool
@@ -64,19 +64,19 @@ type Policy struct {
 	RestartsOnResize bool
 	// Bounds of the limit. Each has its cause: LimitMax, LimitRange or PodLimit.
 	Bounds []Bound
-	// Rooms are what others need as well: ResourceQuota, NodeFull and ChangeBudget.
+	// Rooms are shared amounts: ResourceQuota, NodeFull and ChangeBudget.
 	Rooms []Room
 }
 
-// Bound is the largest limit that something allows the container.
+// Bound is the largest limit that something allows for the container.
 type Bound struct {
 	Cause Cause
 	Most  memory.Bytes
-	// Why it is not more, where the cause alone does not say it.
+	// Why details the cause, if needed.
 	Why string
 }
 
-// Room is how much memory is left of something. A container has at most half of it on loan.
+// Room is the rest of a shared amount of memory. A container may borrow at most half of it.
 type Room struct {
 	Cause Cause
 	Left  memory.Bytes
@@ -90,16 +90,16 @@ type Node struct {
 	Loans int
 }
 
-// Decide returns the loan for an alarm, or why there is none. Exactly one of the two results is not nil. loans are the
-// earlier ones to this pod, to whatever container. A loan for this very alarm that was written down and not sent is
-// returned again. Of a new one, the caller fills in what Decide does not know.
+// Decide returns the loan for an alarm, or the refusal. Exactly one of the two results is not nil. loans are the
+// earlier ones to any container of this pod. A loan for this alarm that was stored and not sent is returned again. The
+// caller completes a new one.
 func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {
 	d := decision{a, known, policy, node, loans, now}
 	for _, refuses := range []func(*decision) Cause{
-		unbelievable, // it is not a claim about this container now
-		contradicted, // it is not what the manager sees
-		notPermitted, // the owner did not ask for it, or the node's other pods would pay for it
-		tooMany,      // it is more than loans may cause
+		unbelievable, // not about the current container
+		contradicted, // contradicts the manager's data
+		notPermitted, // not enabled, or at the cost of other pods
+		tooMany,      // more than the bounds of loans
 	} {
 		if cause := refuses(&d); cause != "" {
 			return nil, d.refusal(Bound{Cause: cause})
@@ -140,7 +140,7 @@ func unbelievable(d *decision) Cause {
 	return ""
 }
 
-// handled is the highest sequence of the pod that was decided or lent for, by whatever process.
+// handled returns the highest sequence of the pod that any process decided or lent for.
 func (d *decision) handled() int64 {
 	last := d.known.Handled
 	for i := range d.loans {
@@ -149,8 +149,8 @@ func (d *decision) handled() int64 {
 	return last
 }
 
-// unsent is the loan for this alarm that was written down and that the pod does not show: its resize failed, or an
-// earlier leader ended before it sent it. Nil: there is none.
+// unsent returns the stored loan for this alarm that the pod does not have: its resize failed, or an earlier leader
+// ended before sending it. nil: none.
 func (d *decision) unsent() *Loan {
 	for i := range d.loans {
 		l := d.loans[i]
@@ -161,9 +161,9 @@ func (d *decision) unsent() *Loan {
 	return nil
 }
 
-// contradicted reports a claim that is wrong in itself, about another limit than the effective one, or far above what
-// the kubelet read at the same time or later. The kubelet's readings are seconds older as a rule, and a burst is not in
-// them, so that they prove nothing else.
+// contradicted reports a claim that is inconsistent, about a limit other than the effective one, or far above a
+// kubelet's reading of the same time or later. The kubelet's readings are usually seconds older and miss a burst, so
+// they prove nothing else.
 func contradicted(d *decision) Cause {
 	a, k := &d.alarm, &d.known
 	sameTime := !k.DemandAt.IsZero() && k.DemandAt.After(a.At.Add(-time.Second))
@@ -180,8 +180,8 @@ func contradicted(d *decision) Cause {
 	return ""
 }
 
-// plausible reports whether the time left follows from the other numbers: within a tenth and 100 ms, because each of
-// them is rounded.
+// plausible reports whether the time left is consistent with the other numbers: within a tenth and 100 ms, because each
+// is rounded.
 func plausible(a *Alarm) bool {
 	want := timeTo(a.Limit.Minus(a.Demand), a.PerSecond)
 	return (a.Left - want).Abs() <= want/10+100*time.Millisecond
@@ -203,7 +203,7 @@ func notPermitted(d *decision) Cause {
 	return ""
 }
 
-// tooMany refuses a loan beyond those that were given. One that was not sent is among them.
+// tooMany refuses a loan beyond the bounds, which include unsent loans.
 func tooMany(d *decision) Cause {
 	switch {
 	case d.unsent() != nil:
@@ -218,7 +218,7 @@ func tooMany(d *decision) Cause {
 	return ""
 }
 
-// base is the limit of the container without the loans that it has.
+// base returns the limit of the container without its loans.
 func (d *decision) base() memory.Bytes {
 	base := d.known.Asked
 	for i := range d.loans {
@@ -229,7 +229,7 @@ func (d *decision) base() memory.Bytes {
 	return base
 }
 
-// lend returns the loan that all bounds allow. Where the tightest one leaves less than worthPercent, nothing is lent.
+// lend returns the loan that all bounds allow. If the tightest one leaves less than worthPercent, it refuses.
 func (d *decision) lend() (*Loan, *Refusal) {
 	limit, base := d.alarm.Limit, d.base()
 	lent := d.known.Asked.Minus(base)
@@ -248,7 +248,7 @@ func (d *decision) lend() (*Loan, *Refusal) {
 	}, nil
 }
 
-// timeTo is how long growth takes to fill what is left; at most a day, which is as good as never here.
+// timeTo returns how long growth takes to fill the rest; at most a day, which means never here.
 func timeTo(left, perSecond memory.Bytes) time.Duration {
 	if perSecond <= 0 {
 		return never
@@ -260,5 +260,5 @@ func timeTo(left, perSecond memory.Bytes) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// never is longer than any growth is predicted.
+// never is longer than any prediction.
 const never = 24 * time.Hour

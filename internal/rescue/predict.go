@@ -17,43 +17,43 @@ type Sample struct {
 	Limit memory.Bytes
 }
 
-// Prediction is what a container that keeps growing comes to.
+// Prediction is the prediction for a growing container.
 type Prediction struct {
 	Sample
 
-	// PerSecond is how much demand grows; 0: it does not.
+	// PerSecond is the growth of demand; 0: none.
 	PerSecond memory.Bytes
-	// Left is how long until the limit is reached.
+	// Left is the time until the limit is reached.
 	Left time.Duration
 }
 
 const (
-	// kept samples are a minute at the slowest interval near a limit, and 3 s at the fastest.
+	// kept is the number of samples: a minute at the slowest interval near a limit, and 3 s at the fastest.
 	kept = 64
 	// longSpan is the time over which growth is computed: ten readings at the fastest interval, so that one step of an
-	// allocator (64 MiB arenas, slabs of a database) does not look like a ramp.
+	// allocator (64 MiB arenas, slabs of a database) is not taken for a ramp.
 	longSpan = 500 * time.Millisecond
-	// shortIntervals is how many intervals in a row must grow alike to be growth before longSpan has passed. A ramp of
-	// 400 MiB/s takes 512Mi in 1.3 s, and half a second of it is a third of that.
+	// shortIntervals is how many consecutive intervals of similar growth suffice before longSpan has passed. A ramp of
+	// 400 MiB/s fills 512Mi in 1.3 s, of which half a second is a third.
 	shortIntervals = 3
-	// spanMost is how far back slow growth is looked for.
+	// spanMost is the longest period for slow growth.
 	spanMost = 10 * time.Second
-	// gainLeast is growth at all. Single pages come and go.
+	// gainLeast is the least growth, above noise of single pages.
 	gainLeast = memory.MiB
 	// The kernel charges memory in batches of up to 256 KiB for each processor, so the last reserveMost of a limit, or
-	// 1/reserveShare of a small one, are not there to grow into.
+	// 1/reserveShare of a small one, cannot be used.
 	reserveMost  = 2 * memory.MiB
 	reserveShare = 64
 )
 
-// Watch follows one instance of a container and raises an alarm once for each time that it is needed. Its zero value is
-// ready. It takes about 2 KiB.
+// Watch follows one instance of a container and raises one alarm for each need. Its zero value is ready. It takes about
+// 2 KiB.
 type Watch struct {
 	ring  [kept]reading
-	next  int // where the next one goes
+	next  int // index of the next
 	count int
 	turns turns
-	// last is the last alarm, zero if there was none.
+	// last is the last alarm, or zero.
 	last Prediction
 }
 
@@ -78,13 +78,13 @@ func (w *Watch) Add(s Sample) {
 	w.turns.add(at, s.Demand, s.Limit)
 }
 
-// Killed forgets what a kill made look like memory that was given back.
+// Killed drops samples, because a kill would appear as returned memory.
 func (w *Watch) Killed() { w.turns, w.count = turns{}, 0 }
 
-// back is the reading so many before the newest one.
+// back returns the i-th reading before the newest one.
 func (w *Watch) back(i int) reading { return w.ring[(w.next-1-i+2*kept)%kept] }
 
-// Predict returns what the container comes to if it keeps growing. limit is the effective one; 0: none.
+// Predict returns the prediction if the container keeps growing. limit is the effective one; 0: none.
 func (w *Watch) Predict(limit memory.Bytes) Prediction {
 	if w.count == 0 {
 		return Prediction{Left: never}
@@ -97,9 +97,9 @@ func (w *Watch) Predict(limit memory.Bytes) Prediction {
 	return p
 }
 
-// Due returns the prediction, and reports whether an alarm is due: the limit is reached within the horizon, and that
-// was not raised yet, or the limit or the expected kill has changed much since. ceiling is what the container needs at
-// most by what is known of its runtime; 0: nothing is.
+// Due returns the prediction, and reports whether an alarm is due: the limit is reached within the horizon, and there
+// was no alarm yet, or the limit or the expected kill has changed much since. ceiling is the maximum need of the
+// container's runtime; 0: unknown.
 func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Prediction, bool) {
 	if !w.near(limit) {
 		return Prediction{Left: never}, false
@@ -112,7 +112,7 @@ func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Predict
 func (w *Watch) near(limit memory.Bytes) bool { return w.count > 0 && Near(w.back(0).demand, limit) }
 
 // Soon reports whether the limit may be reached within a time: by the growth that [Watch.Due] uses, or by that of the
-// last interval alone, which may be a step. It decides how often to read.
+// last interval, which may be a step. It determines the interval of readings.
 func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
 	var gained memory.Bytes // in the last interval
 	if w.count > 1 {
@@ -128,10 +128,10 @@ func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
 	return p.within(within)
 }
 
-// Raise takes note of an alarm that is sent.
+// Raise records a sent alarm.
 func (w *Watch) Raise(p Prediction) { w.last = p }
 
-// Forget makes the last alarm one that is due again after alarmEvery: it could not be sent.
+// Forget makes the last alarm due again after alarmEvery, because it could not be sent.
 func (w *Watch) Forget() { w.last.Limit = 0 }
 
 // within reports whether the limit is reached within the horizon.
@@ -146,7 +146,7 @@ func (p *Prediction) within(horizon time.Duration) bool {
 const (
 	// alarmEvery is the least time between two alarms of a container.
 	alarmEvery = time.Second
-	// needEnds is how long after the expected kill an alarm is about a new need: growth had stopped.
+	// needEnds is how long after the expected kill an alarm counts as a new need, because growth had stopped.
 	needEnds = 10 * time.Second
 )
 
@@ -164,16 +164,16 @@ func (w *Watch) raised(p *Prediction) bool {
 	case p.Limit != last.Limit || p.At.Sub(expected) > needEnds:
 		return false
 	}
-	return !now.Before(expected.Add(-last.Left / 2)) // a kill that comes in half the time is another prediction
+	return !now.Before(expected.Add(-last.Left / 2)) // a kill in half the time is a new prediction
 }
 
-// growth returns how much demand grows in a second: over longSpan or, if that is less than gainLeast, over as long as
-// that takes, or over the last few intervals if they are alike, whichever is more.
+// growth returns the growth of demand in a second: over longSpan or, if that is less than gainLeast, over a longer
+// period, or over the last few intervals if they are similar, whichever is more.
 func (w *Watch) growth() memory.Bytes {
 	return max(w.steady(), w.long())
 }
 
-// long is the growth over longSpan, or over a longer time if there was little. What came before a fall does not count.
+// long returns the growth over longSpan, or over a longer period if there was little, since the last fall.
 func (w *Watch) long() memory.Bytes {
 	now := w.back(0)
 	for i := 1; i < w.count; i++ {
@@ -192,7 +192,7 @@ func (w *Watch) long() memory.Bytes {
 	return 0
 }
 
-// steady is the growth over the last shortIntervals, if each of them has at least half of the mean.
+// steady returns the growth over the last shortIntervals, if each has at least half of the mean.
 func (w *Watch) steady() memory.Bytes {
 	if w.count <= shortIntervals {
 		return 0

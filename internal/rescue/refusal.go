@@ -11,13 +11,12 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Cause is why no memory is lent, and the label of the metric.
+// Cause is the reason of a refusal, and the label of the metric.
 type Cause string
 
-// The causes of an alarm that is not believed. They give no Event: an alarm that is repeated or forged must not cause
-// writes.
+// The causes for ignoring an alarm, without an Event: a repeated or forged alarm must not cause writes.
 const (
-	// OtherInstance: the alarm is about an instance that does not run.
+	// OtherInstance: the alarm is about another instance than the running one.
 	OtherInstance Cause = "OtherInstance"
 	// Replayed: the sequence is not above that of the last alarm handled.
 	Replayed Cause = "Replayed"
@@ -25,7 +24,7 @@ const (
 	Stale Cause = "Stale"
 	// FromTheFuture: the node's clock is ahead by more than FutureMost.
 	FromTheFuture Cause = "FromTheFuture"
-	// Contradicted: what is claimed contradicts itself or what the manager knows.
+	// Contradicted: the claim is inconsistent, or contradicts the manager's data.
 	Contradicted Cause = "Contradicted"
 	// AlreadyRaised: a higher limit was requested and is not effective yet.
 	AlreadyRaised Cause = "AlreadyRaised"
@@ -43,9 +42,9 @@ const (
 	RestartsOnResize Cause = "RestartsOnResize"
 	// NodeShortOfMemory: the node reports MemoryPressure.
 	NodeShortOfMemory Cause = "NodeShortOfMemory"
-	// LeakSuspected: the container has all that it may have on loan, and grows on.
+	// LeakSuspected: the container has its maximum loan and still grows.
 	LeakSuspected Cause = "LeakSuspected"
-	// NodeBound: the node was lent NodeLoansMost loans within Hold.
+	// NodeBound: the node had NodeLoansMost loans within Hold.
 	NodeBound Cause = "NodeBound"
 	// WorkloadBound: the workload's checkpoint has WorkloadLoansMost loans.
 	WorkloadBound Cause = "WorkloadBound"
@@ -65,15 +64,15 @@ const (
 	NotEffective Cause = "NotEffective"
 )
 
-// fixes has, for each cause that a user can act on, what happened and what to do.
+// fixes has the problem and the fix for each cause that a user can act on.
 var fixes = map[Cause]string{
 	Paused:            "memfit.dev/pause is set: remove the annotation, or raise the limit yourself",
 	Conflict:          "something else manages its memory: see the condition Applied of its MemoryRecommendation",
 	RestartsOnResize:  "its resizePolicy restarts it when its limit changes: set NotRequired for memory",
 	NodeShortOfMemory: "the node is short of memory: add nodes, or move pods from it",
-	LeakSuspected:     "it has its loan and grows on, which suggests a leak: find what grows, or raise the limit",
-	NodeBound:         "the node had its loans of this hour: raise the limit in the profile or the pod template",
-	WorkloadBound:     "its workload has as many loans as a checkpoint keeps: raise the limit in the profile",
+	LeakSuspected:     "it has a loan and still grows, which suggests a leak: find what grows, or raise the limit",
+	NodeBound:         "the node has used up this hour's loans: raise the limit in the profile or the pod template",
+	WorkloadBound:     "its workload has the maximum number of loans: raise the limit in the profile",
 	LimitMax:          "sizing.limit.max of the profile allows no more: raise it, or find what grows",
 	LimitRange:        "a LimitRange of the namespace allows no more",
 	ResourceQuota:     "a ResourceQuota of the namespace has too little left: raise it",
@@ -83,22 +82,22 @@ var fixes = map[Cause]string{
 	PodLimit:          "the limit of the whole pod allows no more: raise spec.resources of the pod template",
 }
 
-// Refusal is the decision to lend nothing.
+// Refusal is a refused loan.
 type Refusal struct {
 	Alarm Alarm
 	Cause Cause
 	// Most is the largest limit that the cause allows; 0: it is not about an amount.
 	Most memory.Bytes
-	// Why it allows no more; empty: the cause says it.
+	// Why details the cause; empty: nothing to add.
 	Why string
-	// Left is how long until the kill is expected, from the decision on; 0: now.
+	// Left is the time from the decision to the expected kill; 0: now.
 	Left time.Duration
 }
 
-// Reported reports whether a user can act on the cause, so that it deserves an Event.
+// Reported reports whether a user can act on the cause, so that there is an Event.
 func (r *Refusal) Reported() bool { return fixes[r.Cause] != "" }
 
-// Note returns the note of the Event; empty where none is due.
+// Note returns the note of the Event; empty if there is none.
 func (r *Refusal) Note() string {
 	if !r.Reported() {
 		return ""
@@ -116,7 +115,7 @@ func (r *Refusal) Note() string {
 	)
 }
 
-// seconds is a short time in words: a kill is expected within seconds, and tenths of the first ones matter.
+// seconds formats a short time, with tenths below some seconds.
 func seconds(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", max(d, 0).Seconds())

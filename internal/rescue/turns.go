@@ -10,22 +10,20 @@ import (
 )
 
 const (
-	// turnShare of the limit, and at least a MiB, must be gained and given back to be a turn.
+	// turnShare of the limit, and at least a MiB, must be gained and returned for a turn.
 	turnShare = 32
-	// levelShare of the limit is the same level.
+	// levelShare: levels within this share of the limit are equal.
 	levelShare = 64
-	// turnHours is for how many hours the highest turn of each is remembered: what a job does once a day is known when it
-	// comes back.
+	// turnHours is the number of hours with a stored highest turn: enough for daily jobs.
 	turnHours = 24
 )
 
-// turns are the levels at which demand turned around by itself, as that of a garbage-collected heap or of a batch of
-// work does: the highest of each of the last turnHours. Highest and not last ones, because the many small turns between
-// two bursts say nothing about the next.
+// turns are the levels at which demand fell by itself, as of a garbage-collected heap or after a batch of work: the
+// highest of each of the last turnHours. Small turns between two bursts do not predict the next one.
 type turns struct {
 	highest   [turnHours]memory.Bytes // by hour since 1970, modulo turnHours
 	hour      int64                   // of the newest reading
-	low, high memory.Bytes            // of the climb that goes on
+	low, high memory.Bytes            // of the current climb
 	begun     bool
 }
 
@@ -44,12 +42,12 @@ func (t *turns) add(at memory.Instant, demand, limit memory.Bytes) {
 			*of = max(*of, t.high)
 		}
 		t.low, t.high = demand, demand
-	case demand < t.low: // the climb has not begun
+	case demand < t.low: // no climb yet
 		t.low, t.high = demand, demand
 	}
 }
 
-// forget drops the hours that are too old.
+// forget drops old hours.
 func (t *turns) forget(hour int64) {
 	if hour-t.hour > turnHours {
 		t.highest, t.hour = [turnHours]memory.Bytes{}, hour
@@ -60,8 +58,8 @@ func (t *turns) forget(hour int64) {
 	}
 }
 
-// turned reports whether memory has turned around at the predicted container's level, or above it and below the limit.
-// An hour in which it turned around above the limit, while that was higher, is none to go by: it may do so again.
+// turned reports whether demand fell by itself at the current level, or above it and below the limit. It ignores hours
+// with a turn above the limit, which may repeat.
 func (t *turns) turned(p *Prediction) bool {
 	return slices.ContainsFunc(t.highest[:], func(highest memory.Bytes) bool {
 		return highest < p.Limit && highest.Plus(p.Limit/levelShare) >= p.Demand

@@ -13,17 +13,16 @@ import (
 	"github.com/memfit/memfit/internal/stats"
 )
 
-// stepsKept is the number of steps a Shape names.
+// stepsKept bounds the steps of a Shape.
 const stepsKept = 8
 
-// severity orders shapes by what they lead to; of two that as many instances show, the graver one is reported.
+// severity orders shapes by their consequences; of two equally frequent shapes, the more severe is reported.
 var severity = map[Kind]int{
 	Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0,
 }
 
-// Classify returns what the memory of one container of one workload does over time. It judges every instance by
-// itself, and the past of the fullest one where that reaches further back; then the instances vote, and replicas are
-// compared.
+// Classify returns the shape of one container's memory over time. It classifies every instance, and the longer history
+// of the fullest one; then it takes the majority, and compares replicas.
 func Classify(in Input) Shape {
 	points, past := allSeries(in.Instances), instancesOf(in.Past)
 	recent, long := judgeAll(points, in), judgeAll(past, in)
@@ -74,7 +73,7 @@ func judgeAll(lives []series, in Input) []classified {
 	return all
 }
 
-// instancesOf cuts the past where an instance ended. What follows is a new life.
+// instancesOf splits the history at the ends of instances.
 func instancesOf(past []history.Span) []series {
 	var out []series
 	from := 0
@@ -87,9 +86,9 @@ func instancesOf(past []history.Span) []series {
 	return out
 }
 
-// crashedWhileGrowing are the lives that tell a story together, whatever each looks like by itself: at least half of
-// those that were more than a start, two or more, rose for hours; one at least reached the limit and ended there, and
-// the others did so or are on their way.
+// crashedWhileGrowing returns instances that together show growth to the limit, whatever their own shapes: at least
+// half of those longer than a start, and two or more, rose for hours; at least one ended at the limit, and the others
+// did or still grow.
 func crashedWhileGrowing(lives []series, limit float64) []classified {
 	var climbed []classified
 	whole, died := 0, 0
@@ -118,12 +117,12 @@ func crashedWhileGrowing(lives []series, limit float64) []classified {
 	return climbed
 }
 
-// replaced is true when a later instance of the first one's pod exists: the first one ended.
+// replaced reports whether a later instance of the same pod exists, so that the first one ended.
 func replaced(lives []series) bool {
 	return slices.ContainsFunc(lives[1:], func(l series) bool { return l.pod == lives[0].pod })
 }
 
-// elect finds the instance that speaks for all: of the shape most of them have, the one with the highest memory.
+// elect returns the representative instance: of the most frequent shape, the one with the highest memory.
 func elect(recent, long []classified, outliers []string) (classified, []classified, bool) {
 	votes := recent
 	if len(long) > 0 {
@@ -153,9 +152,9 @@ func elect(recent, long []classified, outliers []string) (classified, []classifi
 	return slices.MaxFunc(votes, func(a, b classified) int { return cmp.Compare(a.last, b.last) }), votes, true
 }
 
-// farther weighs what the last minutes show against what the past before them shows. As long as the past is of the
-// same life, and of more of it, it counts more: a rise within an hour may only repeat yesterday's. A life that has
-// only begun does not take back what the ones before it showed.
+// farther chooses between the shape of the last minutes and that of the history. A longer history of the same instance
+// counts more: a rise within an hour may repeat yesterday's. A new instance does not override the shape of earlier
+// ones.
 func farther(recent, long []classified) []classified {
 	if slices.ContainsFunc(recent, func(j classified) bool { return j.urgent }) {
 		return recent
@@ -169,7 +168,7 @@ func farther(recent, long []classified) []classified {
 	return recent
 }
 
-// reachesFarther is true when the past is of the life that goes on, and of more of it than the last minutes are.
+// reachesFarther reports whether the history is of the running instance, and longer than the last minutes.
 func reachesFarther(past classified, recent []classified) bool {
 	for _, j := range recent {
 		if past.newest.Before(j.newest) || past.span < 2*j.span {
@@ -179,7 +178,7 @@ func reachesFarther(past classified, recent []classified) bool {
 	return true
 }
 
-// podsOf are the pods of lives, as far as they are known.
+// podsOf returns the known pods of instances.
 func podsOf(lives []classified) (pods []string) {
 	for _, l := range lives {
 		if l.pod != "" && !slices.Contains(pods, l.pod) {
@@ -199,7 +198,7 @@ func peak(all ...[]classified) memory.Bytes {
 	return toBytes(top)
 }
 
-// steps are how much each jump was, the last [stepsKept] of them.
+// steps returns the sizes of the last [stepsKept] jumps.
 func (j classified) steps() []memory.Bytes {
 	var out []memory.Bytes
 	for _, s := range j.growth.steps {
@@ -208,12 +207,11 @@ func (j classified) steps() []memory.Bytes {
 	return out[max(0, len(out)-stepsKept):]
 }
 
-// rateMargin widens the interval of a rate either way: ranks alone believe that neighboring points know nothing of
-// each other. On the recordings of leaks, asked at 60 % when they will be where they end, the interval held in 6 of 11
-// without it and in 10 with it.
+// rateMargin widens the interval of a rate either way, because ranks assume independent points. For recordings of
+// leaks, predicted at 60 %, the interval was right in 6 of 11 without it and in 10 with it.
 const rateMargin = 1.2
 
-// soonest is the time to the limit of the instance that gets there first, by the rates of the whole window and of its
+// soonest returns the time to the limit of the first instance to reach it, by the rates of the whole window and of its
 // second half.
 func soonest(climbing []classified, limit memory.Bytes) [2]time.Duration {
 	var first [2]time.Duration

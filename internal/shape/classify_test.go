@@ -106,7 +106,7 @@ func TestClassify(t *testing.T) {
 		},
 		"bursts that come down": {f: bumps(200, 600, 4, 0.5), want: Burst, says: "peaks to 60"},
 		"article 1: two jumps that stay": {
-			f: article1, span: 12 * time.Hour, want: StepRetention, says: "does not come down",
+			f: article1, span: 12 * time.Hour, want: StepRetention, says: "and stays there",
 		},
 		"three jumps": {
 			f: steps(230, 6, 350, 12, 500, 18, 640), want: StepRetention, says: "jumped 3 times",
@@ -419,7 +419,7 @@ func TestTooLittleCountsSamplesOnce(t *testing.T) {
 		Instances: []Instance{sampled("web-1", 5*time.Minute, time.Minute, leaks(100, 0))},
 		Past:      spans(1, 6*time.Minute, leaks(100, 0)),
 	}
-	if got := Classify(in).Summary; got != "5 samples are too few to see a shape" {
+	if got := Classify(in).Summary; got != "5 samples are too few to classify memory over time" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// outliersNamed is the number of pods a Shape names.
+	// outliersNamed bounds the pods in a Shape.
 	outliersNamed = 5
-	// fewestReplicas: with fewer, it is unknown which one is the odd one.
+	// fewestReplicas: with fewer, the outlier is ambiguous.
 	fewestReplicas = 4
-	// outlierPercent of the replicas' median, and outlierSpreads of their usual spread above it, is far above. Article 1:
-	// 640 MiB against 330.
+	// An outlier is above outlierPercent of the replicas' median, and outlierSpreads of their usual spread above it.
+	// Article 1: 640 MiB against 330.
 	outlierPercent = 150
 	outlierSpreads = 6
 	outlierLeast   = float64(16 * memory.MiB)
 )
 
-// outlierReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod of which
-// points are known is taken at its low points, so that a pod in a burst is not called an outlier; one that only just
-// appeared is taken at its reading.
+// outlierReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod with points
+// counts with its low points, so that a burst does not make it an outlier; a new one with its reading.
 func outlierReplicas(in Input) []string {
 	use := map[string]float64{}
 	for _, r := range in.Replicas {
@@ -47,7 +46,7 @@ func outlierReplicas(in Input) []string {
 }
 
 // Outliers names the replicas whose memory is far above that of the others, the highest first, and the usual amount:
-// their median. It goes by one reading of each, so that a pod in a burst is among them.
+// their median. It uses one reading of each, so it includes a pod in a burst.
 func Outliers(replicas []Replica) (pods []string, usual memory.Bytes) {
 	use := make(map[string]float64, len(replicas))
 	for _, r := range replicas {
@@ -57,7 +56,7 @@ func Outliers(replicas []Replica) (pods []string, usual memory.Bytes) {
 	return pods, toBytes(middle)
 }
 
-// farAbove are the pods that are far above the median of all, the highest first.
+// farAbove returns the pods far above the median of all, the highest first.
 func farAbove(use map[string]float64) (outliers []string, usual float64) {
 	if len(use) < fewestReplicas {
 		return nil, 0
@@ -84,8 +83,8 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 	return outliers, usual
 }
 
-// followsAcrossLimits is true when memory rose to the same share of different limits, at least half: only the limit
-// determines how much is used.
+// followsAcrossLimits reports whether memory rose to the same share, at least half, of different limits, so that the
+// limit determines the use.
 func followsAcrossLimits(regimes []history.Regime) bool {
 	seen := slices.DeleteFunc(slices.Clone(regimes), func(r history.Regime) bool { return r.Limit == 0 || r.Peak == 0 })
 	share := func(r history.Regime) float64 { return float64(r.Peak) / float64(r.Limit) }

@@ -16,71 +16,71 @@ const (
 	// grownPercent and grownBytes: less growth of the floor than both is noise, fragmentation or a lookup table.
 	grownPercent = 10
 	grownBytes   = float64(6 * memory.MiB)
-	// fillsPercent: a heap below its cap that grew by less is filling.
+	// fillsPercent: a heap below its cap with less growth is filling.
 	fillsPercent = 60
-	// muchPercent: less growth than that within a day may be a day's load. Of 92 pods of a Java shop with no known leak
+	// muchPercent: less growth within a day may be the day's load. Of 92 pods of a Java shop with no known leak
 	// (docs/evidence/shapes.md), nine grew by 10 to 25 % in half a day without slowing down, and one by more.
 	muchPercent = 25
-	// stepLeast is the smallest jump that is called one.
+	// stepLeast is the smallest jump.
 	stepLeast = float64(4 * memory.MiB)
-	// warmUpShare of the window, and warmUpTime of an instance's life, are left out: every process grows while it starts.
+	// warmUpShare of the window, and warmUpTime of an instance, are excluded, because every process grows at its start.
 	warmUpShare = 0.08
 	warmUpTime  = 10 * period.Minute
-	// stepShare is how much of the growth must have come in jumps for the jumps to be the story.
+	// stepShare is the least share of growth in jumps for StepRetention.
 	stepShare = 0.72
-	// stepShareMost is the same when the growth is over, and stepShareHalf when what did not come in jumps is.
+	// stepShareMost is the same if growth has ended, and stepShareHalf if the growth outside of jumps has.
 	stepShareMost, stepShareHalf = 0.6, 0.45
-	// keepsPace is the least slope of the second half of the window against the first for growth to be called endless, and
-	// keepsPaceEarly for what is called steady. A cache or a warm-up fills ever more slowly: watched for one and a half of
-	// its time constants, this is 0.47, for half of one 0.78; a leak has 1.
+	// keepsPace is the least ratio of slopes of the second and first half of the window for endless growth, and
+	// keepsPaceEarly for steady growth. A cache or a warm-up slows down: over one and a half of its time constants, the
+	// ratio is 0.47, over half of one 0.78; a leak has 1.
 	keepsPace, keepsPaceEarly = 0.6, 0.8
-	// keepsEnding is the least slope of the newest third of the window against the whole, all points together.
+	// keepsEnding is the least ratio of slopes of the newest third of the window and the whole, over all points.
 	keepsEnding = 0.45
 	// lateShare of all growth must have come in the last third.
 	lateShare = 0.12
 	// leastClimb is the shortest window in which growth is distinguished from a start.
 	leastClimb = 2 * period.Hour
-	// soonToTell: in a shorter window only the steadiest growth is called a climb.
+	// soonToTell: in a shorter window only the steadiest growth is a climb.
 	soonToTell = 6 * period.Hour
-	// longEnough is a day, less what the edges cost: the time of day is then no explanation any more.
+	// longEnough is a day, less the edges: long enough to exclude a daily rhythm.
 	longEnough = 23 * period.Hour
-	// trendZ is the Mann-Kendall Z a climb needs.
+	// trendZ is the least Mann-Kendall Z of a climb.
 	trendZ = 3.0
 )
 
-// growth is how the floor of a series rose.
+// growth describes the rise of a series' floor.
 type growth struct {
 	from, to float64 // bytes, after warm-up and before the tail
 	steps    []jump
-	stepped  float64 // of the growth, in bytes
-	// slope in bytes per hour of evidence with its 95 % interval, of the lows.
+	stepped  float64 // growth in steps, in bytes
+	// slope of the lows in bytes per hour of evidence, with its 95 % interval.
 	slope, slow, fast float64
-	// ending is the slope of the newest third of the window, peaks and all, against that of the whole: the floor ends
-	// before the window does.
+	// ending is the ratio of slopes of the newest third of the window, with peaks, and the whole, because the floor ends
+	// before the window.
 	ending float64
 	floor  []float64
-	// returned are the heights above the floor of the excursions that came down again.
+	// returned are the heights of finished excursions above the floor.
 	returned []float64
 	skip     int // cells of warm-up
-	// all is the course of the growth, rest that of what is left without the steps.
+	// all is the course of the growth, rest that without the steps.
 	all, rest course
 }
 
-// course is whether growth goes on.
+// course describes whether growth continues.
 type course struct {
 	gained float64 // bytes
 	late   float64 // of these, in the last third
-	pace   float64 // slope of the second half against the first, of the low points; 1 is steady
+	pace   float64 // ratio of slopes of the second and first half, of low points; 1 is steady
 }
 
 func (g growth) gained() float64 { return g.to - g.from }
 
-// significant growth is more than noise, and more than memory rises and falls by anyway.
+// significant reports whether growth exceeds noise and the usual rise and fall.
 func (g growth) significant() bool {
 	return g.gained() > max(grownBytes, g.from*grownPercent/100, g.tooth())
 }
 
-// tooth is the usual height of what came down again; 0 when nothing did.
+// tooth returns the usual height of finished excursions; 0: none.
 func (g growth) tooth() float64 { return stats.Median(g.returned) }
 
 // grow measures the growth of a series.
@@ -113,7 +113,7 @@ func grow(s series) growth {
 	return g
 }
 
-// follow measures the course of a floor, which ends before the lows do.
+// follow measures the course of a floor, which ends before the lows.
 func follow(f, x, lows []float64) course {
 	n := len(f)
 	third, half := f[before(x[:n], x[0]+2*(x[n-1]-x[0])/3)], before(x, (x[0]+x[len(x)-1])/2)+1
@@ -122,7 +122,7 @@ func follow(f, x, lows []float64) course {
 	return course{gained: f[n-1] - f[0], late: f[n-1] - third, pace: ratio(late, early)}
 }
 
-// ratio is after against before; growth that only began later is without end so far.
+// ratio returns after/before; growth that began only later counts as endless.
 func ratio(after, before float64) float64 {
 	switch {
 	case after <= 0:
@@ -133,15 +133,15 @@ func ratio(after, before float64) float64 {
 	return after / before
 }
 
-// endless growth does not slow down.
+// endless reports growth that does not slow down.
 func (c course) endless() bool {
 	return c.gained > 0 && c.late >= lateShare*c.gained && c.pace >= keepsPace
 }
 
-// steady growth hardly slows down. Early in a life that is asked for, because starting looks much like climbing.
+// steady reports growth that hardly slows down. It is required for young instances, because a start resembles a climb.
 func (c course) steady() bool { return c.endless() && c.pace >= keepsPaceEarly }
 
-// before is the last cell that is not after the hour.
+// before returns the last cell that is not after the hour.
 func before(hours []float64, hour float64) int {
 	i, found := slices.BinarySearch(hours, hour)
 	if found {
@@ -150,10 +150,10 @@ func before(hours []float64, hour float64) int {
 	return max(i-1, 0)
 }
 
-// inHours is a period of so many hours of evidence.
+// inHours returns a period in hours of evidence.
 func inHours(hours float64) period.Evidence { return period.Evidence(hours * float64(period.Hour)) }
 
-// warmUp is the number of cells to leave out.
+// warmUp returns the number of cells to exclude.
 func (s series) warmUp() int {
 	skip := max(1, int(warmUpShare*float64(len(s.cells))))
 	if s.age >= warmUpTime {

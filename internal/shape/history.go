@@ -7,8 +7,8 @@ import (
 	"github.com/memfit/memfit/internal/history"
 )
 
-// FromHistory is what a history still knows, as evidence for [Classify]: the last two hours instance by instance, and
-// the spans of the last days for the fullest. The caller adds the limit, the runtime's cap and the running replicas.
+// FromHistory returns a history as evidence for [Classify]: the last two hours by instance, and the spans of the last
+// days of the fullest. The caller adds the limit, the runtime's cap and the running replicas.
 func FromHistory(h *history.Container) Input {
 	var in Input
 	if h == nil {

@@ -14,19 +14,19 @@ const (
 	// stillPercent and stillBytes: memory that moves less than the larger of the two is flat.
 	stillPercent = 12
 	stillBytes   = float64(8 * memory.MiB)
-	// burstIdle is the least share of time a bursting process spends on its floor.
+	// burstIdle is the least share of time on its floor for a bursting process.
 	burstIdle = 0.4
-	// burstPercent of its floor is the least a burst is high; a collector's teeth come and go below that.
+	// burstPercent of its floor is the least height of a burst; sawteeth of a collector are lower.
 	burstPercent = 25
-	// burstSudden is the share of its height a burst rises by within a cell, a hundredth of the window; garbage piles up
-	// more slowly.
+	// burstSudden is the least share of its height that a burst rises within a cell, a hundredth of the window; garbage
+	// accumulates more slowly.
 	burstSudden = 0.5
-	// capLow and capHigh percent of the cap: where memory that fills its cap settles. The heap's cap is not all of it, so
-	// the upper end also gets the runtime's overhead.
+	// capLow and capHigh bound the level of memory that fills its cap, in percent of the cap. The upper bound also
+	// includes the runtime's overhead.
 	capLow, capHigh = 82, 104
 )
 
-// level is how a series moves around its floor.
+// level describes how a series moves around its floor.
 type level struct {
 	base, usual, top float64 // bytes: low, median and high points after warm-up
 	idle             float64 // share of time on the floor
@@ -37,7 +37,7 @@ func (l level) height() float64 { return l.top - l.base }
 
 func (l level) still() bool { return l.height() <= max(stillBytes, l.usual*stillPercent/100) }
 
-// peaked is true when it stays on its floor most of the time, and leaves it suddenly and far.
+// peaked reports whether it is on its floor most of the time, and leaves it suddenly and far.
 func (l level) peaked() bool {
 	return l.height() >= l.base*burstPercent/100 && l.idle >= burstIdle && l.sudden >= burstSudden
 }

@@ -15,41 +15,39 @@ import (
 	"github.com/memfit/memfit/internal/stats"
 )
 
-// A leak that kills within minutes is over before a shape can be classified from samples: [Classify] needs two hours.
-// But it leaves a mark in the kills themselves: every instance grows at the same rate from its start until it meets
-// its limit, so that with four times the limit it lives four times as long. What a program needs once, at its start or
-// at a burst, ends it at about the same age whatever the limit; a start that slows down, a cache that fills, lives
-// ever longer than the limit grows.
+// A leak that kills within minutes is too fast for [Classify], which needs two hours of samples. But the kills show it:
+// every instance grows at the same rate from its start to its limit, so that with four times the limit it lives four
+// times as long. A one-time need, at a start or in a burst, kills at about the same age at any limit; with a slowing
+// start or a filling cache, ages grow faster than limits.
 const (
-	// rampLeast: before this age a program starts, and takes what it needs as fast as it can.
+	// rampLeast: younger programs are starting, and allocate as fast as they can.
 	rampLeast = 30 * time.Second
-	// rampMost is from where on samples tell more than ages do (leastClimb). All periods of ramps are real time: how fast
-	// memory is taken, and how long the kubelet waits, do not depend on how evidence is counted.
+	// rampMost is the age from which samples show more than ages (leastClimb). All periods of ramps are real time,
+	// because the rate of a leak and the kubelet's backoff do not depend on compressed evidence.
 	rampMost = 2 * time.Hour
-	// rampSlow and rampFast bound by how much the age at death may go with the limit, as an exponent: 1 is a straight
-	// line from zero; 0 is a burst at a fixed age, and a cache that fills by one and a half of its time constants has
-	// 1.6. Jitter of 20 % either way moves a comparison over a doubling by a half, over a fourfold limit by a
-	// quarter.
+	// rampSlow and rampFast bound the exponent of the age at the kill as a function of the limit: 1 is a straight line
+	// from zero; 0 is a burst at a fixed age, and a cache that fills over one and a half of its time constants has 1.6.
+	// Jitter of 20 % either way changes the exponent by a half over a doubled limit, by a quarter over a fourfold one.
 	rampSlow, rampFast = 0.6, 1.5
-	// rampSpread is the least factor between the lowest and the highest limit compared. Less proves nothing, for the same
-	// reason.
+	// rampSpread is the least factor between the lowest and the highest compared limit, for the same reason.
 	rampSpread = 1.5
-	// rampJitter is how far the ages of instances at one limit may lie apart, and rates of all instances, as a factor. On
-	// a node that has too little CPU, a process leaks now faster, now slower: from rampMany limits on, which differ by
-	// far more than that, the rates of rampMany may lie rampWide apart. So may those of two whose limits do: ages that
-	// are more than rampJitter apart then are not jitter of one age, and the exponent may be as low as that makes it.
+	// rampJitter is the largest factor between ages of instances at one limit, and between rates of all instances. On a
+	// node short of CPU, the rate of a leak varies: with rampMany or more limits, which differ far more, rates may differ
+	// by rampWide. So may those of two instances whose limits do: ages that differ by more than rampJitter are then not
+	// jitter of one age, and the exponent may be as low as that gives.
 	rampJitter = 2.0
 	rampMany   = 3
 	rampWide   = 4.0
-	// runningTimes is from where on an instance counts that runs: two doublings of the lowest limit that killed, as many
-	// as kills alone may lead to (internal/recommend). Not of the last one, which memfit may have raised time and again.
+	// runningTimes is the multiple of the lowest limit with a kill from which a running instance counts: two doublings,
+	// as many as kills alone may cause (internal/recommend). Not of the last limit, which memfit may have raised
+	// repeatedly.
 	runningTimes = 4.0
-	// rampFills is how long a program may take what it needs at one rate, which looks like a leak until it has it. The
-	// start that shapes leave out (warmUpTime) is as long without compression.
+	// rampFills is how long a program may load at a constant rate, which resembles a leak until it ends. warmUpTime is
+	// equal without compression.
 	rampFills = 10 * time.Minute
 )
 
-// RunningInstance is one that runs, and has used more and more since its start.
+// RunningInstance is a running instance that has grown since its start.
 type RunningInstance struct {
 	Age time.Duration
 	Use memory.Bytes
@@ -57,19 +55,19 @@ type RunningInstance struct {
 
 // Ramps are consecutive instances that grew at one rate until they were killed. The zero value: there are none.
 type Ramps struct {
-	// Running: the last of them runs, and climbs on. Last and LastAge are its own.
+	// Running: the last of them is running and still climbs. Last and LastAge are its own.
 	Running bool
-	// Instances is how many, PerMinute their usual rate.
+	// Instances is their number, PerMinute their usual rate.
 	Instances int
 	PerMinute memory.Bytes
-	// First and Last are the lowest and the highest limit, FirstAge and LastAge how long an instance lived there.
+	// First and Last are the lowest and the highest limit, FirstAge and LastAge the ages of instances there.
 	First, Last       memory.Bytes
 	FirstAge, LastAge time.Duration
-	// Doubt is why it may be a start that still fills instead of a leak; "" without doubt.
+	// Doubt is why it may be a start instead of a leak; "": none.
 	Doubt string
 }
 
-// String is what was seen: "the last 3 instances each climbed about 360Mi a minute from their start until they were
+// String describes them: "the last 3 instances each climbed about 360Mi a minute from their start until they were
 // killed, at 64Mi after 10s and at 256Mi after 42s".
 func (r Ramps) String() string {
 	if r.Instances == 0 {
@@ -85,15 +83,14 @@ func (r Ramps) String() string {
 		r.Instances, r.PerMinute, r.First, format.Duration(r.FirstAge), r.Last, format.Duration(r.LastAge))
 }
 
-// FindRamps finds a leak in the kills of one container, oldest first. Kills at an uncertain limit, of unknown age or
-// of unknown limit are skipped. A life that lasts twice as long as its ramp predicts takes the finding back, because
-// then memory has levelled off.
+// FindRamps finds a leak in the kills of one container, oldest first. Kills at an uncertain limit, of unknown age or of
+// unknown limit are skipped. An instance that lives twice as long as predicted disproves the leak, because memory has
+// leveled off.
 //
-// running is the fullest instance that runs and grows, if there is one: a limit that follows its use keeps a leak from
-// being killed again, which is fed then for as long as it grows. So the successor of a killed instance counts before
-// it is killed itself, but not before it uses more than any of them had, and runningTimes what the first had: until
-// then its use is followed, which spares what is only slow to start another kill. By it alone, within rampFills of its
-// start, a leak is in doubt: what is still being loaded grows in the same way.
+// running is the fullest growing instance, if any: a limit that follows its use prevents further kills of a leak and
+// feeds it. So the successor of a killed instance counts before it is killed, but only once it uses more than all of
+// them did, and runningTimes the first limit: until then its limit follows its use, which avoids kills of a slow start.
+// By it alone, within rampFills of its start, a leak is in doubt, because loading grows in the same way.
 func FindRamps(kills []memory.OOMKill, running RunningInstance, now time.Time) Ramps {
 	ascents := ramps(kills)
 	died := len(ascents)
@@ -102,7 +99,7 @@ func FindRamps(kills []memory.OOMKill, running RunningInstance, now time.Time) R
 		now.Sub(ascents[n-1].newest) <= 2*running.Age+rampBackoff {
 		ascents = append(ascents, ascent{limit: running.Use, age: running.Age, kills: 1, newest: now, running: true})
 	}
-	// Of the first, much may have been in use before it began to leak.
+	// The first may have used much before it began to leak.
 	for all := ascents; len(ascents) > 1; ascents = ascents[1:] {
 		last := ascents[len(ascents)-1]
 		if since := now.Sub(last.newest); since > 2*last.age+rampBackoff {
@@ -111,7 +108,7 @@ func FindRamps(kills []memory.OOMKill, running RunningInstance, now time.Time) R
 		if proportional(ascents) {
 			r := found(ascents)
 			if r.Running && running.Age < rampFills && !anyProportional(all[:died]) {
-				r.Doubt = "the one that runs has done so for less than " + format.Duration(rampFills)
+				r.Doubt = "the running instance is younger than " + format.Duration(rampFills)
 			}
 			return r
 		}
@@ -119,7 +116,7 @@ func FindRamps(kills []memory.OOMKill, running RunningInstance, now time.Time) R
 	return Ramps{}
 }
 
-// anyProportional: some of them, up to the last, lie on one line from about zero.
+// anyProportional reports whether some of them, up to the last, are on one line from about zero.
 func anyProportional(ascents []ascent) bool {
 	for ; len(ascents) > 1; ascents = ascents[1:] {
 		if proportional(ascents) {
@@ -129,7 +126,7 @@ func anyProportional(ascents []ascent) bool {
 	return false
 }
 
-// proportional: all of them lie on one line from about zero.
+// proportional reports whether all of them are on one line from about zero.
 func proportional(ascents []ascent) bool {
 	first, last := ascents[0], ascents[len(ascents)-1]
 	spread := float64(last.limit) / float64(first.limit)
@@ -148,8 +145,8 @@ func proportional(ascents []ascent) bool {
 		fastest <= jitter*slowest
 }
 
-// exponentOf is by how much the age at death goes with the limit: the median over all pairs of limits (Theil-Sen), so
-// that one life which took far longer, or less, than it should does not decide.
+// exponentOf returns the exponent of age as a function of the limit: the median over all pairs of limits (Theil-Sen),
+// so that a single instance does not decide.
 func exponentOf(ascents []ascent) float64 {
 	var all []float64
 	for i, a := range ascents {
@@ -172,22 +169,22 @@ func found(ascents []ascent) Ramps {
 	return r
 }
 
-// rampBackoff is the longest that the kubelet waits before it starts a container that crashes again.
+// rampBackoff is the kubelet's longest backoff of a crashing container.
 const rampBackoff = 5 * time.Minute
 
-// ascent is what became of the instances under one limit.
+// ascent sums up the instances under one limit.
 type ascent struct {
 	limit   memory.Bytes
-	age     time.Duration // the usual one
+	age     time.Duration // usual age
 	kills   int
 	newest  time.Time
-	running bool // it uses limit and runs
+	running bool // running, and uses limit
 }
 
 func (r ascent) rate() float64 { return float64(r.limit) / r.age.Seconds() }
 
-// ramps are the usual ages at death by limit, lowest first; none when the instances under one limit have nothing in
-// common.
+// ramps returns the usual ages at the kill by limit, lowest first; none if the instances under one limit differ too
+// much.
 func ramps(kills []memory.OOMKill) []ascent {
 	ages := map[memory.Bytes][]float64{}
 	newest := map[memory.Bytes]time.Time{}
@@ -211,11 +208,10 @@ func ramps(kills []memory.OOMKill) []ascent {
 	return all
 }
 
-// rampOf: the kill may be the end of a ramp. A leak whose limit follows its use is killed just when it is raised
-// again, so that it is unknown at which of two limits it died. They lie closer together than rates may, and the lower
-// one is as good. (On a node with one busy processor, 64Mi after 26 s, then 309Mi after 138 s with 384Mi sent shortly
-// before: skipped, it was not a second life, and the leak was fed.) A raise after a kill is larger: if that may not
-// have been effective, the age proves nothing.
+// rampOf reports whether the kill may be the end of a ramp. A leak whose limit follows its use is killed around a
+// raise, so it is unknown at which of two limits. These are closer than rates may be, so it uses the lower one. (On a
+// busy node, 64Mi after 26 s, then 309Mi after 138 s with 384Mi sent shortly before: skipping it would have fed the
+// leak.) A raise after a kill is larger: if it may not have been effective, the age proves nothing.
 func rampOf(k memory.OOMKill) bool {
 	if k.Kind != memory.OOMMainProcess && k.Kind != memory.OOMAtStart {
 		return false

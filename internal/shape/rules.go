@@ -14,37 +14,36 @@ type classified struct {
 	series
 	kind       Kind
 	confidence memory.Confidence
-	urgent     bool // the rule that fitted was aboutToHit
+	urgent     bool // the matching rule was aboutToHit
 	growth     growth
 	level      level
 }
 
 const (
-	// urgentPercent of the limit, after urgentPoints samples: from there on growth is reported however short the window.
-	// A history has that many of a single instance within half an hour, and of each of four within its two hours.
+	// urgentPercent of the limit, after urgentPoints samples: above, growth is reported for any window. A history has
+	// that many of a single instance within half an hour, and of each of four within its two hours.
 	urgentPercent = 70
 	urgentPoints  = 16
 )
 
-// rules are tried in this order; the first that fits gives the shape. Growth comes first, because it is what
-// kills.
+// rules are tried in this order; the first match gives the shape. Growth comes first, because it leads to kills.
 var rules = []struct {
 	kind Kind
 	fits func(classified, Input) (memory.Confidence, bool)
 }{
-	{Climb, aboutToHit},            // however short the window: it reaches the limit soon
-	{Burst, burstsMoreThanItHolds}, // what it holds on to is little against what comes down again
-	{FollowsLimit, followsLimit},   // growth, of whatever form, that ended at the cap
+	{Climb, aboutToHit},            // any window: it reaches the limit soon
+	{Burst, burstsMoreThanItHolds}, // retained memory is small compared with bursts
+	{FollowsLimit, followsLimit},   // any growth that ended at the cap
 	{StepRetention, stepsAndStays}, // growth in jumps
 	{Climb, climbs},                // growth without end
-	{Flat, levelsOff},              // growth that ended somewhere else: a warm-up, a cache
-	{Climb, trendUnderSawtooth},    // growth below teeth as high as itself
+	{Flat, levelsOff},              // growth that ended elsewhere: a warm-up, a cache
+	{Climb, trendUnderSawtooth},    // growth below sawteeth of equal height
 	{Flat, standsStill},            //
 	{Burst, bursts},                // up and down again, mostly down
 	{Sawtooth, upAndDown},          // up and down, all the time
 }
 
-// judgeSeries classifies one instance; ok is false when there is too little of it.
+// judgeSeries classifies one instance; ok is false if it is too short.
 func judgeSeries(s series, in Input) (classified, bool) {
 	if len(s.cells) < fewest {
 		return classified{series: s, kind: Unknown, confidence: memory.Low}, false
@@ -77,8 +76,8 @@ func followsLimit(j classified, in Input) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-// aboutToHit: steady growth has brought memory close to the limit, and at that rate it is there before the window has
-// passed once more. Filling a known cap ends at the cap, so there it must be beyond it.
+// aboutToHit: memory grew steadily close to the limit, and at that rate reaches it within the length of the window.
+// With a known cap it must be beyond the cap, where filling would end.
 func aboutToHit(j classified, in Input) (memory.Confidence, bool) {
 	g, limit := j.growth, float64(in.Limit)
 	if limit == 0 || j.points < urgentPoints || len(j.cells) < urgentPoints/2 || j.last < limit*urgentPercent/100 ||
@@ -95,7 +94,7 @@ func aboutToHit(j classified, in Input) (memory.Confidence, bool) {
 	return memory.Medium, (limit-j.last)/g.slow < j.span.Hours()
 }
 
-// burstsMoreThanItHolds: four times and more it rose and came down again, and by far more in all than its floor gained.
+// burstsMoreThanItHolds: it rose and fell again four or more times, by far more in total than its floor rose.
 func burstsMoreThanItHolds(j classified, _ Input) (memory.Confidence, bool) {
 	g, l := j.growth, j.level
 	total := 0.0
@@ -108,8 +107,7 @@ func burstsMoreThanItHolds(j classified, _ Input) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-// trendUnderSawtooth: the teeth are so high that the floor shows little, but all of it drifts upwards, and still does
-// in the second half.
+// trendUnderSawtooth: sawteeth hide the floor, but the whole rises, also in the second half.
 func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
@@ -151,7 +149,7 @@ func climbs(j classified, in Input) (memory.Confidence, bool) {
 	case j.span >= soonToTell && g.gained() >= g.from*muchPercent/100:
 		confidence = memory.Medium
 	}
-	if in.Cap != 0 && j.last < float64(in.Cap)*capLow/100 { // a heap below its cap may only be taking its time to fill
+	if in.Cap != 0 && j.last < float64(in.Cap)*capLow/100 { // a heap below its cap may still be filling
 		return confidence.Lower(), g.gained() >= g.from*fillsPercent/100
 	}
 	return confidence, true

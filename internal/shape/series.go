@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// cells is how many cells a series is cut into: enough to see teeth and steps, few enough that all pairs of them are
-	// cheap.
+	// cells is the number of cells of a series: enough for teeth and steps, few enough for computations over all pairs.
 	cells = 96
 	// fewest is the number of cells with points below which nothing is reported.
 	fewest = 8
-	// pointsOfSpan is how many points a span represents.
+	// pointsOfSpan is the number of points that a span represents.
 	pointsOfSpan = 3
 )
 
-// cell is a piece of time of one instance: what was low, usual and high in it.
+// cell is a period of one instance, with its low, usual and high memory.
 type cell struct {
-	hours          float64 // of evidence, since the series began, at the middle of the cell
+	hours          float64 // hours of evidence from the series' start to the middle of the cell
 	low, mid, high float64 // bytes
 }
 
-// series is one instance's memory, cut into cells of equal length; cells without points are left out.
+// series is one instance's memory in cells of equal length, without empty cells.
 type series struct {
 	pod    string
 	began  time.Time
@@ -42,7 +41,7 @@ type series struct {
 	last   float64
 }
 
-// newSeries sorts the points, drops duplicates and empty ones, and cuts.
+// newSeries returns the series of points, without duplicates and empty ones.
 func newSeries(in Instance) series {
 	points := slices.Clone(in.Points)
 	points = slices.DeleteFunc(points, func(p Point) bool { return p.RSS <= 0 || p.Time.IsZero() })
@@ -65,7 +64,7 @@ func newSeries(in Instance) series {
 	return s
 }
 
-// pastSeries is the same of spans, which are cells already.
+// pastSeries returns the series of spans, which are already cells.
 func pastSeries(spans []history.Span) series {
 	s := series{points: pointsOfSpan * len(spans), age: -1}
 	if len(spans) == 0 {
@@ -128,9 +127,9 @@ func each(c []cell, f func(cell) float64) []float64 {
 	return out
 }
 
-// floor is, for every cell, the lowest point from there on: what memory never came below again. Bursts and teeth vanish
-// from it; what stays is what is held. The newest cells cannot know their future, so the floor ends before them: as
-// many as the longest excursion that came down again had, and a twelfth at least.
+// floor returns, for every cell, the lowest later point, without bursts and sawteeth: the retained memory. The future
+// of the newest cells is unknown, so the floor ends before them: by the length of the longest finished excursion, and
+// at least a twelfth.
 func floor(lows []float64) []float64 {
 	f := slices.Clone(lows)
 	for i := len(f) - 2; i >= 0; i-- {
@@ -140,7 +139,7 @@ func floor(lows []float64) []float64 {
 	return f[:max(len(f)-tail, 2)]
 }
 
-// longestExcursion is the longest run of cells that were clearly above the floor and came back to it.
+// longestExcursion returns the longest run of cells that were clearly above the floor and returned to it.
 func longestExcursion(lows, floor []float64) int {
 	longest, run := 0, 0
 	for i := range lows {

@@ -10,35 +10,35 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Kind is what a container's memory does over time.
+// Kind is the shape of a container's memory over time.
 type Kind string
 
 // The kinds of shape.
 const (
-	// Unknown: too little was seen, or it fits nothing.
+	// Unknown: too little data, or no match.
 	Unknown Kind = "Unknown"
-	// Flat: it stays where it is.
+	// Flat: it does not change much.
 	Flat Kind = "Flat"
 	// Sawtooth: it rises and falls with collections; the trough is the live set.
 	Sawtooth Kind = "Sawtooth"
-	// StepRetention: it jumps and never comes down.
+	// StepRetention: it jumps and remains there.
 	StepRetention Kind = "StepRetention"
-	// Climb: it drifts upwards without end.
+	// Climb: it grows without bound.
 	Climb Kind = "Climb"
-	// FollowsLimit: it fills a cap derived from the limit and stays there, which is not demand.
+	// FollowsLimit: it fills a cap derived from the limit, which is not demand.
 	FollowsLimit Kind = "FollowsLimit"
-	// Burst: short peaks, each coming down again.
+	// Burst: short peaks.
 	Burst Kind = "Burst"
 )
 
 // Point is one sample of one instance.
 type Point struct {
 	Time time.Time
-	// RSS is the memory of the instance: its demand where memfit measured it, RSS alone in recordings.
+	// RSS is the memory of the instance: demand if measured by memfit, RSS in recordings.
 	RSS memory.Bytes
 }
 
-// Instance is one running container between its start and its end: a restart begins a new one.
+// Instance is one container between its start and its end; a restart begins a new one.
 type Instance struct {
 	Container memory.ContainerRef
 	// Started is when it started, zero when unknown.
@@ -47,51 +47,52 @@ type Instance struct {
 	Points []Point
 }
 
-// Replica is the demand of one pod's container now.
+// Replica is the current demand of one pod's container.
 type Replica struct {
 	Pod string
 	RSS memory.Bytes
 }
 
-// Input is what Classify reads: one container name of one workload. Any of the three kinds of evidence may be missing.
+// Input is the input of Classify: one container name of one workload. Each of the three kinds of evidence may be
+// missing.
 type Input struct {
 	Instances []Instance
-	// Past reaches further back than Instances, oldest first: the fullest instance of each time.
+	// Past is a longer history than Instances, oldest first, of the fullest instance of each time.
 	Past []history.Span
-	// Regimes are what was seen under the limit of now and under those before.
+	// Regimes are the use under the current and earlier limits.
 	Regimes []history.Regime
-	// Replicas are all running pods, for finding one that is far above the others.
+	// Replicas are all running pods, for finding outliers.
 	Replicas []Replica
-	// Limit is the effective limit now; 0: none.
+	// Limit is the current effective limit; 0: none.
 	Limit memory.Bytes
 	// Cap is the managed heap's cap derived from the limit (the injected value, or the runtime's own default); 0: none or
 	// unknown.
 	Cap memory.Bytes
-	// CapUnknown: Cap is what the runtime takes by itself, and nothing shows whether it has another one. It then makes a
-	// climb less certain, and explains no level.
+	// CapUnknown: Cap is the runtime's default, and there may be another one. It then makes a climb less certain, but
+	// explains no level.
 	CapUnknown bool
-	// Overhead is what the runtime needs on top of its heap (code, threads, buffers), as far as known.
+	// Overhead is the runtime's memory besides its heap (code, threads, buffers), if known.
 	Overhead memory.Bytes
 }
 
-// Shape is the verdict about a container's memory, with its numbers.
+// Shape is the classification of a container's memory, with its numbers.
 type Shape struct {
 	Kind       Kind
 	Confidence memory.Confidence
 	// RatePerDay is the climb per day; 0 unless Kind is Climb.
 	RatePerDay memory.Bytes
-	// TimeToLimit is when the limit is reached at the fastest and at the slowest rate that fits (the 95 % interval, a
-	// fifth wider either way); zero when not climbing or no limit.
+	// TimeToLimit is the time to the limit at the highest and the lowest rate (95 % interval, a fifth wider either way);
+	// zero if not climbing or without a limit.
 	TimeToLimit [2]time.Duration
 	// Trough is the live set: the median of the low points.
 	Trough memory.Bytes
 	// Peak is the highest point.
 	Peak memory.Bytes
-	// Steps are how much each of the jumps that stayed was, oldest first, at most 8.
+	// Steps are the sizes of retained jumps, oldest first, at most 8.
 	Steps []memory.Bytes
 	// Outliers names pods whose memory is far above their replicas', highest first, at most 5.
 	Outliers []string
-	// Pods are those that it was seen in, where that is known; empty: in the fullest.
+	// Pods are the pods with this shape, if known; empty: the fullest.
 	Pods []string
 	// Summary is a sentence with numbers.
 	Summary string

@@ -12,17 +12,17 @@ import (
 
 // jump is one step of the floor.
 type jump struct {
-	at, until int // the first cell of the rise, and the first one after it
+	at, until int // first cell of the rise, and first cell after it
 	by        float64
 }
 
-// excursion is memory that rose clearly above the floor and came down again by at least half of that.
+// excursion is a rise clearly above the floor that fell again by at least half.
 type excursion struct {
-	until  int     // the cell in which it was down again
+	until  int     // the cell of its end
 	height float64 // above the floor
 }
 
-// excursions finds them. Where the floor rose to meet memory, nothing came down.
+// excursions returns the excursions. If the floor rose to the memory, there is none.
 func excursions(c []cell, floor []float64) []excursion {
 	var out []excursion
 	up, top := 0.0, 0.0
@@ -39,8 +39,8 @@ func excursions(c []cell, floor []float64) []excursion {
 	return out
 }
 
-// proven is how much of a floor can be believed where memory comes and goes: what it rose since it last came down is
-// held only if that is more than it ever came down by, or if it has not come down for much longer than it ever took.
+// proven returns the reliable length of a floor with excursions: a rise since the last fall counts only if it exceeds
+// every fall, or has lasted much longer than any excursion.
 func proven(f []float64, came []excursion) int {
 	if len(came) == 0 {
 		return len(f)
@@ -56,8 +56,8 @@ func proven(f []float64, came []excursion) int {
 	return max(last+1, 2)
 }
 
-// jumps finds the steps of a floor: rises within a cell or two that are a fair part of all growth and of the level, and
-// that stick out of what the floor rises all the time.
+// jumps returns the steps of a floor: rises within a cell or two that are a large part of all growth and of the level,
+// and far above the floor's usual rise.
 func jumps(f []float64, gained, tooth float64) []jump {
 	width := max(1, (len(f)+14)/28) // of a step: 3 of the cells that a full window leaves for the floor
 	rises := make([]float64, 0, len(f))
@@ -74,7 +74,7 @@ func jumps(f []float64, gained, tooth float64) []jump {
 			continue
 		}
 		for end < len(f) && end-i < len(f)/10 && f[end]-f[end-1] > max(0.02*gained, 3*stats.Median(rises)) {
-			end++ // loading takes its time
+			end++ // loading takes time
 		}
 		out = append(out, jump{at: i, until: end, by: f[end-1] - f[i-1]})
 		i = end
@@ -82,7 +82,7 @@ func jumps(f []float64, gained, tooth float64) []jump {
 	return out
 }
 
-// without is y less the steps, each taken away as it rose.
+// without returns y without the steps, each subtracted along its rise.
 func without(y []float64, steps []jump) []float64 {
 	out := slices.Clone(y)
 	for _, s := range steps {
@@ -93,8 +93,8 @@ func without(y []float64, steps []jump) []float64 {
 	return out
 }
 
-// inSteps is true when the floor is flat but for its steps, or when most of the growth came in a few large ones and
-// all of it, or what is left of it without them, is over.
+// inSteps reports whether the floor is flat except for its steps, or most growth came in a few large ones and all
+// growth, or the rest without them, has ended.
 func (g growth) inSteps() bool {
 	if len(g.steps) == 0 {
 		return false

@@ -20,7 +20,7 @@ func summary(s Shape, j classified, n int) string {
 		FollowsLimit: sayFollows, Unknown: sayUnknown,
 	}[s.Kind](s, j)
 	if n > 1 {
-		words += fmt.Sprintf(" (%d instances looked at)", n)
+		words += fmt.Sprintf(" (%d instances compared)", n)
 	}
 	if len(s.Outliers) > 0 {
 		words += "; far above its replicas: " + strings.Join(s.Outliers, ", ")
@@ -43,7 +43,8 @@ func saySawtooth(s Shape, _ classified) string {
 
 func sayBurst(s Shape, j classified) string {
 	return fmt.Sprintf(
-		"stays at %s with %s to %s, each coming down again", s.Trough, format.Count(len(j.growth.returned), "peak"), s.Peak,
+		"stays at %s with %s to %s, each of which falls again", s.Trough, format.Count(len(j.growth.returned), "peak"),
+		s.Peak,
 	)
 }
 
@@ -52,7 +53,7 @@ func saySteps(s Shape, j classified) string {
 	for _, step := range s.Steps {
 		by = append(by, step.String())
 	}
-	return fmt.Sprintf("jumped %s (%s) from %s to %s and does not come down",
+	return fmt.Sprintf("jumped %s (%s) from %s to %s and stays there",
 		format.Count(len(s.Steps), "time"), strings.Join(by, ", "), toBytes(j.growth.from), toBytes(j.growth.to))
 }
 
@@ -75,15 +76,14 @@ func sayFollows(s Shape, j classified) string {
 func sayUnknown(_ Shape, j classified) string {
 	if j.growth.significant() {
 		return fmt.Sprintf(
-			"grows, and %s is too short to tell a climb from a start or from a heap that fills",
+			"grows, and %s is too short to distinguish a climb from a start or a filling heap",
 			format.InWords(j.span.Duration()),
 		)
 	}
-	return "fits no shape"
+	return "matches no known shape"
 }
 
-// toLimit is when the limit is reached, in real time, at the fastest and the slowest rate that fit, in bytes per hour
-// of evidence.
+// toLimit returns the real time to the limit at the highest and the lowest rate, in bytes per hour of evidence.
 func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 	const never = 10 * 365 * 24 * time.Hour
 	if limit <= now || fast <= 0 || slow <= 0 {
@@ -99,7 +99,7 @@ func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 	return [2]time.Duration{when(fast), when(slow)}
 }
 
-// perDay is the rate in a real day, from bytes per hour of evidence.
+// perDay returns the rate per real day, from bytes per hour of evidence.
 func perDay(bytesPerHour float64) memory.Bytes {
 	return toBytes(bytesPerHour * 24 * float64(period.Factor()))
 }
@@ -113,5 +113,5 @@ func tooLittle(in Input) string {
 	if points == 0 {
 		return "nothing was measured yet"
 	}
-	return fmt.Sprintf("%s are too few to see a shape", format.Count(points, "sample"))
+	return fmt.Sprintf("%s are too few to classify memory over time", format.Count(points, "sample"))
 }

@@ -5,7 +5,7 @@ package stats
 
 import "slices"
 
-// Quantile is the value that the share q (0 to 1) of sorted values stays at or below; 0 for none.
+// Quantile returns the quantile q (0 to 1) of sorted values; 0 for none.
 func Quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -18,17 +18,17 @@ func Quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// Sorted is a sorted copy of values.
+// Sorted returns a sorted copy of values.
 func Sorted(v []float64) []float64 {
 	s := slices.Clone(v)
 	slices.Sort(s)
 	return s
 }
 
-// Median is that of values in any order, which it leaves as they are.
+// Median returns the median of values in any order, without changing them.
 func Median(v []float64) float64 { return Quantile(Sorted(v), 0.5) }
 
-// chosen is the quantile of values in any order, which it changes. It takes a fifth of the time of sorting them.
+// chosen returns the quantile of values in any order, which it reorders. It takes a fifth of the time of sorting.
 func chosen(v []float64, q float64) float64 {
 	if len(v) == 0 {
 		return 0
@@ -42,8 +42,7 @@ func chosen(v []float64, q float64) float64 {
 	return v[i] + (at-float64(i))*(slices.Min(v[i+1:])-v[i])
 }
 
-// place moves the value that would be at k if v were sorted to k, what is less before it and what is more behind it
-// (Hoare 1961).
+// place partially sorts v around k: smaller values before it, larger ones after it (Hoare 1961).
 func place(v []float64, k int) {
 	for low, high := 0, len(v)-1; low < high; {
 		a, pivot, c := v[low], v[low+(high-low)/2], v[high]

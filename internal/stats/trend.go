@@ -5,15 +5,14 @@ package stats
 
 import "math"
 
-// TheilSen is the median of the slopes between all pairs of points, with the 95 % interval that ranks give it (Sen
-// 1968). Up to 29 % of the points may be anything. More than most points are thinned by pairs: neighbors know much the
-// same, and pairs are what costs.
+// TheilSen returns the median of the slopes between all pairs of points, with its 95 % interval by ranks (Sen 1968). Up
+// to 29 % of the points may be arbitrary. More than most points are averaged in pairs, because the cost is quadratic.
 func TheilSen(x, y []float64) (slope, low, high float64) {
 	const most = 48
 	for len(x) > most {
 		x, y = paired(x), paired(y)
 	}
-	slopes := make([]float64, 0, most*(most-1)/2) // a constant, so that it lies on the stack: this is called a lot
+	slopes := make([]float64, 0, most*(most-1)/2) // constant capacity, to stay on the stack
 	for i := range x {
 		for j := i + 1; j < len(x); j++ {
 			if x[j] > x[i] {
@@ -32,7 +31,7 @@ func TheilSen(x, y []float64) (slope, low, high float64) {
 	return chosen(slopes, 0.5), low, chosen(slopes, 0.5+share)
 }
 
-// paired is the means of neighbors.
+// paired returns the means of neighbors.
 func paired(v []float64) []float64 {
 	out := make([]float64, 0, (len(v)+1)/2)
 	for i := 0; i+1 < len(v); i += 2 {
@@ -44,8 +43,8 @@ func paired(v []float64) []float64 {
 	return out
 }
 
-// MannKendall is the Z of the trend test: how many standard deviations more pairs rise than fall. Ties count for
-// nothing. Above 2.6 is a rise that chance gives once in two hundred.
+// MannKendall returns the Z of the trend test: by how many standard deviations more pairs rise than fall. Ties do not
+// count. Chance exceeds 2.6 once in two hundred.
 func MannKendall(y []float64) float64 {
 	n := len(y)
 	if n < 4 {
@@ -85,8 +84,8 @@ func MannKendall(y []float64) float64 {
 	return 0
 }
 
-// Rises is true when the trend is up with at least that Z, or, where so few values cannot give as much, with three
-// quarters of what they can.
+// Rises reports whether the trend is up with at least that Z or, if so few values cannot reach it, with three quarters
+// of their maximum.
 func Rises(y []float64, z float64) bool {
 	n := float64(len(y))
 	most := (n*(n-1)/2 - 1) / math.Sqrt(n*(n-1)*(2*n+5)/18)
