@@ -10,9 +10,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Advice is what helps against a kind of kill, for a runtime as v1alpha1 spells it (may be empty). Heap aborts get
-// another answer than kernel kills: there the limit may be right. CapSetBy is which text sets the heap cap, as an
-// instruction to change it (empty: unknown).
+// Advice returns what to do about a kind of kill, for a runtime in v1alpha1's spelling (may be empty). For heap aborts
+// the limit may be right. capSetBy is the text that sets the heap cap, as an instruction (empty: unknown).
 func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 	switch kind {
 	case memory.OOMMainProcess:

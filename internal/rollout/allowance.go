@@ -125,7 +125,8 @@ func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string,
 			break
 		}
 	}
-	return fmt.Sprintf("the cluster's change budget for an hour has no room (%s, and this takes %s): there is at %s",
+	return fmt.Sprintf("the cluster's change budget of this hour is spent (%s, and this takes %s): the change "+
+		"continues at %s",
 		strings.Join(used, ", "), cost.inWords(), format.Time(again)), again
 }
 

@@ -175,7 +175,7 @@ func TestAnUnknownBudgetAllowsNothing(t *testing.T) {
 	c.wants(big, false)
 	c.reconcile()
 	c.expectLimits("100Mi 100Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForBudget, "is being read")
+	c.expectReason(v1alpha1.ReasonWaitingForBudget, "is still being read")
 	c.wants(big, true)
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")

@@ -270,7 +270,7 @@ func (d *decider) badlyMeasured(ch *change) Verdict {
 	}
 	switch {
 	case at.IsZero():
-		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "what it uses now was not measured yet"}
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "its current usage was not measured yet"}
 	case workingSet:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
 			"only its working set is known, and page cache in it is no danger"}
@@ -288,7 +288,7 @@ func (d *decider) reverted(ch *change) Verdict {
 		return Verdict{}
 	}
 	return refuse(v1alpha1.ReasonReverted,
-		"a limit of %s was rolled back at %s because it did harm; not tried again until %s", r.Tried.Limit,
+		"a limit of %s was rolled back at %s because it caused harm; memfit does not retry it until %s", r.Tried.Limit,
 		format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 }
 
@@ -704,8 +704,8 @@ func (d *decider) othersChange(ch *change) Verdict {
 	_, begun := d.State.step(ch.pod.UID)
 	switch r := d.State.Restart; {
 	case r != nil:
-		return refuse(v1alpha1.ReasonDisruptionBudget, "pod %s was evicted at %s, and no fresh one is ready yet", r.Pod,
-			format.Time(r.At))
+		return refuse(v1alpha1.ReasonDisruptionBudget, "pod %s was evicted at %s, and its successor is not ready yet",
+			r.Pod, format.Time(r.At))
 	case ch.kind != fresh:
 	case begun:
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
@@ -738,7 +738,7 @@ func (d *decider) overChangeBudget(ch *change) Verdict {
 	case d.Allowance.Unknown:
 		d.requeueIn(recheckAfter)
 		return Verdict{v1alpha1.ReasonWaitingForBudget,
-			"what was taken of the cluster's change budget before memfit started is being read"}
+			"the used share of the cluster's change budget is still being read"}
 	}
 	why, next := d.Allowance.refuses(cost, d.State.Spent, d.Now)
 	if why == "" {

@@ -113,7 +113,8 @@ func TestGates(t *testing.T) {
 			lower(), func(in *gated) {
 				in.rolledBack(24*time.Hour, 380*mib, 1024*mib)
 			}, "Reverted",
-			"380Mi was rolled back at 2026-03-01T08:00:00Z because it did harm; not tried again until 2026-03-08T08:00:00Z",
+			"380Mi was rolled back at 2026-03-01T08:00:00Z because it caused harm; memfit does not retry it until " +
+				"2026-03-08T08:00:00Z",
 		},
 		"reverted, but higher": {
 			lower(), func(in *gated) {

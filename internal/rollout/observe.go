@@ -221,7 +221,8 @@ func (o *observation) followEviction(st *Step) (done bool) {
 				changes(st.From, st.To))
 		case !o.state.Rollout.Decrease && o.killedWith(next, st.To):
 			// It is not going to be ready with that, and waiting for it would only put off what it needs.
-			o.found(Replaced, st, next.Name, st.Why, "Pod %s was created instead of %s: %s; it was killed with that, too",
+			o.found(Replaced, st, next.Name, st.Why, "Pod %s was created instead of %s: %s; it was OOM-killed with that "+
+				"size as well",
 				next.Name, st.Pod, changes(st.From, st.To))
 		default:
 			continue

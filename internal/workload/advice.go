@@ -57,8 +57,8 @@ func throttledHeap(s *Snapshot, container string) string {
 			continue
 		}
 		return fmt.Sprintf("pod %s: the heap may grow to %s, and from %s on the kernel slows the container down "+
-			"(memory.high, which the kubelet's MemoryQoS puts between request and limit): raise the request, or let the heap "+
-			"have less (heapPercent)", pod.Name, heap, high)
+			"(memory.high, which the kubelet's MemoryQoS puts between request and limit): raise the request, or lower "+
+			"heapPercent", pod.Name, heap, high)
 	}
 	return ""
 }

@@ -72,7 +72,7 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 		if s.NoWebhook {
 			next = NoWebhook("tuning.mode: DryRun")
 		}
-		note := fmt.Sprintf("%s run without what profile %s sets today; %s. %s",
+		note := fmt.Sprintf("%s run without the current settings of profile %s; %s. %s",
 			format.OfPods(outOfDate, v.coverage.Governed), s.Profile.Ref.Name, v.coverage.outOfDate, next)
 		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventInjectionOutOfDate, "Compared", note))
 	}
@@ -238,17 +238,17 @@ func restartHint(s *Snapshot) string {
 	w := s.Owner.Ref
 	if k, found := workloadkind.Of(w.APIVersion, w.Kind); found && k.Restarts {
 		return fmt.Sprintf(
-			"restart the workload when it suits you (kubectl -n %s rollout restart %s)", w.Namespace,
+			"restart the workload at a convenient time (kubectl -n %s rollout restart %s)", w.Namespace,
 			workloadkind.Typed(w.Kind, w.Name),
 		)
 	}
 	switch {
 	case !kindOf(w).Recreates:
-		return "nothing replaces a bare Pod, so delete it and create it again when it suits you"
+		return "nothing replaces a bare Pod, so delete it and create it again at a convenient time"
 	case s.isRun(s.Template):
 		return "the next run has it"
 	default:
-		return "delete its pods one by one when it suits you"
+		return "delete its pods one by one at a convenient time"
 	}
 }
 

@@ -13,16 +13,16 @@ import (
 // TestRestartHint: what the event says must not lose somebody's pod.
 func TestRestartHint(t *testing.T) {
 	for kind, want := range map[string]string{
-		"apps/v1 Deployment": "restart the workload when it suits you (kubectl -n shop rollout restart " +
+		"apps/v1 Deployment": "restart the workload at a convenient time (kubectl -n shop rollout restart " +
 			"deployment/web)",
-		"apps/v1 DaemonSet": "restart the workload when it suits you (kubectl -n shop rollout restart " +
+		"apps/v1 DaemonSet": "restart the workload at a convenient time (kubectl -n shop rollout restart " +
 			"daemonset/web)",
-		"batch/v1 CronJob": "the next run has it",
-		"v1 Pod": "nothing replaces a bare Pod, so delete it and create it again when it suits " +
-			"you",
-		"apps/v1 ReplicaSet":                 "delete its pods one by one when it suits you",
-		"example.com/v1 SomeoneElse":         "delete its pods one by one when it suits you",
-		"apps.kruise.io/v1beta1 StatefulSet": "delete its pods one by one when it suits you",
+		"batch/v1 CronJob":                   "the next run has it",
+		"v1 Pod": "nothing replaces a bare Pod, so delete it and create it again at a convenient " +
+			"time",
+		"apps/v1 ReplicaSet":                 "delete its pods one by one at a convenient time",
+		"example.com/v1 SomeoneElse":         "delete its pods one by one at a convenient time",
+		"apps.kruise.io/v1beta1 StatefulSet": "delete its pods one by one at a convenient time",
 		"batch.volcano.sh/v1alpha1 Job":      "the next run has it",
 	} {
 		apiVersion, name, _ := strings.Cut(kind, " ")

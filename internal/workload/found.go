@@ -178,8 +178,8 @@ func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 	if same {
 		return ""
 	}
-	return fmt.Sprintf("%s declares %s, but replicas run %s (%s): correct it, or leave runtime.type at Auto to go by "+
-		"what runs",
+	return fmt.Sprintf("%s declares %s, but replicas run %s (%s): correct it, or leave runtime.type at Auto to use the "+
+		"detected runtime",
 		cmp.Or(declared.RuntimeDeclaredBy, "the profile"), says, runs, f.Evidence)
 }
 

@@ -26,8 +26,8 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// Not the pod is missing, but the path.
 		return rollout.Outcome{Kind: rollout.OutcomeRefused, All: true,
-			Why: "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
-				"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
+			Why: "this API server does not serve pods/resize, which is on by default since Kubernetes 1.33: check the " +
+				"feature gate InPlacePodVerticalScaling"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	case a.Evict && apierrors.IsTooManyRequests(err):

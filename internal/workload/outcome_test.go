@@ -61,7 +61,7 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 				Reason:  metav1.StatusReasonNotFound,
 				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse}}},
 			}},
-			want: rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "does not know pods/resize", All: true},
+			want: rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "does not serve pods/resize", All: true},
 		},
 		"a quota": {
 			err: forbidden(
