@@ -12,16 +12,15 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What the time of a sample may be, as seen from memfit's own clock. A kubelet measures every 10 to 15 s,
-// metrics-server every minute, and Prometheus answers with what is up to 5 minutes old; clocks that are kept in step
-// differ by less than a second. A time outside of this is a wrong clock or a lie, and one of 40 days ahead would push
-// ten days of history out.
+// Bounds of a sample's time, relative to memfit's clock. A kubelet measures every 10 to 15 s, metrics-server every
+// minute, and Prometheus returns values up to 5 minutes old; synchronized clocks differ by less than a second. Other
+// times are wrong or forged, and one of 40 days ahead would displace ten days of history.
 const (
 	MostBehind = 10 * time.Minute
 	MostAhead  = 2 * time.Minute
 )
 
-// ClockError is a node whose samples are all of another time.
+// ClockError is returned for a node whose samples all have implausible times.
 type ClockError struct{ Ahead time.Duration }
 
 func (e ClockError) Error() string {
@@ -34,8 +33,8 @@ func (e ClockError) Error() string {
 		format.InWords(e.Ahead.Abs()), how, format.InWords(MostBehind), format.InWords(MostAhead))
 }
 
-// plausible drops the samples of another time, and a start that comes after its own sample. When none is left of some,
-// that is an error.
+// plausible drops samples with implausible times, and starts after their own sample. If no sample is left, it returns
+// an error.
 func plausible(r Reading, now time.Time) (Reading, error) {
 	had := len(r.Samples)
 	var off time.Duration

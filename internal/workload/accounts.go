@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// seenByAgents are the last kills and the last stalls that agents saw in the workload's pods, also in those that ended
-// with it: a Job's.
+// seenByAgents returns the agents' last kills and stalls of the workload's pods, also of those that ended, such as a
+// Job's.
 func (s *Snapshot) seenByAgents() (kills []oom.AgentKill, stalls []oom.AgentStall) {
 	for _, pod := range s.Pods {
 		for _, name := range ContainersOf(&pod.Spec) {
@@ -35,8 +35,7 @@ func (s *Snapshot) seenByAgents() (kills []oom.AgentKill, stalls []oom.AgentStal
 	return kills, stalls
 }
 
-// seenByAgent is what the agent of its node wrote of a container of a pod; nil: nothing. No agent of another node is
-// heard.
+// seenByAgent returns the snapshot of a pod's container by its node's agent; nil: none. It ignores other nodes' agents.
 func (s *Snapshot) seenByAgent(pod *corev1.Pod, container string) *v1alpha1.ContainerSnapshot {
 	seen := s.Snapshots[pod.UID]
 	if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
@@ -50,7 +49,7 @@ func (s *Snapshot) seenByAgent(pod *corev1.Pod, container string) *v1alpha1.Cont
 	return nil
 }
 
-// childProcess is the kind of a kill that a container survived, as agents write it.
+// childProcess is the agents' kind of a kill that the container survived.
 const childProcess = "ChildProcess"
 
 func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot) oom.AgentKill {
@@ -80,12 +79,12 @@ func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) oo
 }
 
 const (
-	// accountMost bounds an account, in bytes: the ledger keeps it with the kill, in a checkpoint that holds many.
+	// accountMost bounds an account, in bytes: the checkpoint stores many.
 	accountMost = 320
 )
 
-// account is what an agent saw of a kill: `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after growth
-// by 19Mi/s for 6.5s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
+// account describes an agent's record of a kill: `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after
+// growth by 19Mi/s for 6.5s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
 func account(k *v1alpha1.KillSnapshot) string {
 	var parts []string
 	if len(k.Processes) > 0 {
@@ -109,8 +108,8 @@ func account(k *v1alpha1.KillSnapshot) string {
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
-// stallAccount is what an agent saw of a stall: `the kernel held it at 512Mi, the limit of its container; 488Mi were in
-// use, after growth by 9Mi/s for 12s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
+// stallAccount describes an agent's record of a stall: `the kernel held it at 512Mi, the limit of its container; 488Mi
+// were in use, after growth by 9Mi/s for 12s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
 func stallAccount(s *v1alpha1.StallSnapshot) string {
 	limit, whose := limitOrNone(s.ContainerLimit), "the limit of its container"
 	if pods := limitOrNone(s.PodLimit); pods > 0 && (limit == 0 || pods < limit) {
@@ -133,7 +132,7 @@ func stallAccount(s *v1alpha1.StallSnapshot) string {
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
-// afterGrowth is how fast usage grew before; empty: it did not.
+// afterGrowth describes the growth of usage before; empty: none.
 func afterGrowth(perSecond *resource.Quantity, milliseconds int32) string {
 	if perSecond == nil || milliseconds <= 0 {
 		return ""
@@ -141,7 +140,7 @@ func afterGrowth(perSecond *resource.Quantity, milliseconds int32) string {
 	return fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), inWords(milliseconds))
 }
 
-// largestParts are the largest parts as one phrase; none: it was not inspected.
+// largestParts lists the largest parts in one phrase; empty: not inspected.
 func largestParts(m *v1alpha1.MemoryParts) []string {
 	if m == nil || len(m.Parts) == 0 {
 		return nil

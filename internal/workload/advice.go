@@ -16,9 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// unnamed is, by container, what to do about init containers that were OOM killed and that memfit does not size
-// because the profile does not list them. Without it a pod that never gets past such a container has a count of kills
-// and no advice.
+// unnamed returns, by container, what to do about OOM-killed init containers that memfit does not size because the
+// profile does not list them.
 func unnamed(
 	p *profile.Profile, pod *corev1.Pod, kills func(container string) []memory.OOMKill, total func(container string) int64,
 ) map[string]string {
@@ -42,8 +41,8 @@ func unnamed(
 	return texts
 }
 
-// throttledHeap returns that the heap of a container's replica may grow beyond memory.high: the kernel then puts it to
-// sleep over and over before its runtime has a reason to collect. Empty: nothing is known of that.
+// throttledHeap returns advice if the heap of a container's replica may grow beyond memory.high: the kernel then slows
+// it down before its runtime collects. Empty: not the case, or unknown.
 func throttledHeap(s *Snapshot, container string) string {
 	for _, pod := range s.Governed { // newest first
 		seen := s.seenByAgent(pod, container)
@@ -63,7 +62,7 @@ func throttledHeap(s *Snapshot, container string) string {
 	return ""
 }
 
-// silence is why samples of a workload do not arrive, and what to do; "": all of its nodes answer.
+// silence returns why samples of a workload are missing, and what to do; "": all of its nodes report.
 func silence(s *Snapshot) string {
 	if s.Unmeasured {
 		return "memfit runs without a usage source (--usage-interval=0): only OOM kills change a size"
@@ -76,13 +75,13 @@ func silence(s *Snapshot) string {
 		` (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`
 }
 
-// unmeasured reports whether usage is read of no pod of the workload, so that waiting alone brings no evidence.
+// unmeasured reports whether no pod of the workload has usage, so that waiting brings no evidence.
 func unmeasured(s *Snapshot) bool {
 	_, all := silent(s)
 	return s.Unmeasured || all
 }
 
-// silent are the nodes with pods of the workload from which usage cannot be read; all: there are no others.
+// silent returns the workload's nodes that report no usage; all: there are no others.
 func silent(s *Snapshot) (nodes []memory.Silence, all bool) {
 	if len(s.Silent) == 0 {
 		return nil, false

@@ -9,36 +9,35 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// youngHistory is the length from which on a history needs no past from elsewhere.
+// youngHistory is the length from which a history needs no backfill.
 const youngHistory = period.Hour
 
-// Past is what a workload used before memfit saw it.
+// Past is the earlier history of a workload.
 type Past struct {
-	// Source is where it comes from: "prometheus".
+	// Source is its source: "prometheus".
 	Source string
-	// There: reading it has ended; what could not be read has no containers.
+	// There: reading has ended; after a failure there are no containers.
 	There      bool
 	Containers map[string]*history.Container
 }
 
-// backfill is what is known of a workload's past.
+// backfill is the state of a workload's earlier history.
 type backfill struct {
 	// pastKnown: it was read, or is not needed.
 	pastKnown bool
-	// asked: it is on its way, and since are the samples that came after it was asked for.
+	// asked: it was requested, and since are the samples after the request.
 	asked bool
 	since []memory.Sample
 }
 
-// note keeps samples while the past is on its way.
+// note keeps samples until the earlier history arrives.
 func (b *backfill) note(samples []memory.Sample) {
 	if b.asked && len(b.since) < MaxSamples {
 		b.since = append(b.since, samples...)
 	}
 }
 
-// WantsPast reports whether a past is still to be read: none is known, and what memfit saw itself does not reach back
-// for youngHistory.
+// WantsPast reports whether an earlier history is needed: none was read, and memfit's own is shorter than youngHistory.
 func (st *State) WantsPast() bool {
 	if st.pastKnown {
 		return false
@@ -51,7 +50,7 @@ func (st *State) WantsPast() bool {
 	return true
 }
 
-// takePast puts a workload's past, once it is there, before what was seen since it was asked for.
+// takePast merges a workload's earlier history, once available, with the samples since the request.
 func (st *State) takePast(p *Past) {
 	switch {
 	case p == nil:
@@ -65,7 +64,7 @@ func (st *State) takePast(p *Past) {
 		if h.Samples() == 0 || st.History(name).Samples() >= h.Samples() {
 			continue
 		}
-		of := *h // the past stays as it is until the step is safe
+		of := *h // do not change the history before the step is stored
 		for _, s := range st.since {
 			if s.Container.Container == name && s.Time.After(of.Last()) {
 				of.Add(s, st.limit(s.Container))
@@ -76,5 +75,5 @@ func (st *State) takePast(p *Past) {
 	st.since = nil
 }
 
-// KnowsPast reports whether what the workload used before memfit saw it was taken over, as far as anybody knows it.
+// KnowsPast reports whether the earlier history was merged, as far as it is available.
 func (st *State) KnowsPast() bool { return st.pastKnown }

@@ -16,12 +16,12 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// MaxCheckpoint bounds what a MemoryCheckpoint takes in etcd, in bytes of JSON. etcd refuses requests above 1.5 MiB for
-// ever, and other stores behind the API server (kine on MySQL) above 1 MiB. The ledger bounds itself so that it fits
-// with all histories; see packHistories.
+// MaxCheckpoint bounds a MemoryCheckpoint in etcd, in bytes of JSON. etcd refuses requests above 1.5 MiB, and other
+// stores behind the API server (kine on MySQL) above 1 MiB. The ledger's own bound leaves space for all histories; see
+// PackHistories.
 const MaxCheckpoint = 1 << 20
 
-// Pack is what the checkpoint should hold, without histories.
+// Pack returns the contents of the checkpoint, without histories.
 func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	status := v1alpha1.MemoryCheckpointStatus{Version: v1alpha1.CheckpointVersion}
 	var err error
@@ -39,7 +39,7 @@ func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 func (st *State) HasHistory() bool { return len(st.containers) > 0 }
 
 // PackHistories adds the histories of containers as far as they fit into the checkpoint, in the order of their names.
-// They come last because only they can be measured again; what was counted and what was begun cannot.
+// They come last because they can be measured again; counts and started changes cannot.
 func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	var err error
 	if status.Observed, err = packed("what was observed", &st.measurements); err != nil {
@@ -66,11 +66,11 @@ func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	return nil
 }
 
-// envelope is what metadata and the names of fields take: a name, a namespace and an owner of at most 253 bytes each,
-// and managed fields.
+// envelope is the size of metadata and field names: a name, a namespace and an owner of at most 253 bytes each, and
+// managed fields.
 const envelope = 4 << 10
 
-// packed is what is to be remembered, encoded; empty when there is nothing.
+// packed encodes a value; empty if there is nothing to store.
 func packed(what string, state any) ([]byte, error) {
 	data, err := json.Marshal(state)
 	if err != nil {
@@ -82,15 +82,14 @@ func packed(what string, state any) ([]byte, error) {
 	return data, nil
 }
 
-// MaxContainers is what the API allows in one checkpoint and one recommendation.
+// MaxContainers is the API's bound of containers in one checkpoint and one recommendation.
 const MaxContainers = 32
 
 // ErrTooNew means that a newer memfit wrote the checkpoint.
 var ErrTooNew = errors.New("was written by a newer memfit")
 
-// Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read starts again and is
-// listed in lost: usage is measured again, while not stepping a workload until a user deletes its checkpoint would
-// help no one. A ledger that cannot be read is an error, because kills cannot be counted again.
+// Unpack sets the state from a checkpoint. An unreadable history starts empty and is listed in lost, because usage can
+// be measured again. An unreadable ledger is an error, because kills cannot be counted again.
 func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > v1alpha1.CheckpointVersion {
 		return nil, fmt.Errorf("MemoryCheckpoint %s/%s %w (version %d, this one reads up to %d)",
@@ -132,7 +131,7 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 	return lost, nil
 }
 
-// unpacked reads what packed wrote.
+// unpacked reads the output of packed.
 func unpacked(c *v1alpha1.MemoryCheckpoint, what string, data []byte, state any) error {
 	if len(data) == 0 {
 		return nil

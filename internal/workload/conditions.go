@@ -22,7 +22,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// The conditions of a recommendation, but for Stalled, which the reconciler sets.
+// The conditions of a recommendation, except Stalled, which the reconciler sets.
 const (
 	conditionReady         conditions.Kind = v1alpha1.ConditionReady
 	conditionOOM           conditions.Kind = v1alpha1.ConditionOOMObserved
@@ -43,8 +43,8 @@ func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now tim
 	}
 }
 
-// Problem returns the reason of the first condition that needs attention; empty: none does. A kill is one as long as
-// running pods do not have the recommended size.
+// Problem returns the reason of the first condition that needs attention; empty: none. A kill counts as long as running
+// pods do not have the recommended size.
 func Problem(all []metav1.Condition) string {
 	problems := []conditions.Problem{
 		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue},
@@ -97,7 +97,7 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	return conditionOOM.True(v1alpha1.ReasonOOMKilled, message)
 }
 
-// ledgerFull returns that kills are not counted, and what to do; empty while the ledger has space.
+// ledgerFull returns a message if kills are not counted, with what to do; empty while the ledger has space.
 func ledgerFull(l *oom.Ledger) string {
 	pods := l.NotFollowed()
 	if pods == 0 {
@@ -109,8 +109,7 @@ func ledgerFull(l *oom.Ledger) string {
 		format.Count(pods, "pod"))
 }
 
-// driftCondition is what is wrong with memory over time: growth first, because it kills, then pods far above the
-// others.
+// driftCondition reports drift of memory: growth first, because it leads to kills, then outliers.
 func driftCondition(s *Snapshot, v *result) metav1.Condition {
 	var known bool
 	var outlier, filling string
@@ -145,7 +144,7 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 	return conditionDrift.False(v1alpha1.ReasonNoDrift, "Memory neither climbs nor stays high after load")
 }
 
-// driftReason is the reason of a shape of which [Drifts] is true.
+// driftReason returns the reason for a shape with [Drifts].
 func driftReason(kind shape.Kind) string {
 	if kind == shape.Climb {
 		return v1alpha1.ReasonClimb
@@ -153,7 +152,7 @@ func driftReason(kind shape.Kind) string {
 	return v1alpha1.ReasonStepRetention
 }
 
-// aboutRestart returns what drift.action: Restart makes of it, or what to do without.
+// aboutRestart returns the effect of drift.action: Restart, or what to do without it.
 func aboutRestart(s *Snapshot, v *result) string {
 	switch d := v.endangered; {
 	case s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart:
@@ -175,7 +174,7 @@ func stepCondition(cov coverage) metav1.Condition {
 	)
 }
 
-// appliedCondition reports whether running pods have what is recommended, and if not, why.
+// appliedCondition reports whether running pods have the recommended size, and if not, why.
 func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	with, without := applied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
@@ -222,7 +221,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	}
 }
 
-// newPodsGet is what new pods get: the recommended size, or until when they get more.
+// newPodsGet describes the size of new pods: the recommended one, or until when it is larger.
 func newPodsGet(s *Snapshot, v *result) string {
 	if s.NoWebhook {
 		return NoWebhook("sizing.mode: Recommend")
@@ -249,16 +248,15 @@ func newPodsGet(s *Snapshot, v *result) string {
 
 const installWebhook = "docs/guide/install.md#then-injection"
 
-// NoWebhook returns why new pods get nothing of a profile where memfit runs without its webhook, and what to do:
-// install it, or set the mode that asks for nothing.
+// NoWebhook returns why new pods are unchanged without the webhook, and what to do: install it, or set a mode that does
+// not need it.
 func NoWebhook(mode string) string {
 	return "memfit was installed without its webhook, so it changes no new pod: install it (" + installWebhook +
 		"), or set " + mode
 }
 
-// nextPod is what is recommended for the next pod of a workload without running pods. A Job that has failed, a pod
-// without an owner and an owner that is created anew each time may never have another pod, and their successor is
-// another workload.
+// nextPod describes the recommendation for a workload without running pods. A failed Job, a bare pod and an owner of a
+// single run may never have another pod, and their successor is another workload.
 func nextPod(s *Snapshot, v *result) string {
 	size := "the recommended size is in status.containers"
 	if limit := limitColumn(v.status.Containers, recommendedLimit); limit != "" {
@@ -281,7 +279,7 @@ func conflictMessage(f *constraints.Facts) string {
 		`otherwise set sizing.mode: Disabled in the profile`, f.Conflict, f.Remedy)
 }
 
-// InConflict is the message of the recommendation's conflict with another autoscaler; "" without a conflict.
+// InConflict returns the message about a conflict with another autoscaler; "" without a conflict.
 func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
 	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied); c != nil &&
 		c.Reason == v1alpha1.ReasonConflict {
@@ -298,7 +296,7 @@ func applied(s *Snapshot, v *result) (with, without int32) {
 			managed = Managed(s.Profile, pod)
 		}
 		fits := true
-		for j := range managed { // of replicas, only the kubelet's report differs
+		for j := range managed { // replicas differ only in the kubelet's status
 			size, found := v.recommended[managed[j].Name]
 			fits = fits && (!found || size == sizeEffective(constraints.Find(pod, managed[j].Name)))
 		}

@@ -23,19 +23,18 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// desired is the recommendation for a container of every pod, with what bounds it.
+// desired returns the recommendation for a container of every pod, with its bounds.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
 	return rollout.Desired{
-		// each pod has what the pod around it allows
+		// each pod has its own pod-level bounds
 		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.History),
 		Range: facts.Range, Quota: facts.Quota,
 	}
 }
 
-// shape is what the container's memory does over time. It follows from the history, which covers days; but the history
-// thins what it keeps, so that a leak that kills within minutes is over before it shows there. Instances close to
-// their limit are therefore examined by themselves.
+// shape returns the shape of the container's memory from its history of days. A leak that kills within minutes is too
+// fast for the thinned history, so instances close to their limit are examined separately.
 func (q *containerInput) shape() shape.Shape {
 	in := shape.FromHistory(q.History)
 	in.Limit, in.Replicas = q.container.current.Limit, q.replicas
@@ -56,8 +55,7 @@ func (q *containerInput) shape() shape.Shape {
 	return s
 }
 
-// findShape finds the shape, or takes the one found before while that is valid. An instance close to its limit is
-// always examined.
+// findShape computes the shape, or uses the cached one while valid. It always examines an instance close to its limit.
 func (q *containerInput) findShape() shapeCache {
 	j := shapeCache{limit: q.container.current.Limit, kills: len(q.Kills), replicas: len(q.replicas)}
 	if b := q.before; len(q.urgent) == 0 && q.Now.Before(b.until) && b.limit == j.limit && b.kills == j.kills &&
@@ -74,35 +72,35 @@ func (q *containerInput) findShape() shapeCache {
 // managedContainer is one container that the profile sizes.
 type managedContainer struct {
 	Name string
-	// priorKey is what [recommend.Priors] knows it by.
+	// priorKey is its key in [recommend.Priors].
 	priorKey string
 	pod      types.UID
 	policy   profile.Container
 	current  memory.Size
-	// another: who resized the pod last was not memfit.
+	// another: another writer than memfit resized the pod last.
 	another bool
-	// podLimit and podRequest are what the size of the whole pod (spec.resources) allows this container; 0: anything.
+	// podLimit and podRequest are the bounds by the whole pod's size (spec.resources); 0: none.
 	podLimit, podRequest memory.Bytes
-	// volumesHold is what its memory-backed volumes may hold; 0: nothing, or not known.
+	// volumesHold is the capacity of its memory-backed volumes; 0: none, or unknown.
 	volumesHold memory.Bytes
 }
 
-// ownPolicy is what the owner and the container's volumes allow it.
+// ownPolicy returns the policy of the owner and the container's volumes.
 func (c *managedContainer) ownPolicy() recommend.Policy {
 	p := c.policy.SizePolicy()
 	p.VolumesHold = c.volumesHold
 	return p
 }
 
-// sizePolicy is what the owner and the pod around it allow the container.
+// SizePolicy returns the policy of the owner and the pod-level bounds.
 func (c *managedContainer) sizePolicy() recommend.Policy {
 	p := c.ownPolicy()
 	p.PodLimit, p.PodRequest = c.podLimit, c.podRequest
 	return p
 }
 
-// newSize is the policy within which a size is recommended. The size of the whole pod is not a bound where new pods
-// get another; running ones are held to it when they are resized.
+// newSize returns the policy for a recommendation. The size of the whole pod is not a bound if new pods get another;
+// for running ones it is checked at their resize.
 func (c *managedContainer) newSize() recommend.Policy {
 	p := c.sizePolicy()
 	if c.policy.Sizing.Mode.SizesNewPods() {
@@ -111,7 +109,7 @@ func (c *managedContainer) newSize() recommend.Policy {
 	return p
 }
 
-// Managed are the containers of a pod that are memfit's business: app containers, native sidecars, and init containers
+// Managed returns the containers of a pod that memfit manages: app containers, native sidecars, and init containers
 // that the profile names.
 func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	var all []managedContainer
@@ -132,8 +130,8 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	return all
 }
 
-// priorKey is equal for containers that may behave alike: the image without tag and digest and, where the pod sets
-// them, a hash of command and arguments, because one image may run anything.
+// priorKey returns equal keys for containers that may behave similarly: the image without tag and digest and, if set, a
+// hash of command and arguments, because one image may run different programs.
 func priorKey(c *corev1.Container) string {
 	image, _ := runtimes.SplitImage(c.Image)
 	if len(c.Command)+len(c.Args) == 0 {
@@ -142,7 +140,7 @@ func priorKey(c *corev1.Container) string {
 	return image + "#" + strconv.FormatUint(hashOf([][]string{c.Command, c.Args}), 36)
 }
 
-// Known is what is known of what the containers of a pod run that a profile sizes.
+// Known returns the priors of the containers of a pod that a profile sizes.
 func Known(all recommend.Priors, p *profile.Profile, pod *corev1.Pod) recommend.Priors {
 	known := recommend.Priors{}
 	for _, c := range Managed(p, pod) {
@@ -153,7 +151,7 @@ func Known(all recommend.Priors, p *profile.Profile, pod *corev1.Pod) recommend.
 	return known
 }
 
-// sizeEffective is what the kubelet reports the container has, else what the pod asks for.
+// sizeEffective returns the size reported by the kubelet, otherwise that in the pod's spec.
 func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.Size {
 	size := constraints.SizeOf(&c.Resources)
 	if status != nil && status.Resources != nil {
@@ -163,29 +161,29 @@ func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.S
 	return size
 }
 
-// containerInput is everything the result for one container depends on.
+// containerInput is the input of the result for one container.
 type containerInput struct {
-	// Input is what its size follows from, but for what follows from the rest. Current is its size without a loan, which
+	// Input is the input of its size, without what the other fields determine. Current is its size without a loan, which
 	// is one pod's and no evidence of a need.
 	recommend.Input
 	container managedContainer
-	// program is what the evidence is of; empty: unknown.
+	// program is the program of the evidence; empty: unknown.
 	program   string
 	plan      *inject.ContainerPlan
 	replicas  []shape.Replica
 	urgent    []shape.Instance
 	published memory.Size
-	// reverted is a size that was rolled back and must not come again; nil: none.
+	// reverted is a size that was rolled back and must not be repeated; nil: none.
 	reverted *rollout.Revert
 	before   shapeCache
 	leak     shape.Ramps
-	// measured are settings whose effect an agent has predicted.
+	// measured are settings with an effect predicted by an agent.
 	measured []string
 }
 
 type containerResult struct {
 	status v1alpha1.ContainerRecommendation
-	// recommendation is the current one: its size is that of status.
+	// recommendation is the current one: its size is that in status.
 	recommendation recommend.Recommendation
 	shape          shape.Shape
 	shapeCache     shapeCache
@@ -223,7 +221,7 @@ func (q *containerInput) result() containerResult {
 	return a
 }
 
-// traitsOf returns what the container's runtime does with a limit.
+// traitsOf returns how the container's runtime uses a limit.
 func traitsOf(plan *inject.ContainerPlan) recommend.Traits {
 	growth := plan.Growth()
 	follows, frozen := plan.CapFollows()
@@ -234,7 +232,7 @@ func traitsOf(plan *inject.ContainerPlan) recommend.Traits {
 	}
 }
 
-// recommend fills in the recommendation and returns its advice.
+// recommend sets the recommendation and returns its advice.
 func (q *containerInput) recommend(a *containerResult) []string {
 	in := q.Input
 	in.Policy, in.Traits = q.container.newSize(), traitsOf(q.plan)
@@ -250,11 +248,11 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	s.Evidence = apiEvidence(rec.Evidence)
 	s.Evidence.Replicas = int32(min(q.Replicas, 1<<30)) //nolint:gosec // bounded above
 	if rec.Size == (memory.Size{}) && q.published != (memory.Size{}) {
-		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
+		// Keep the previous number without evidence: new pods must not fall back to a size at which they were killed.
 		rec.Size = q.published
 		s.Reasons = head(append([]string{"no data now: the recommendation is unchanged"}, s.Reasons...), 16)
 	}
-	if rec.Size != (memory.Size{}) { // one published before is bounded as the policy is now
+	if rec.Size != (memory.Size{}) { // apply the current bounds to an earlier one
 		var bounded []string
 		rec.Size, bounded = in.Policy.Bound(rec.Size, q.container.current)
 		s.Reasons = head(append(bounded, s.Reasons...), 16)

@@ -14,16 +14,16 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// coverage counts governed pods by how they compare with what the profile would set today.
+// coverage counts governed pods by their state against the profile's current settings.
 type coverage struct {
 	v1alpha1.Coverage
-	// outOfDate is what one stale or missed pod lacks.
+	// outOfDate describes what one stale or missed pod lacks.
 	outOfDate string
-	// outOfStep is what no longer fits the limit of one pod that was resized in place.
+	// outOfStep describes the settings that no longer match the limit of a resized pod.
 	outOfStep string
 }
 
-// reasonMax is what the schema lets skippedReason have, in bytes at most.
+// reasonMax is the schema's bound of skippedReason, in bytes.
 const reasonMax = 1024
 
 func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
@@ -41,7 +41,7 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 		case inject.Stale:
 			c.Stale++
 			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
-			if inject.WasResized(pod) { // its environment was not
+			if inject.WasResized(pod) { // but not its environment
 				c.outOfStep = cmp.Or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
 			}
 		case inject.Missed:
@@ -50,15 +50,14 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 		case inject.Skipped:
 			c.Skipped++
 			c.SkippedReason = cmp.Or(c.SkippedReason, quote.Cut("pod "+pod.Name+": "+why, reasonMax))
-		case inject.Disabled: // it counts as governed only
+		case inject.Disabled: // counts only as governed
 		}
 	}
 	return c
 }
 
-// alike reports whether memfit would plan the same for both. Replicas in the cache share the memory of their template
-// (see internal/informers), so comparing addresses is enough; of pods that share none, each is compared with the
-// profile by itself.
+// alike reports whether both pods have equal plans. Cached replicas share the memory of their template (see
+// internal/informers), so it compares addresses; other pods are compared with the profile one by one.
 func alike(a, b *corev1.Pod) bool {
 	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) &&
 		shareList(a.Spec.Volumes, b.Spec.Volumes) &&

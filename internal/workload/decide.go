@@ -27,23 +27,23 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// result is what was found out about a workload.
+// result is the result of a decision about a workload.
 type result struct {
 	status   v1alpha1.MemoryRecommendationStatus
 	coverage coverage
-	// shapes are what memory does, by container.
+	// shapes are the shapes of memory, by container.
 	shapes map[string]shape.Shape
-	// shapeCaches are the same with what they rest on.
+	// shapeCaches are the shapes with the data they are valid for.
 	shapeCaches map[string]shapeCache
-	// leaks are containers that climb from every start until they are killed.
+	// leaks are containers that grow from every start until they are killed.
 	leaks map[string]shape.Ramps
-	// liveHeaps is what replicas show of their heaps, by container.
+	// liveHeaps is the replicas' heap data, by container.
 	liveHeaps map[string]liveHeap
-	// found is what agents found replicas to run, by container.
+	// found is the runtime that agents detected, by container.
 	found map[string]*v1alpha1.FoundRuntime
 	// recommended are the current sizes, by container.
 	recommended map[string]memory.Size
-	// sizes are the same for each program that runs.
+	// sizes are the current sizes of each running program.
 	sizes map[rollout.Key]memory.Size
 	// used is the highest demand of one running replica, by container.
 	used map[string]used
@@ -51,39 +51,39 @@ type result struct {
 	changed []string
 	// endangered is a pod that should be restarted for its memory; nil: none.
 	endangered *rollout.Candidate
-	// findings are what became of changes begun earlier, rollout what is to be done to running pods now.
+	// findings are the outcomes of earlier changes, rollout the changes of running pods to make now.
 	findings []rollout.Finding
 	rollout  rollout.Transition
-	// replicas are what running pods use, by container.
+	// replicas are the usage of running pods, by container.
 	replicas map[string][]shape.Replica
 	// timing is when the result may change without an event.
 	timing Timing
-	// outgrown reports a pod that was raised in place while its memory-backed volume was not; empty: none.
+	// outgrown describes a pod that was raised in place without its memory-backed volume; empty: none.
 	outgrown string
 	// canaryWaits is what the first new pod with a lower limit waits for; empty: nothing.
 	canaryWaits string
-	// learned is what its young containers show.
+	// learned are the priors of its young containers.
 	learned recommend.Priors
 	// unnamed is the advice about init containers that are killed and that the profile does not list, by container.
 	unnamed map[string]string
 }
 
-// decider makes a result of a snapshot and a state. It changes neither.
+// decider computes a result from a snapshot and a state, without changing them.
 type decider struct {
 	s   *Snapshot
 	st  *State
 	now time.Time
 	v   result
-	// plan is what a pod like the newest one would get, and observed what replicas showed for it.
+	// plan is the plan for a pod like the newest one, and observed the replicas' data for it.
 	plan     inject.Plan
 	observed map[string]inject.Observed
-	// kills are what asks for higher limits, in all containers.
+	// kills are the kills and stalls of all containers that ask for higher limits.
 	kills []memory.OOMKill
-	// rollout is what internal/rollout decides on.
+	// rollout is the input of internal/rollout.
 	rollout rollout.Input
 }
 
-// decide derives from what happened to a workload its status and what is done to its pods.
+// decide computes the status of a workload, and the changes of its pods.
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now, kills: st.ledger.KillsAndStalls(now)}
 	d.v = result{
@@ -107,8 +107,8 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	return d.v
 }
 
-// helped are the kills and stalls that a higher limit helps against, as for sizing. One difference: where a heap cap
-// may be a share of the limit, sizing raises none for a full heap, but a limit that memfit lowered may have filled it.
+// helped returns the kills and stalls against which a higher limit helps. Unlike in sizing, it includes a full heap
+// whose cap may be a share of the limit, because memfit may have lowered that limit.
 func (d *decider) helped() (all []memory.OOMKill) {
 	for _, k := range d.kills {
 		name := k.Container.Container
@@ -122,14 +122,15 @@ func (d *decider) helped() (all []memory.OOMKill) {
 	return all
 }
 
-// killsOf are the kills and stalls of a container that are evidence about a program, oldest first; nil: about any.
+// killsOf returns the kills and stalls of a container that are evidence about a program, oldest first; e nil: any
+// program.
 func (d *decider) killsOf(container string, e *evidence) []memory.OOMKill {
 	return slices.DeleteFunc(slices.Clone(d.kills), func(k memory.OOMKill) bool {
 		return k.Container.Container != container || e != nil && !e.counts(k.Program)
 	})
 }
 
-// containers decides about each container of the newest pod, and about what older pods run.
+// containers decides about each container of the newest pod, and of older pods.
 func (d *decider) containers() {
 	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, d.st.ledger.Kills, d.st.ledger.Total)
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
@@ -148,8 +149,8 @@ func (d *decider) containers() {
 	d.offerOthers()
 }
 
-// outdated decides about pods with earlier numbers of their owner, as a StatefulSet's partition keeps them. They are
-// raised by the evidence, and not to what the newest pod has.
+// outdated decides about pods with an earlier size of their owner, as behind a StatefulSet's partition. Evidence raises
+// them, not the size of the newest pod.
 func (d *decider) outdated(in containerInput, s shape.Shape) {
 	key := rollout.Key{Container: in.container.Name, Program: in.program}
 	desired, sized := d.rollout.Desired[key]
@@ -159,15 +160,15 @@ func (d *decider) outdated(in containerInput, s shape.Shape) {
 		return
 	}
 	in.Current, in.container.current = least, least
-	in.published = memory.Size{} // it is for pods with the present numbers; without evidence, these stay as they are
+	in.published = memory.Size{} // it is for pods with the current owner's size; without evidence, keep these
 	r := containerResult{shape: s}
 	in.recommend(&r)
 	desired.Recommendation = r.recommendation
 	d.rollout.Desired[key] = desired
 }
 
-// leastOutdated is the lowest size of pods with earlier numbers of their owner, without loans; false: there are none.
-// What another writer gave a pod is for that pod only: where all have that, what their owner asked for counts.
+// leastOutdated returns the lowest size of pods with an earlier size of their owner, without loans; false: none.
+// Another writer's size is for that pod only: if all have one, the owner's size counts.
 func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) {
 	onlyOthers := true
 	for i := range d.rollout.Pods {
@@ -194,8 +195,7 @@ func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) 
 	return least, found
 }
 
-// older decides about what pods run and the newest pod does not, as during a rollout: another program, or a container
-// that it does not have.
+// older decides about programs and containers that only older pods have, as during a rollout.
 func (d *decider) older() {
 	decided := map[rollout.Key]bool{}
 	undecided := func(pod *corev1.Pod, name string) *evidence {
@@ -211,7 +211,7 @@ func (d *decider) older() {
 		if pod.DeletionTimestamp != nil || last != nil && alike(pod, last) || !slices.ContainsFunc(
 			ContainersOf(&pod.Spec), func(name string) bool { return undecided(pod, name) != nil },
 		) {
-			continue // most pods run the newest program, and to find out what the profile manages takes its time
+			continue // most pods run the newest program, and Managed is expensive
 		}
 		last = pod
 		plan := inject.MakePlan(inject.Input{Pod: pod, Profile: d.s.Profile, Created: true, PerRun: d.s.perRun()})
@@ -230,8 +230,8 @@ func (d *decider) newestHas(name string) bool {
 	return spec != nil
 }
 
-// olderIn decides about a container of an older pod. It is raised by the evidence of its own program, and not lowered:
-// soon it is replaced. One that the newest pod does not have is among those that are shown.
+// olderIn decides about a container of an older pod. Evidence of its own program raises it; it is not lowered, because
+// it is soon replaced. The status shows it if the newest pod does not have the container.
 func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evidence) {
 	key := rollout.Key{Container: c.Name, Program: e.Program}
 	shown, mode := e == d.st.newest(c.Name) && len(d.v.status.Containers) < MaxContainers, d.s.Profile.Spec.Sizing.Mode
@@ -246,7 +246,7 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 	case shown:
 		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
 		d.take(&in, r)
-		// A canary would be one pod of the old release with less, and that of the new release would have to wait for it.
+		// Without a canary: one pod of the old release with less would delay that of the new release.
 		c := &d.v.status.Containers[len(d.v.status.Containers)-1]
 		if c.Recommended != nil && c.NewPods != nil && d.s.paused == "" {
 			c.Recommended = c.NewPods.DeepCopy()
@@ -255,12 +255,12 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 		d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
 	}
 	if desired, decided := d.rollout.Desired[key]; decided {
-		key.Outdated = true // soon replaced as well, whatever its owner's numbers are
+		key.Outdated = true // also soon replaced, whatever its owner's size
 		d.rollout.Desired[key] = desired
 	}
 }
 
-// input is what is known of one program in one container; e is nil when nothing is.
+// input returns the data about one program in one container; e nil: unknown.
 func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
 	in := containerInput{
@@ -299,8 +299,8 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	return in
 }
 
-// leak is the leak that the kills of a container show, if they show one. Instances that used no more than one held for
-// a day may still have been filling that.
+// leak returns the leak shown by the kills of a container, if any. It is in doubt if instances used no more than an
+// earlier one for a day, which they may still have been filling.
 func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
 	name := in.container.Name
 	leak := shape.FindRamps(in.Kills, st.climbing(name, pods), in.Now)
@@ -314,8 +314,8 @@ func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
 	return leak
 }
 
-// heldBefore is the most that was used on a day that was over before the first of all kills and stalls; 0 where that is
-// not known, because nothing was measured or some were forgotten: a leak of last month has peaks, too.
+// heldBefore returns the highest use of a day that ended before the first kill or stall; 0: unknown, because there is
+// no history or some kills were dropped: an earlier leak has peaks, too.
 func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most memory.Bytes) {
 	if h == nil || len(kills) == 0 || int64(len(kills)) < all {
 		return 0
@@ -328,7 +328,7 @@ func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 	return most
 }
 
-// take puts what was decided about a container into the result.
+// take adds the decision about a container to the result.
 func (d *decider) take(in *containerInput, r containerResult) {
 	v, st, name := &d.v, d.st, in.container.Name
 	d.use(&r.status)
@@ -374,7 +374,8 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	v.timing.recommend(r.recommendation.RequeueAfter)
 }
 
-// prior is what other containers that run the same have shown. Runs of one identity differ in their arguments.
+// prior returns the prior from other containers with the same key; none for runs of one identity, which differ in their
+// arguments.
 func (d *decider) prior(c *managedContainer) recommend.Prior {
 	if len(d.s.Priors) == 0 || d.s.perRun() {
 		return recommend.Prior{}
@@ -387,7 +388,7 @@ func (d *decider) bit(container string) uint64 {
 	return 1 << (hashOf([]string{d.s.Owner.Ref.String(), container}) % 64)
 }
 
-// use fills in the highest demand of one running replica: as read now, or by an earlier process of memfit.
+// use sets the highest demand of one running replica: as read now, or by an earlier process of memfit.
 func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 	name := status.Container
 	most, seen := d.st.fullest(name, d.s.Governed, (*readings).most)
@@ -401,8 +402,8 @@ func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 	}
 }
 
-// disturb decides what is done to running pods: internal/drift proposes a pod to restart for its memory, and
-// internal/rollout decides, within one budget for that and for sizes.
+// disturb decides about changes of running pods: internal/drift proposes a pod to restart for its memory, and
+// internal/rollout decides, within one budget for restarts and sizes.
 func (d *decider) disturb() {
 	v := &d.v
 	if d.s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart {
@@ -412,7 +413,7 @@ func (d *decider) disturb() {
 	v.timing.Rollout = v.rollout.RequeueAfter
 }
 
-// summarize fills in the status of the workload as a whole.
+// summarize sets the status of the whole workload.
 func (d *decider) summarize() {
 	v := &d.v
 	d.reportNodeHeaps()
@@ -436,7 +437,7 @@ func (d *decider) summarize() {
 	v.status.Problem = Problem(v.status.Conditions)
 }
 
-// summaries are what is made of each container, by name.
+// summaries returns the summary of each container, by name.
 func (v *result) summaries() map[string]string {
 	all := maps.Clone(v.unnamed)
 	if all == nil {
@@ -448,8 +449,8 @@ func (v *result) summaries() map[string]string {
 	return all
 }
 
-// aboveReplicas is how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi (median of
-// 60)".
+// aboveReplicas describes how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi
+// (median of 60)".
 func (v *result) aboveReplicas(container, pod string) string {
 	var use memory.Bytes
 	var all []memory.Bytes
@@ -466,7 +467,7 @@ func (v *result) aboveReplicas(container, pod string) string {
 	return fmt.Sprintf("Pod %s uses %s, its replicas %s (median of %d)", pod, use, all[len(all)/2], len(all))
 }
 
-// outlierSentence is the same on the pod itself, with what it means.
+// outlierSentence is aboveReplicas for the Event on the pod, with what to do.
 func (v *result) outlierSentence(pod string) string {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.OutlierPods, pod) {

@@ -19,28 +19,27 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Event reports one thing that happened. The functions below build it, and the reconciler writes it. The note never is
-// a format.
+// Event is one Event to write. The functions below build it, and the reconciler writes it. The note is never a format.
 type Event struct {
-	// Regarding is the object that the Event is about, Related another one that it concerns; nil: none.
+	// Regarding is the object of the Event, Related another one; nil: none.
 	Regarding, Related   *corev1.ObjectReference
 	Kind, Reason, Action string
 	Note                 string
 	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: none.
 	OnRelated string
-	// Container is the container that it is about; empty: the pod or the workload.
+	// Container is its container; empty: the pod or the workload.
 	Container string
 	// At is when it happened; zero: now. ID distinguishes it from others of its reason, objects and time; empty: Note
-	// does. An Event that is reported again with both is not written twice.
+	// does. A repeated Event with equal At and ID is not written twice.
 	At time.Time
 	ID string
 }
 
-// replayed is how long before its first step a process reports kills again that an earlier process has counted: it may
-// have ended after it wrote the checkpoint and before it wrote the Events. Those that exist are not written twice.
+// replayed is the age of kills that a new process reports again, in case an earlier process ended between its
+// checkpoint and its Events. Existing Events are not written twice.
 const replayed = 2 * time.Minute
 
-// news are the events about what happened.
+// news returns the Events about what happened.
 func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stallChanges) (all []Event) {
 	summaries := v.summaries()
 	for i := range kills {
@@ -56,7 +55,7 @@ func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stal
 	return all
 }
 
-// changes are the Events about what differs from what Events reported last, and what has been reported with them.
+// changes returns the Events about differences from the last reports, and the new state of reports.
 func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	summaries := v.summaries()
 	all = st.shapeEvents(s, v, &now)
@@ -87,8 +86,8 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	return all, now
 }
 
-// WorkloadObject refers to the workload. With its UID the event shows in kubectl describe.
-// An identity is no object, so its MemoryRecommendation stands for it.
+// WorkloadObject returns a reference to the workload, with its UID for kubectl describe. For an identity, which is not
+// an object, it is the MemoryRecommendation.
 func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
 	if identity.Is(o.Ref) {
 		return &corev1.ObjectReference{
@@ -101,7 +100,7 @@ func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
 	}
 }
 
-// containerObject refers to a container of a pod, as the kubelet's own Events do.
+// containerObject returns a reference to a container of a pod, as in the kubelet's Events.
 func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference {
 	list, pod := "containers", s.Pod(c.UID)
 	if pod == nil {
@@ -116,7 +115,7 @@ func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference
 	}
 }
 
-// ofContainer is an Event about a container of a pod, and the same about its workload with a summary, if there is one.
+// ofContainer returns an Event about a container of a pod and, with a summary, one about its workload.
 func ofContainer(s *Snapshot, c memory.ContainerRef, kind, reason, note, summary string) Event {
 	e := Event{
 		Regarding: containerObject(s, c), Related: WorkloadObject(s.Owner), Container: c.Container, Kind: kind,
@@ -136,7 +135,7 @@ func oomKilled(s *Snapshot, k *memory.OOMKill, summary string) Event {
 	return e
 }
 
-// killReason is that of the event: a runtime that gave up with its heap full was not killed by the kernel.
+// killReason returns the reason of the Event: a full heap is not a kill by the kernel.
 func killReason(k *memory.OOMKill) string {
 	if k.Kind == memory.OOMHeapAbort {
 		return v1alpha1.EventHeapExhausted
@@ -144,19 +143,19 @@ func killReason(k *memory.OOMKill) string {
 	return v1alpha1.EventOOMKilled
 }
 
-// killExplained reports what an agent saw of a kill that was reported before without it.
+// killExplained reports an agent's record of a kill that was reported before without it.
 func killExplained(s *Snapshot, k *memory.OOMKill) Event {
 	return ofContainer(s, k.Container, corev1.EventTypeNormal, v1alpha1.EventOOMKillExplained, fmt.Sprintf(
 		"Container %s %s at %s: %s", k.Container.Container, report.KillVerb(k), format.Time(k.Time), k.Account,
 	), "")
 }
 
-// ofWorkload is an Event about the workload.
+// ofWorkload returns an Event about the workload.
 func ofWorkload(o memory.Workload, kind, reason, action, note string) Event {
 	return Event{Regarding: WorkloadObject(o), Kind: kind, Reason: reason, Action: action, Note: note}
 }
 
-// outlierReplica is an Event of the pod; the workload has the condition DriftDetected.
+// outlierReplica returns an Event of the pod; the workload has the condition DriftDetected.
 func outlierReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
 	return Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning,
@@ -164,7 +163,7 @@ func outlierReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
 	}
 }
 
-// podReference names a pod from the cache, which has no kind.
+// podReference returns a reference to a cached pod, which has no kind.
 func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
@@ -179,7 +178,7 @@ func Restarted(o memory.Workload, pod *corev1.Pod, why string) Event {
 	}
 }
 
-// ChangedPod is an Event of the pod when the API server took a change; what the kubelet makes of it comes later.
+// ChangedPod returns an Event of the pod after the API server accepted a change; the kubelet's result follows later.
 func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	e := Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
@@ -195,7 +194,7 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	return e
 }
 
-// RefusedPod is an Event of the workload when the API server does not allow a change of a pod.
+// RefusedPod returns an Event of the workload after the API server refused a change of a pod.
 func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string) Event {
 	return Event{
 		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning,
@@ -204,7 +203,7 @@ func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string
 	}
 }
 
-// found reports what became of a change, on the pod and on its workload.
+// found reports the outcome of a change, on the pod and on its workload.
 func found(o memory.Workload, f rollout.Finding) Event {
 	kind := corev1.EventTypeWarning
 	if f.Kind == rollout.Resized || f.Kind == rollout.Replaced || f.Kind == rollout.Returned {
@@ -219,12 +218,12 @@ func found(o memory.Workload, f rollout.Finding) Event {
 	}
 }
 
-// ProfileProblem is an Event of a workload that asks for a profile it cannot have.
+// ProfileProblem returns an Event of a workload whose requested profile is unavailable.
 func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Event {
 	return ofWorkload(o, corev1.EventTypeWarning, problem.EventReason(), "Decided", why)
 }
 
-// conflictAppeared is a warning where memfit would change pods, and a hint where it only recommends anyway.
+// conflictAppeared returns a warning if memfit would change pods, otherwise a hint.
 func conflictAppeared(s *Snapshot, message string) Event {
 	kind := corev1.EventTypeWarning
 	if mode := s.Profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
@@ -233,7 +232,7 @@ func conflictAppeared(s *Snapshot, message string) Event {
 	return ofWorkload(s.Owner, kind, v1alpha1.ReasonConflict, "Compared", message)
 }
 
-// restartHint is how the workload's pods are replaced, where something does.
+// restartHint returns how to replace the workload's pods.
 func restartHint(s *Snapshot) string {
 	w := s.Owner.Ref
 	if k, found := workloadkind.Of(w.APIVersion, w.Kind); found && k.Restarts {

@@ -26,42 +26,41 @@ import (
 )
 
 const (
-	// programsKept bounds the programs that are remembered of a container name: the one that runs, the one that it
-	// replaces, and one more to roll back to. While more run, pods of some are left alone (see [State.kept]).
+	// programsKept bounds the kept programs of a container name: the current one, the one that it replaces, and one more
+	// to roll back to. If more run, pods of some are not managed (see [State.kept]).
 	programsKept = 3
-	// kinKept bounds the programs whose kills count for a later one. Kills matter for hours, so a chain of as many
-	// releases within hours is enough.
+	// kinKept bounds the programs whose kills count for a later one. Kills matter for hours, so this many releases are
+	// enough.
 	kinKept = 4
-	// ownersDay is for how long the numbers that an owner sets are not undercut: a day holds the daily rhythm of what they
-	// were set for.
+	// ownersDay is how long memfit does not go below a size that an owner sets: a day, for the daily rhythm of load.
 	ownersDay = period.Day
 )
 
-// evidence is what is known of one program in one container. It is stored as it is, with its history beside it.
+// evidence is the data about one program in one container, as stored, besides its history.
 type evidence struct {
 	// Program is its fingerprint (see [inject.Program]); empty: what was measured before memfit saw a pod.
 	Program string `json:"p,omitempty"`
-	// Owner is the memory that the owner asks for it, Since the creation of the first pod with these numbers.
+	// Owner is the owner's size for it, Since the creation of the first pod with that size.
 	Owner memory.Size `json:"o,omitzero"`
 	Since time.Time   `json:"s,omitzero"`
 	// Seen is when a pod of it last existed that was not being deleted.
 	Seen time.Time `json:"t,omitzero"`
-	// Kin are the programs whose kills count for this one: itself, and those that it replaced without new numbers.
+	// Kin are the programs whose kills count for this one: itself, and those that it replaced with the same owner's size.
 	Kin []string `json:"k,omitempty"`
-	// Held is the largest size that its running pods with the owner's numbers have, or had when they last ran.
+	// Held is the largest size of its running pods with the owner's size, or of the last that ran.
 	Held memory.Size `json:"h,omitzero"`
-	// Most is the highest limit that a pod with the owner's numbers had, and MostAt when one was first seen with it: a pod
-	// that is created later with less has a lower limit.
+	// Most is the highest limit of a pod with the owner's size, and MostAt when it was first seen: a pod created later
+	// with less has a lower limit.
 	Most   memory.Bytes `json:"m,omitempty"`
 	MostAt time.Time    `json:"a,omitzero"`
-	// Size is what was recommended for it last; zero: nothing.
+	// Size is its last recommended size; zero: none.
 	Size memory.Size `json:"d,omitzero"`
 	// Runs are the last runs, oldest first, of a workload whose pods run to completion.
 	Runs    []run `json:"r,omitempty"`
 	history *history.Container
 }
 
-// fresh reports whether the owner's numbers are so new that no evidence undercuts them.
+// fresh reports whether the owner's size is so new that no evidence may go below it.
 func (e *evidence) fresh(now time.Time) bool { return now.Before(e.Since.Add(ownersDay.Duration())) }
 
 // counts reports whether a kill of a program is evidence about this one.
@@ -69,7 +68,7 @@ func (e *evidence) counts(program string) bool {
 	return program == "" || e.Program == "" || slices.Contains(e.Kin, program)
 }
 
-// evidenceOf returns what is known of a program in a container; nil: nothing.
+// evidenceOf returns the evidence of a program in a container; nil: none.
 func (st *State) evidenceOf(container, program string) *evidence {
 	for _, e := range st.containers[container] {
 		if e.Program == program {
@@ -79,7 +78,7 @@ func (st *State) evidenceOf(container, program string) *evidence {
 	return nil
 }
 
-// newest is the evidence of the program that the newest pod runs; nil: none.
+// newest returns the evidence of the newest pod's program; nil: none.
 func (st *State) newest(container string) *evidence {
 	if all := st.containers[container]; len(all) > 0 {
 		return all[0]
@@ -87,8 +86,8 @@ func (st *State) newest(container string) *evidence {
 	return nil
 }
 
-// historyOf is the history of the program that an instance runs; nil when that is unknown, because a sample of one
-// program must not count for another.
+// historyOf returns the history of an instance's program; nil if unknown, because a sample must not count for another
+// program.
 func (st *State) historyOf(in *instance, container string) *history.Container {
 	if e := st.evidenceOf(container, in.program); e != nil {
 		return e.history
@@ -99,15 +98,15 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 	return st.History(container)
 }
 
-// learn finds out what the workload's pods run and what their owners ask for. It must come before anything that is
-// counted or measured is filed.
+// learn determines the programs of the workload's pods and their owners' sizes. Call it before recording kills or
+// samples.
 func (st *State) learn(s *Snapshot, now time.Time) {
 	st.completes = s.isRun(s.Template)
 	st.programs = make(map[instanceKey]inject.Program, len(s.Pods))
 	for i, pod := range s.Pods {
 		for _, name := range ContainersOf(&pod.Spec) {
 			key := instanceKey{pod.UID, name}
-			if i > 0 && alike(pod, s.Pods[i-1]) { // most replicas are, and reading a record takes its time
+			if i > 0 && alike(pod, s.Pods[i-1]) { // most replicas are, and reading a record is expensive
 				st.programs[key] = st.programs[instanceKey{s.Pods[i-1].UID, name}]
 			} else {
 				st.programs[key] = inject.ProgramOf(pod, name, s.perRun())
@@ -133,15 +132,15 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 	st.noteNodes(s, now)
 }
 
-// running is a program that containers of one name run.
+// running is a current program of containers of one name.
 type running struct {
 	program string
-	// oldest is the first of its pods, and pods how many of them are not being deleted.
+	// oldest is its oldest pod, and pods the number of its pods that are not being deleted.
 	oldest *corev1.Pod
 	pods   int
 }
 
-// running returns what runs in the containers of each name, the program of the newest pod first.
+// running returns the current programs of each container name, that of the newest pod first.
 func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	run := map[string][]running{}
 	for _, pod := range newestFirst {
@@ -160,9 +159,9 @@ func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	return run
 }
 
-// kept returns the programs of a container name of which evidence is kept, at most programsKept: that of the newest
-// pod, then what else runs, what is known and has most pods first, and then what ran last. What runs and is known is
-// not given up for what runs and is not: two that displace each other would learn nothing.
+// kept returns the programs of a container name to keep, at most programsKept: that of the newest pod, then other
+// running ones, known ones with the most pods first, and then the last that ran. A known running one is not replaced by
+// an unknown running one, because two that displace each other would collect no evidence.
 func (st *State) kept(name string, run []running) []string {
 	all := slices.Clone(run)
 	for _, e := range st.containers[name] {
@@ -188,10 +187,10 @@ func (st *State) kept(name string, run []running) []string {
 	return programs
 }
 
-// remember notes what runs in the containers of a name, and forgets programs beyond those that are kept.
+// remember records the current programs of a container name, and drops programs that are not kept.
 func (st *State) remember(name string, run []running, now time.Time) {
 	kept := st.kept(name, run)
-	for _, r := range slices.Backward(run) { // oldest first, so that the newest program is in front
+	for _, r := range slices.Backward(run) { // oldest first, to put the newest in front
 		if !slices.Contains(kept, r.program) {
 			continue
 		}
@@ -208,8 +207,8 @@ func (st *State) remember(name string, run []running, now time.Time) {
 	})
 }
 
-// heed takes the owner's numbers of each program from its newest pod, and since when they hold from the oldest pod with
-// the same.
+// heed takes the owner's size of each program from its newest pod, and its start from the oldest pod with the same
+// size.
 func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 	heard := map[*evidence]bool{}
 	for _, pod := range newestFirst {
@@ -217,7 +216,7 @@ func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 			p, since := st.programIn(pod, name), earliest(pod, now)
 			e := st.evidenceOf(name, p.ID)
 			switch {
-			case e == nil: // of more programs than are remembered
+			case e == nil: // not kept
 			case !heard[e] && e.Owner != p.Owner:
 				e.Owner, e.Since, e.Held, e.Most, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
 				st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
@@ -231,8 +230,8 @@ func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 	}
 }
 
-// programIn is the program of a container of a pod. What it runs does not change; what its owner asks for is in its
-// record, or else in its spec, until it is resized.
+// programIn returns the program of a container of a pod. It does not change; the owner's size is in its record, or else
+// in its spec, until it is resized.
 func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	p := st.programs[instanceKey{pod.UID, name}]
 	if p.Recorded || !inject.WasResized(pod) {
@@ -245,12 +244,12 @@ func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	return p
 }
 
-// knowsOwner reports whether it is known what the owner of a pod asks for in a container, also where that is nothing.
+// knowsOwner reports whether the owner's size of a container is known, even if unset.
 func (st *State) knowsOwner(pod *corev1.Pod, name string) bool {
 	return st.programs[instanceKey{pod.UID, name}].Recorded || !inject.WasResized(pod)
 }
 
-// earliest is when a pod was created, or now for a clock of the API server that is ahead of memfit's.
+// earliest returns when a pod was created, or now if the API server's clock is ahead of memfit's.
 func earliest(pod *corev1.Pod, now time.Time) time.Time {
 	if created := pod.CreationTimestamp.UTC(); created.Before(now) {
 		return created
@@ -258,13 +257,13 @@ func earliest(pod *corev1.Pod, now time.Time) time.Time {
 	return now.UTC().Truncate(time.Second)
 }
 
-// meet returns the evidence of what a pod runs, which becomes the newest. That of a program that is new goes on from
-// the one that it replaces while the owner asks for the same memory; an owner who changes it starts afresh.
+// meet returns the evidence of a pod's program, which becomes the newest. A new program continues the evidence of the
+// replaced one if the owner's size is the same; otherwise it starts empty.
 func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 	p := st.programIn(pod, name)
 	e, before := st.evidenceOf(name, p.ID), st.newest(name)
 	switch {
-	case e == nil && before != nil && before.Program == "": // it was measured before memfit saw a pod
+	case e == nil && before != nil && before.Program == "": // from before memfit saw a pod
 		e, before.Program, before.Kin = before, p.ID, []string{p.ID}
 		if e.Owner = p.Owner; e.Since.IsZero() {
 			e.Since = earliest(pod, now)
@@ -288,9 +287,8 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 	return e
 }
 
-// hold notes the largest size that running pods of each program have. While none runs, the last one stays. Pods do not
-// count that no node has taken, that have earlier numbers of the owner, or that another writer has resized, as in a
-// debug session.
+// hold records the largest size of running pods of each program, and keeps the last one while none runs. It ignores
+// unscheduled pods, those with an earlier owner's size, and those that another writer resized.
 func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {
 		for _, e := range all {
@@ -322,7 +320,7 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 	}
 }
 
-// ProgramOf is what a container runs, or ran when it was killed; empty: unknown.
+// ProgramOf returns the program of a container, also of a killed one; empty: unknown.
 func (st *State) ProgramOf(c memory.ContainerRef) string {
 	if program := st.programs[keyOf(&c)].ID; program != "" {
 		return program
@@ -333,12 +331,12 @@ func (st *State) ProgramOf(c memory.ContainerRef) string {
 	return ""
 }
 
-// runs is the program of a container of a pod; empty: unknown.
+// runs returns the program of a container of a pod; empty: unknown.
 func (st *State) runs(pod types.UID, container string) string {
 	return st.programs[instanceKey{pod, container}].ID
 }
 
-// ofProgram are the pods whose container runs a program.
+// ofProgram returns the pods whose container runs a program.
 func (st *State) ofProgram(pods []*corev1.Pod, container, program string) []*corev1.Pod {
 	var some []*corev1.Pod
 	for _, pod := range pods {
@@ -358,7 +356,7 @@ func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
 	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: of}, err
 }
 
-// unpackEvidence reads what pack wrote. With an error, what could not be read is empty.
+// unpackEvidence reads the output of pack. On error, the result is empty.
 func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	e := &evidence{history: history.New()}
 	err := e.history.UnmarshalBinary(packed.History)
@@ -380,10 +378,10 @@ func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	return e, err
 }
 
-// runsKept bounds the runs that are remembered of a program: a month of a daily run, in some 800 bytes.
+// runsKept bounds the kept runs of a program: a month of a daily run, in some 800 bytes.
 const runsKept = 30
 
-// run is what one pod of a workload whose pods run to completion used at most. Its ID is a hash of the pod's UID.
+// run is the peak of one pod of a workload whose pods run to completion. Its ID is a hash of the pod's UID.
 type run struct {
 	ID   uint32       `json:"i"`
 	Peak memory.Bytes `json:"p"`
@@ -395,12 +393,12 @@ func runID(pod types.UID) uint32 {
 	return h.Sum32()
 }
 
-// ran notes the demand of a run.
+// ran records the demand of a run.
 func (e *evidence) ran(pod types.UID, demand memory.Bytes) {
 	e.Runs = withRun(e.Runs, runID(pod), demand)
 }
 
-// withRun returns the runs with a demand of one of them, which may be new.
+// withRun returns runs updated with the demand of one of them, which may be new.
 func withRun(runs []run, id uint32, demand memory.Bytes) []run {
 	i := slices.IndexFunc(runs, func(r run) bool { return r.ID == id })
 	if i < 0 {

@@ -21,11 +21,10 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// partsTold is how many parts have a line of their own: with the first line and the last there are five.
+// partsTold is the number of parts with their own line: with the first and last line there are five.
 const partsTold = 3
 
-// fullest is the replica of a container that holds the most, by the agents of the nodes that they run on; nil: no agent
-// looked.
+// fullest returns the replica of a container with the most resident memory, by their nodes' agents; nil: not inspected.
 func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.MemoryParts) {
 	for _, pod := range s.Governed {
 		if m := partsOf(s, pod, container); m != nil && (parts == nil || m.Resident.Cmp(parts.Resident) > 0) {
@@ -35,7 +34,7 @@ func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.Memory
 	return name, parts
 }
 
-// partsOf is what the agent of its node found in a container of a pod; nil: it did not look.
+// partsOf returns the parts of a pod's container by its node's agent; nil: not inspected.
 func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryParts {
 	if c := s.seenByAgent(pod, container); c != nil {
 		return c.Memory
@@ -43,8 +42,8 @@ func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryPar
 	return nil
 }
 
-// breakdown is what fills the fullest replica of a container, in lines; nil: no agent read it. outlier is its pod,
-// where it holds far more than the other replicas; empty: it does not.
+// breakdown describes the memory of a container's fullest replica, in lines; nil: not inspected. outlier is its pod, if
+// it uses far more than the other replicas.
 func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
 	name, fullest := fullest(s, container)
 	if fullest == nil {
@@ -68,7 +67,7 @@ func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
 	return append(lines, fmt.Sprintf("other parts %s, unexplained %s", others, amount(fullest.Unexplained))), outlier
 }
 
-// aboveOthers reports whether a pod's container holds far more than those of the other replicas, and what these hold.
+// aboveOthers reports whether a pod's container uses far more than the other replicas, and their usual amount.
 func aboveOthers(s *Snapshot, container, pod string) (usual memory.Bytes, replicas int, above bool) {
 	var all []shape.Replica
 	for _, p := range s.Governed {
@@ -95,10 +94,10 @@ const (
 	helpsMost    = 512
 )
 
-// gainsTold is how many actions have a line in a recommendation: a snapshot has eight, the surest first.
+// gainsTold bounds the actions in a recommendation: a snapshot has eight, the most certain first.
 const gainsTold = 5
 
-// suggestions is what gives memory of the fullest replica back, in lines: what sums it up, and each action.
+// suggestions returns the actions that give memory of the fullest replica back, in lines: a summary, and each action.
 func suggestions(s *Snapshot, container string) []string {
 	_, fullest := fullest(s, container)
 	if fullest == nil || fullest.Summary == "" {
@@ -122,7 +121,7 @@ func gainLine(g *v1alpha1.PredictedSaving) string {
 	return p.String()
 }
 
-// measured are the settings of memfit whose effect in the fullest replica an agent has predicted.
+// measured returns memfit's settings with an effect that an agent predicted in the fullest replica.
 func measured(s *Snapshot, container string) (settings []string) {
 	_, fullest := fullest(s, container)
 	if fullest == nil {
@@ -136,13 +135,12 @@ func measured(s *Snapshot, container string) (settings []string) {
 	return settings
 }
 
-// easeMost is how many times its limit a replica may be reported to need. The collector's limit is a share of it that
-// memfit wrote, 90 % by default. Twice what is alive below that, with the rest of the runtime, is 2.3 times the limit.
+// easeMost bounds a replica's reported need, as a multiple of its limit. The collector's limit is a share of it, 90 %
+// by default. Twice a live heap below that, with the rest of the runtime, is 2.3 times the limit.
 const easeMost = 3
 
-// ease is the highest limit that a replica needs for what is alive in it. Only replicas count whose collector's limit
-// memfit wrote, as it would for the limit that they have: one of the owner's, or from before a resize in place, does
-// not move with the limit, so that the next step would ask for still more.
+// ease returns the highest limit that a replica needs for its live heap. Only replicas count whose collector's limit is
+// memfit's for their current limit: others do not follow the limit, so that each step would ask for still more.
 func ease(
 	s *Snapshot, container string, limit memory.Bytes, observed map[string]inject.Observed,
 ) (most recommend.Ease) {

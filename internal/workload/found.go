@@ -23,14 +23,14 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// evidenceMost is how much of an agent's evidence is repeated, in bytes: the API allows as much.
+// evidenceMost bounds an agent's evidence, in bytes, as in the API.
 const evidenceMost = 256
 
-// versionFound is how versions begin that the agents find: the part that a profile could declare.
+// versionFound matches the beginning of detected versions: the part that a profile could declare.
 var versionFound = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9}){0,3}`)
 
-// findRuntimes is what the agents found the managed containers to run, by name. Until an agent has inspected pods of
-// the newest image, the previous result remains: it names the image that it is about.
+// findRuntimes returns the detected runtimes of managed containers, by name. The previous result, which has its image,
+// remains until an agent has inspected pods of the newest image.
 func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[string]*v1alpha1.FoundRuntime {
 	if s.Template == nil || len(s.Snapshots) == 0 && len(before) == 0 {
 		return nil
@@ -50,9 +50,8 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 	return found
 }
 
-// findRuntime is what the replicas run that have the newest image that was inspected. Where replicas run different
-// runtimes, nothing counts as found: the report of one node is believed only while no other contradicts it. looked is
-// false when no agent looked.
+// findRuntime returns the runtime of replicas with the newest inspected image. If replicas differ, the result is nil:
+// one node's report counts only while no other contradicts it. looked is false without an inspection.
 func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looked bool) {
 	image := ""
 	for _, pod := range s.Governed { // newest first
@@ -76,7 +75,7 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looke
 	return f, looked
 }
 
-// same is what two replicas have in common; the zero value: they differ.
+// same returns the common fields of two replicas; zero: they differ.
 func same[T comparable](a, b T) (common T) {
 	if a == b {
 		return a
@@ -90,7 +89,7 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// inspected is what an agent found in a container of a pod, and the container; nil when none looked.
+// inspected returns an agent's snapshot of a pod's container, and the container; nil: not inspected.
 func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.InspectedRuntime, *corev1.Container) {
 	c := s.seenByAgent(pod, container)
 	spec, _ := constraints.Find(pod, container)
@@ -100,8 +99,7 @@ func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.Inspec
 	return c.Runtime, spec
 }
 
-// asFound takes over what an agent wrote, as far as a profile could declare it; nil: it is not a runtime that memfit
-// knows.
+// asFound converts an agent's result, as far as a profile could declare it; nil: unknown runtime.
 func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
 	row := runtimes.Lookup(r.Type)
 	if row.Name != r.Type || row.Name == string(v1alpha1.RuntimeAuto) {
@@ -123,9 +121,9 @@ func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.
 	return f
 }
 
-// heapPercent is a heap cap that the runtime computed itself, as a share of the limit; 0: none was read, or it is more
-// than the limit, so that the runtime sees another memory. After a resize in place the share does not fit until the
-// container starts again, and then proves nothing.
+// heapPercent returns a heap cap that the runtime computed itself, as a share of the limit; 0: none, or above the
+// limit, so that the runtime uses another memory size. After a resize in place the share is wrong until the container
+// restarts.
 func heapPercent(r *v1alpha1.InspectedRuntime, limit memory.Bytes) int32 {
 	if r.MaxHeap == nil || r.HeapSet || limit == 0 {
 		return 0
@@ -137,7 +135,7 @@ func heapPercent(r *v1alpha1.InspectedRuntime, limit memory.Bytes) int32 {
 	return int32(percent)
 }
 
-// limitOf is the memory limit that a container of a running pod has.
+// limitOf returns the memory limit of a container of a running pod.
 func limitOf(pod *corev1.Pod, container string) memory.Bytes {
 	spec, status := constraints.Find(pod, container)
 	if spec == nil {
@@ -150,8 +148,8 @@ func limitOf(pod *corev1.Pod, container string) memory.Bytes {
 	return limit
 }
 
-// ofTheImage are variables of the runtime's settings that a process runs with and its pod does not set. What envFrom
-// may supply is left alone for that reason already.
+// ofTheImage returns variables for the runtime's settings that a process has and its pod does not set, so that they are
+// from the image. Variables from envFrom are already skipped.
 func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []string {
 	var all []string
 	for i := range row.Knobs {
@@ -164,8 +162,8 @@ func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []s
 	return all
 }
 
-// differs is how what was found differs from what was declared, and what to do; empty: it does not, or nothing was
-// declared.
+// differs describes how the detected runtime differs from the declared one, and what to do; empty: no difference, or no
+// declaration.
 func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 	spec := declared.Runtime
 	if spec.Type == "" || spec.Type == v1alpha1.RuntimeAuto {
@@ -183,9 +181,8 @@ func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 		cmp.Or(declared.RuntimeDeclaredBy, "the profile"), says, runs, f.Evidence)
 }
 
-// nodeHeap is the largest heap that a replica allows itself above its memory limit without being set to it; nil: none
-// was seen. Replicas that run with -XX:MaxRAM show nothing, so what was seen of the same image stays until a replica
-// shows the contrary.
+// nodeHeap returns the maximum heap of a replica that exceeds its memory limit without an option; nil: none. Replicas
+// with -XX:MaxRAM prove nothing, so an earlier result for the same image remains until a replica disproves it.
 func nodeHeap(s *Snapshot, container string, before, now *v1alpha1.FoundRuntime) *resource.Quantity {
 	var most *resource.Quantity
 	sees := false
@@ -210,11 +207,10 @@ func nodeHeap(s *Snapshot, container string, before, now *v1alpha1.FoundRuntime)
 	return new(before.NodeHeap.DeepCopy())
 }
 
-// heapSlack: a heap of all of the limit is rounded up to whole regions, by less than an eighth.
+// heapSlack: a heap of the whole limit is rounded up to whole regions, by less than an eighth.
 const heapSlack = 8
 
-// heapAndLimit are the largest heap that a process chose and the limit under which it started; 0: not known. After a
-// resize the limit at its start is unknown.
+// heapAndLimit returns the maximum heap that a process chose and the limit at its start; 0: unknown, as after a resize.
 func heapAndLimit(runs *v1alpha1.InspectedRuntime, pod *corev1.Pod, spec *corev1.Container) (heap, limit memory.Bytes) {
 	if runs.MaxHeap == nil || runs.HeapSet || inject.WasResized(pod) {
 		return 0, 0
@@ -222,7 +218,7 @@ func heapAndLimit(runs *v1alpha1.InspectedRuntime, pod *corev1.Pod, spec *corev1
 	return amount(*runs.MaxHeap), limitOf(pod, spec.Name)
 }
 
-// reportNodeHeaps adds to the advisories which containers do not see their limit.
+// reportNodeHeaps adds containers that do not detect their limit to the advisories.
 func (d *decider) reportNodeHeaps() {
 	for i := range d.v.status.Containers {
 		c := &d.v.status.Containers[i]

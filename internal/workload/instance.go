@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// nearLimit reports whether the instance uses most of its limit, and more and more of it.
+// nearLimit reports whether the instance uses most of its limit and grows.
 func (i *instance) nearLimit() bool {
 	return i != nil && i.limit > 0 && i.recent.now() >= i.limit.Percent(urgentPercent) && i.recent.rises()
 }
@@ -28,39 +28,40 @@ type instanceKey struct {
 
 func keyOf(c *memory.ContainerRef) instanceKey { return instanceKey{c.UID, c.Container} }
 
-// instance is what is known of a running container; nil: nothing.
+// instance returns the state of a running container; nil: unknown.
 func (st *State) instance(c *memory.ContainerRef) *instance { return st.instances[keyOf(c)] }
 
-// instanceIn is the same for a container of a pod.
+// instanceIn is instance for a container of a pod.
 func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 	return st.instances[instanceKey{pod.UID, container}]
 }
 
 // instance is one running container.
 type instance struct {
-	// program is what it runs; empty: unknown yet.
+	// program is its program; empty: not known yet.
 	program  string
 	restarts int32
-	// capKnown: heapCap was read. stallsKnown: a stall that goes on, as the ledger knows it, was taken over.
+	// capKnown: heapCap was read. stallsKnown: a current stall in the ledger was restored.
 	capKnown, stallsKnown bool
 	started               memory.Instant
 	peak                  memory.Bytes
-	// limit is effective; high is where the kernel would begin to slow it down ([oom.Observation.High]). 0: nowhere.
+	// limit is the effective limit; high is where the kernel would begin to slow it down ([oom.Observation.High]). 0:
+	// none.
 	limit, high memory.Bytes
 	seen        memory.Instant
-	// seenRunning is when it was last seen to run, by memfit's clock.
+	// seenRunning is when it was last seen running, on memfit's clock.
 	seenRunning memory.Instant
-	// recent are the last readings, to know what the instance uses now.
+	// recent are the last readings, for current usage.
 	recent readings
-	// lows are what it came down to between collections, under the heap cap of its environment; 0: none.
+	// lows are its low points between collections; heapCap is the cap in its environment, 0: none.
 	lows    history.Lows
 	heapCap memory.Bytes
-	// stalls finds times in which it stalled at its limit.
+	// stalls finds stalls at its limit.
 	stalls oom.StallWatch
 }
 
-// noteLimits takes in the limits of containers, and adds to observations those from before: as seen last, or as the pod
-// was created. It comes before the ledger is updated, so that each kill counts with the limit of its own pod.
+// noteLimits stores the limits of containers, and adds the previous ones to observations: as last seen, or as at
+// creation. Call it before updating the ledger, so that each kill counts with the limit of its own pod.
 func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
@@ -74,8 +75,7 @@ func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 	}
 }
 
-// settle takes in ends of instances. It comes after the ledger was updated, because it forgets the peaks of instances
-// that ended.
+// settle processes ends of instances. Call it after updating the ledger, because it drops the peaks of ended instances.
 func (st *State) settle(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
@@ -101,7 +101,7 @@ func endOf(o *oom.Observation, now time.Time) time.Time {
 	return now
 }
 
-// measure takes in samples.
+// measure processes samples.
 func (st *State) measure(samples []memory.Sample, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range samples {
@@ -113,7 +113,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 		}
 		in.seen = at
 		if started := memory.InstantOf(s.Started); started > in.started {
-			// a new process; its predecessor's end arrives through the pod
+			// a new process; the pod's status reports the end of the previous one
 			in.started, in.peak, in.recent, in.lows = started, 0, readings{}, history.Lows{}
 		}
 		if s.HasRSS || s.Exact { // a working set contains page cache
@@ -131,7 +131,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 	st.note(samples)
 }
 
-// peak is the highest demand seen in the instance of a container that runs or has just ended.
+// peak returns the highest demand of the running or just ended instance of a container.
 func (st *State) peak(c memory.ContainerRef) memory.Bytes {
 	if in := st.instance(&c); in != nil {
 		return in.peak
@@ -139,7 +139,7 @@ func (st *State) peak(c memory.ContainerRef) memory.Bytes {
 	return 0
 }
 
-// limit is what the pod of a container shows as its limit, or showed when it last existed; 0: none, or unknown.
+// limit returns a container's limit in its pod's current or last status; 0: none, or unknown.
 func (st *State) limit(c memory.ContainerRef) memory.Bytes {
 	if in := st.instance(&c); in != nil {
 		return in.limit
@@ -147,6 +147,5 @@ func (st *State) limit(c memory.ContainerRef) memory.Bytes {
 	return 0
 }
 
-// instanceKept is how long a container that is not seen any more is remembered, so that a late event still finds its
-// peak.
+// instanceKept is how long a missing container is kept, so that a late event still finds its peak.
 const instanceKept = time.Hour

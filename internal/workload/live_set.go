@@ -17,16 +17,16 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// liveHeap is what the replicas of one container showed of their heap.
+// liveHeap is the replicas' heap data of one container.
 type liveHeap struct {
 	set history.LiveSet
-	// early: it rests on less than six hours, and is dropped once there are more.
+	// early: from less than six hours, to be replaced later.
 	early bool
-	// heapCap is the least cap they run with; 0 while one of them runs without.
+	// heapCap is the least cap of replicas; 0 while one of them has none.
 	heapCap memory.Bytes
 }
 
-// knowCaps looks up the heap caps of instances that are not known yet. The environment of a pod never changes.
+// knowCaps reads the unknown heap caps of instances. The environment of a pod never changes.
 func (st *State) knowCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		for c := range constraints.Containers(&pod.Spec) {
@@ -37,10 +37,9 @@ func (st *State) knowCaps(pods []*corev1.Pod) {
 	}
 }
 
-// liveHeaps sums up, by container, what instances show now and what was published before. Only instances without a
-// heap cap count for the live set: one that runs with a cap has shown that it can, and what it holds besides its heap,
-// or has not collected yet, adds nothing. What was published is therefore unchanged when all replicas have a cap:
-// nothing that could disprove it is measured then.
+// liveHeaps merges, by container, the current data of instances and the published values. Only instances without a heap
+// cap count for the live set, because one with a cap has proven that its cap suffices. If all replicas have a cap, the
+// published value is unchanged, because nothing could disprove it.
 func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	all := make(map[string]liveHeap, len(st.LiveSets))
 	for name, set := range st.LiveSets {
@@ -95,7 +94,7 @@ func observedOf(
 	return out
 }
 
-// publish puts it into the evidence of a container whose heap can be capped.
+// publish adds it to the evidence of a container whose heap can be capped.
 func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	e.HeapCap, e.LiveSet = format.Exact(a.heapCap), format.Exact(a.set.Bytes)
 	if a.set.Bytes > 0 {
@@ -103,8 +102,7 @@ func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	}
 }
 
-// keptLiveSets are the live sets that are kept until something else is seen for long: not those that rest on less than
-// six hours.
+// keptLiveSets returns the live sets to store: not those from less than six hours.
 func keptLiveSets(all map[string]liveHeap) map[string]history.LiveSet {
 	out := make(map[string]history.LiveSet, len(all))
 	for name, a := range all {

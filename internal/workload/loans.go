@@ -35,18 +35,18 @@ func aboutRescue(o memory.Workload, pod *corev1.Pod, container, note, kind, reas
 	}
 }
 
-// Rescue is what memfit knows about a container whose node's agent raised an alarm.
+// Rescue is memfit's data about the container of an alarm.
 type Rescue struct {
 	Known  rescue.Known
 	Policy rescue.Policy
-	// Size is what the pod asks for. Guaranteed: the request follows the limit, because a resize must not change the QoS
-	// class.
+	// Size is the size in the pod's spec. Guaranteed: the request follows the limit, because a resize must not change the
+	// QoS class.
 	Size       memory.Size
 	Guaranteed bool
 }
 
-// RescueOf gathers what decides about a loan to a container, but for the change budget and the node; false: memfit does
-// not size it.
+// RescueOf returns the input of a loan decision, except the change budget and the node; false: memfit does not size the
+// container.
 func RescueOf(
 	p *profile.Profile, pod *corev1.Pod, container string, f *constraints.Facts, paused string,
 ) (r Rescue, found bool) {
@@ -58,7 +58,7 @@ func RescueOf(
 	c := &managed[i]
 	spec, status := constraints.Find(pod, container)
 	r.Size, r.Guaranteed = constraints.SizeOf(&spec.Resources), pod.Status.QOSClass == corev1.PodQOSGuaranteed
-	if resizeOf(pod).Deferred && !r.Guaranteed { // with the request that the node has no memory for, the loan would wait
+	if resizeOf(pod).Deferred && !r.Guaranteed { // with the deferred request, the loan would wait as well
 		r.Size.Request = min(r.Size.Request, c.current.Request)
 	}
 	r.Known = rescue.Known{Limit: c.current.Limit, Asked: r.Size.Limit}
@@ -84,7 +84,7 @@ func RescueOf(
 	return r, true
 }
 
-// bound adds the largest limit that something allows; 0: it does not bound.
+// bound adds a largest limit; 0: no bound.
 func (r *Rescue) bound(cause rescue.Cause, most memory.Bytes) {
 	if most > 0 {
 		r.Policy.Bounds = append(r.Policy.Bounds, rescue.Bound{Cause: cause, Most: most})
@@ -100,7 +100,7 @@ func (r *Rescue) With(limit memory.Bytes) memory.Size {
 	return size
 }
 
-// DemandOf is the last demand read of a container by its kubelet; zero: unknown.
+// DemandOf returns the kubelet's last demand of a container; zero: unknown.
 func (st *State) DemandOf(c memory.ContainerRef) (demand memory.Bytes, at time.Time) {
 	in := st.instance(&c)
 	if in == nil || in.recent.workingSetOnly {

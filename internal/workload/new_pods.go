@@ -16,26 +16,26 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// creation is what decides which size new pods of a program get.
+// creation is the input for the size of new pods of a program.
 type creation struct {
-	// recommended follows from the evidence; zero: nothing.
+	// recommended is the size by the evidence; zero: none.
 	recommended memory.Size
-	// owner is what the owner asks for, held the largest size of the running pods, or of the last that ran, and most the
-	// highest limit that a pod had.
+	// owner is the owner's size, held the largest size of the running pods, or of the last that ran, and most the highest
+	// limit of a pod.
 	owner, held memory.Size
 	most        memory.Bytes
-	// proven is the lowest size that a pod of the program was watched with; zero: none.
+	// proven is the lowest size with which a pod of the program was watched; zero: none.
 	proven memory.Size
-	// restored is the limit that a rollback of the last week gave back, or [rollout.NoLimit]; 0: there was none.
+	// restored is the limit restored by a rollback of the last week, or [rollout.NoLimit]; 0: no rollback.
 	restored memory.Bytes
-	// fresh: the owner's numbers are so new that no evidence undercuts them.
+	// fresh: the owner's size is so new that no evidence may go below it.
 	fresh bool
-	// paused: nothing changes.
+	// paused: no changes.
 	paused bool
 }
 
-// size returns what new pods get; zero: what their owner asks for. A lower limit reaches new pods only after one pod
-// was watched with it, and a pause keeps the size that the running pods have, but for one that did harm.
+// size returns the size of new pods; zero: the owner's. New pods get a lower limit only after one pod was watched with
+// it, and a pause keeps the size of running pods, except one that caused harm.
 func (c *creation) size() memory.Size {
 	size := c.sized()
 	if c.restored == rollout.NoLimit {
@@ -64,15 +64,15 @@ func (c *creation) sized() memory.Size {
 	return size
 }
 
-// unproven reports whether the recommended limit is lower than what pods have or had, or their owner asks for, and no
-// pod was watched with it.
+// unproven reports whether the recommended limit is below that of current or earlier pods, or the owner's, and no pod
+// was watched with it.
 func (c *creation) unproven() bool {
 	to := c.recommended.Limit
 	lower := c.owner.Limit == 0 || to < max(c.owner.Limit, c.held.Limit, c.most)
 	return to > 0 && lower && (c.proven.Limit == 0 || to < c.proven.Limit)
 }
 
-// least returns a size that is at least both. Without a limit a container may have all memory, so that stays.
+// least returns a size of at least both. A missing limit is unlimited, and remains.
 func (c *creation) least(a, b memory.Size) memory.Size {
 	least := a.Max(b)
 	if c.owner.Limit == 0 && c.proven.Limit == 0 {
@@ -84,7 +84,7 @@ func (c *creation) least(a, b memory.Size) memory.Size {
 	return least
 }
 
-// creationOf gathers what decides about new pods of the container's newest program.
+// creationOf returns the input for new pods of the container's newest program.
 func (d *decider) creationOf(name string, recommended memory.Size) creation {
 	c := creation{recommended: recommended, paused: d.s.paused != ""}
 	if e := d.st.newest(name); e != nil {
@@ -98,7 +98,7 @@ func (d *decider) creationOf(name string, recommended memory.Size) creation {
 	return c
 }
 
-// offer fills in whose evidence a recommendation rests on, and what new pods get.
+// offer sets the program of a recommendation's evidence, and the size of new pods.
 func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 	e := d.st.newest(status.Container)
 	if e == nil {
@@ -123,11 +123,11 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 	}
 }
 
-// maxOtherPrograms is as many as the API server accepts.
+// maxOtherPrograms is the API's bound.
 const maxOtherPrograms = 2
 
-// offerOthers fills in what new pods get of other programs that run or are remembered, where that is more than their
-// owner asks for: the leader may be seconds late for the first pods of an earlier release.
+// offerOthers sets the sizes of new pods of other kept programs if above their owner's, because the leader may be
+// seconds late for the first pods of an earlier release.
 func (d *decider) offerOthers() {
 	if !d.s.Profile.Spec.Sizing.Mode.SizesNewPods() || d.s.Facts.Conflict != "" {
 		return
@@ -140,7 +140,7 @@ func (d *decider) offerOthers() {
 			if d.s.paused == "" {
 				size = size.Max(e.sized(d.v.sizes[rollout.Key{Container: status.Container, Program: e.Program}]))
 			}
-			// what is remembered was found with the bounds of that time
+			// apply the current bounds to a stored size
 			size, _ = container.SizePolicy().Bound(size, e.Owner)
 			if size = inject.Increase(e.Owner, size); e.Program == status.Program || size == (memory.Size{}) {
 				continue
@@ -151,13 +151,13 @@ func (d *decider) offerOthers() {
 			}
 			status.OtherPrograms = append(status.OtherPrograms, other)
 		}
-		// three programs are kept, but a checkpoint that another client wrote may have more
+		// three are kept, but a forged checkpoint may have more
 		status.OtherPrograms = head(status.OtherPrograms, maxOtherPrograms)
 	}
 }
 
-// sized returns the size last recommended for a program, which is that of now unless they are near: evidence moves a
-// number a little every hour. Zero is none.
+// sized returns the program's recommended size, the last one if the current is near it, because evidence changes
+// numbers slightly every hour. Zero: none.
 func (e *evidence) sized(now memory.Size) memory.Size {
 	if now == (memory.Size{}) || near(now, e.Size) {
 		return e.Size
@@ -165,26 +165,26 @@ func (e *evidence) sized(now memory.Size) memory.Size {
 	return now
 }
 
-// A permission for a canary is renewed so often, because the pod that it was given to may not have been created. In
-// between none is given for so long that a pod which got the last one is seen. The number of each is a time in Unix
-// seconds, so that a later one is larger.
+// Interval between permissions for a canary, because its pod may not have been created, and the pause before the next
+// one, in which a pod with the last one becomes visible. Its number is a time in Unix seconds, so that later ones are
+// larger.
 const (
 	permitEvery = time.Hour
 	permitPause = time.Minute
 )
 
-// onlyAtCreation are the reasons for which running pods do not get a lower limit, and new ones may.
+// onlyAtCreation are the reasons that prevent a lower limit of running pods, but not of new ones.
 var onlyAtCreation = []string{v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSClass, v1alpha1.ReasonWaitingForNewPods}
 
-// permit lets one new pod be the first with a lower limit: the successor of a pod that was evicted for it, or, where
-// running pods keep their size, as a Job's runs do, the next pod that is created.
+// permit permits one new pod to be the first with a lower limit: the successor of a pod evicted for it or, if running
+// pods keep their size, as a Job's, the next new pod.
 func (d *decider) permit() *v1alpha1.Canary {
 	mode := d.s.Profile.Spec.Sizing.Mode
 	if d.s.paused != "" || d.s.Facts.Conflict != "" || d.hasCanary() {
 		return nil
 	}
 	if at, evicted := d.v.rollout.State.LoweringByEviction(); evicted {
-		// Whichever webhook is asked may use it: with one that is not asked the pod would be evicted for nothing.
+		// Any webhook may use it; otherwise the eviction could be useless.
 		return &v1alpha1.Canary{Number: at.Unix()}
 	}
 	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && (d.s.isRun(d.s.Template) ||
@@ -208,7 +208,7 @@ func (d *decider) permit() *v1alpha1.Canary {
 	return nil
 }
 
-// hasCanary reports whether a pod has a lower limit that no pod has proven, whether it runs yet or not.
+// hasCanary reports whether a pod has an unproven lower limit, running or not.
 func (d *decider) hasCanary() bool {
 	pods := slices.Clip(d.rollout.Pods)
 	for _, pod := range d.s.Governed {
@@ -219,8 +219,8 @@ func (d *decider) hasCanary() bool {
 	return d.v.rollout.State.HasCanary(pods)
 }
 
-// mayLowerNew reports whether a new pod may be the first with the recommended limit: a day of evidence speaks for it,
-// or it takes back a raise of memfit's own, and nothing was rolled back.
+// mayLowerNew reports whether a new pod may be the first with the recommended limit: with a day of evidence, or as the
+// reversal of memfit's own raise, and without a rollback.
 func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	e := d.st.newest(c.Container)
 	if c.Recommended == nil || e == nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// OutcomeOf returns the meaning of the API server's answer, and the error again if it is not certain. noRight reports
-// that memfit lacks the right to the action, which the answer does not show: admission refuses with the same reason.
+// OutcomeOf returns the outcome of an API server's response, and the error again if it is uncertain. noRight: memfit
+// lacks the right, which the response does not show, because admission refuses with the same reason.
 func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, error) {
 	switch {
 	case err == nil:
 		return rollout.Outcome{}, nil
 	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		// Not the pod is missing, but the path.
+		// The path is missing, not the pod.
 		return rollout.Outcome{Kind: rollout.OutcomeRefused, All: true,
 			Why: "this API server does not serve pods/resize, which is on by default since Kubernetes 1.33: check the " +
 				"feature gate InPlacePodVerticalScaling"}, nil
@@ -45,7 +45,7 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	return rollout.Outcome{}, err
 }
 
-// granted is which part of the installation has the missing right.
+// granted returns the part of the installation with the missing right.
 func granted(a rollout.Action) string {
 	if a.Evict {
 		return " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
@@ -53,7 +53,7 @@ func granted(a rollout.Action) string {
 	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
 }
 
-// Disturbs reports whether an action keeps a pod from serving that serves now.
+// Disturbs reports whether an action makes an available pod unavailable.
 func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 	restarts := false
 	for c := range constraints.Containers(&pod.Spec) {
@@ -63,9 +63,8 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 	return serves(pod) && (a.Evict || !a.Undo && restarts)
 }
 
-// TooFewServe returns why no other pod than those that are being changed already may be kept from serving; empty: one
-// may be. wanted is how many pods there should be; 0: unknown, and all that have not ended count, those without a node
-// or that are leaving too.
+// TooFewServe returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
+// 0: unknown, so that all pods that have not ended count, also unscheduled and terminating ones.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	for _, pod := range s.Pods {
@@ -82,7 +81,7 @@ func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	return st.rollout.Availability(pods, wanted, a.UID).TooFew(rolloutPolicy(s, wanted).MaxUnavailable)
 }
 
-// living counts the pods that exist and are not on their way out, with or without a node.
+// living counts the pods that are not terminating, scheduled or not.
 func living(s *Snapshot) int {
 	count := 0
 	for _, pod := range s.Pods {
@@ -98,7 +97,7 @@ func ready(pod *corev1.Pod) bool {
 	return is
 }
 
-// readySince is since when a pod is ready; false: it is not.
+// readySince returns since when a pod is ready; false: not ready.
 func readySince(pod *corev1.Pod) (is bool, since time.Time) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {

@@ -17,48 +17,47 @@ import (
 )
 
 const (
-	// MaxObservations bounds a container's unread observations. Restart counts make up for what is dropped: the newest
-	// observation carries the sum, and only the details of kills in between are lost.
+	// MaxObservations bounds a container's unread observations. If some are dropped, the restart count of the newest has
+	// the sum, and only details of kills are lost.
 	MaxObservations = 8
 	// MaxSamples bounds a workload's unread samples: 1000 replicas for a minute, or a small workload for hours.
 	MaxSamples = 4096
-	// MaxDeparted bounds the deleted pods of a workload with unread observations: pods that exist are bounded by the
-	// cluster, deleted ones by nothing while a checkpoint cannot be written.
+	// MaxDeparted bounds the deleted pods of a workload with unread observations, which accumulate while a checkpoint
+	// cannot be written.
 	MaxDeparted = 1024
 )
 
-// PendingEvents is what happened to a workload since the last step.
+// PendingEvents are the events of a workload since the last step.
 type PendingEvents struct {
-	// Observations are in the order in which they were made.
+	// Observations are in chronological order.
 	Observations []oom.Observation
-	// Samples are in the order in which they were taken.
+	// Samples are in chronological order.
 	Samples []memory.Sample
-	// Source is where the samples came from.
+	// Source is the source of the samples.
 	Source string
-	// Counters are the kernel's counts of kills in containers that live.
+	// Counters are the kernel's counts of kills in running containers.
 	Counters []memory.KillCounter
-	// Requested: something else than samples came, or a step was requested.
+	// Requested: there are events other than samples, or a step was requested.
 	Requested bool
-	// Departed are the pods that were deleted since, in that order. When there are more than MaxDeparted, the oldest are
-	// dropped with their observations.
+	// Departed are the pods deleted since, in order. Beyond MaxDeparted, the oldest are dropped with their observations.
 	Departed []Departure
-	// Profile governed Last, a pod that is gone already. They are used when no pod is left to read; nil otherwise.
+	// Profile is the profile of Last, a deleted pod. They are for a workload without pods; nil otherwise.
 	Profile *profile.Profile
 	Last    *corev1.Pod
-	// Past is what the workload used before memfit saw it; nil: it was not requested. It does not come through the Inbox.
+	// Past is the earlier history of the workload; nil: not requested. It does not come through the Inbox.
 	Past *Past
 
-	// places are the positions in Observations of those of each pod; nil: unknown.
+	// places are the indexes in Observations by pod; nil: unknown.
 	places map[types.UID][]int32
 }
 
-// Departure is a pod that was deleted, and the UID of its workload; empty: unknown.
+// Departure is a deleted pod, with the UID of its workload; empty: unknown.
 type Departure struct{ Pod, Owner types.UID }
 
-// Empty reports whether nothing happened. The request of a step alone may be lost.
+// Empty reports whether there are no events. A mere request of a step may be lost.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
-// Append adds what came in later.
+// Append adds later events.
 func (e *PendingEvents) Append(newer *PendingEvents) {
 	for i := range newer.Observations {
 		e.AddObservation(&newer.Observations[i])
@@ -75,8 +74,8 @@ func (e *PendingEvents) Append(newer *PendingEvents) {
 	}
 }
 
-// Clone shares no list but that of samples, the longest by far, to which both may append and which neither may change.
-// From the other lists, the receiver of the copy may drop what is not of its workload.
+// Clone returns a copy that shares only the list of samples, by far the longest, which both may append to but not
+// change. The receiver may drop items of other workloads from the other lists.
 func (e *PendingEvents) Clone() PendingEvents {
 	c := *e
 	c.Observations, c.Counters = slices.Clone(e.Observations), slices.Clone(e.Counters)
@@ -86,7 +85,7 @@ func (e *PendingEvents) Clone() PendingEvents {
 }
 
 // AddObservation appends o unless it repeats the last observation of its container, and keeps at most MaxObservations
-// of each. The observations of one container stay in order; it takes no longer when other pods have many.
+// of each, in order. Its time does not depend on other pods.
 func (e *PendingEvents) AddObservation(o *oom.Observation) {
 	own := make([]int32, 0, MaxObservations)
 	for _, at := range e.placesOf(o.Container.UID) {
@@ -102,14 +101,14 @@ func (e *PendingEvents) AddObservation(o *oom.Observation) {
 		e.Observations = append(e.Observations, *o)
 		return
 	}
-	// Keep the first observation, which may be the only one that still shows the oldest kill, and drop the one after it.
+	// Keep the first observation, which may be the only one with the oldest kill, and drop the next.
 	for i := 1; i < len(own)-1; i++ {
 		e.Observations[own[i]] = e.Observations[own[i+1]]
 	}
 	e.Observations[own[len(own)-1]] = *o
 }
 
-// placesOf returns the positions of a pod's observations, oldest first.
+// placesOf returns the indexes of a pod's observations, oldest first.
 func (e *PendingEvents) placesOf(pod types.UID) []int32 {
 	if e.places == nil {
 		e.places = make(map[types.UID][]int32, len(e.Observations))
@@ -121,7 +120,7 @@ func (e *PendingEvents) placesOf(pod types.UID) []int32 {
 	return e.places[pod]
 }
 
-// AddDeparted notes that a pod was deleted.
+// AddDeparted records a deleted pod.
 func (e *PendingEvents) AddDeparted(d Departure) {
 	e.Departed = append(e.Departed, d)
 	if len(e.Departed) <= MaxDeparted {
@@ -138,7 +137,7 @@ func (e *PendingEvents) AddDeparted(d Departure) {
 	e.places = nil
 }
 
-// AddSamples appends samples; if they are not collected, the oldest go first.
+// AddSamples appends samples, and drops the oldest beyond the bound.
 func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 	e.Samples = append(e.Samples, samples...)
 	if over := len(e.Samples) - MaxSamples; over > 0 {
@@ -146,7 +145,7 @@ func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 	}
 }
 
-// AddCounters appends counters; if they are not collected, the oldest go first: the newest have the sum.
+// AddCounters appends counters, and drops the oldest beyond the bound: the newest have the sum.
 func (e *PendingEvents) AddCounters(counters ...memory.KillCounter) {
 	e.Counters = append(e.Counters, counters...)
 	if over := len(e.Counters) - MaxSamples; over > 0 {
@@ -154,10 +153,10 @@ func (e *PendingEvents) AddCounters(counters ...memory.KillCounter) {
 	}
 }
 
-// OnlySamples reports whether nothing came but samples. Nothing at all is not only samples: the step is due.
+// OnlySamples reports whether there are only samples; false without any event, because the step is then due.
 func (e *PendingEvents) OnlySamples() bool { return len(e.Samples) > 0 && e.Quiet() }
 
-// Quiet reports whether nothing came but, at most, samples.
+// Quiet reports whether there are no events other than samples.
 func (e *PendingEvents) Quiet() bool {
 	return !e.Requested && len(e.Observations)+len(e.Counters) == 0 && e.Last == nil
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// published is a size that was decided for a container, and the program that it is for.
+// published is the decided size of a container, and its program.
 type published struct {
 	Size    memory.Size `json:"s"`
 	Program string      `json:"p,omitempty"`
 }
 
-// announced is what Events report, so that nothing is reported twice.
+// announced is the state reported by Events, so that nothing is reported twice.
 type announced struct {
 	// Drifting is the reason of DriftDetected while it is true, and Outliers are the pods far above the others.
 	Drifting string   `json:"drifting,omitempty"`
 	Outliers []string `json:"outliers,omitempty"`
-	// OutOfDate: pods ran without what the profile would set.
+	// OutOfDate: pods ran without the profile's current settings.
 	OutOfDate bool `json:"outOfDate,omitempty"`
 	// Conflicted: another autoscaler manages this memory.
 	Conflicted bool `json:"conflicted,omitempty"`
@@ -39,60 +39,60 @@ type announced struct {
 type used struct {
 	Most memory.Bytes `json:"most"`
 	Seen time.Time    `json:"seen"`
-	// recalled: an earlier process of memfit read it. It is reported until this process reads usage.
+	// recalled: read by an earlier process of memfit, and reported until this process reads usage.
 	recalled bool
 }
 
-// decided is what was decided and reported. It is stored as it is, before the MemoryRecommendation is written.
+// decided is the last decided and reported state, stored before the MemoryRecommendation is written.
 type decided struct {
-	// Published are the sizes decided last, by container: they remain while evidence is missing. An Event reports a size
+	// Published are the last decided sizes, by container, which remain while evidence is missing. An Event reports a size
 	// that is not near them.
 	Published map[string]published `json:"sizes,omitempty"`
 	announced
-	// Identity is what the workload's pods have in common; nil: an owner.
+	// Identity identifies the workload's pods; nil: their owner does.
 	Identity *v1alpha1.PodIdentity `json:"identity,omitempty"`
 }
 
-// measurements are what was observed besides histories. Like them it may be minutes old when it is read.
+// measurements are observations besides histories. Like these they may be minutes old when read.
 type measurements struct {
-	// Source is where samples come from, Past where those come from that memfit did not take itself; empty: none.
+	// Source is the source of samples, Past that of the earlier history; empty: none.
 	Source string `json:"source,omitempty"`
 	Past   string `json:"past,omitempty"`
 	// Used is the highest demand of one replica, by container.
 	Used map[string]used `json:"used,omitempty"`
-	// LiveSets are the most that was alive in replicas without a heap cap, by container, as found last.
+	// LiveSets are the last live sets of replicas without a heap cap, by container.
 	LiveSets map[string]history.LiveSet `json:"liveSets,omitempty"`
-	// Found is what replicas were found to run, by container, as found last.
+	// Found is the last detected runtime of replicas, by container.
 	Found map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
-	// RanOn is the largest node that takes a pod.
+	// RanOn is the largest node that runs pods of the workload.
 	RanOn ranOn `json:"ranOn,omitzero"`
 }
 
-// ranOn is the allocatable memory of a node on which a pod of the workload ran, and the day on which one last did.
+// ranOn is the allocatable memory of a node with a pod of the workload, and the last day of that.
 type ranOn struct {
 	Size memory.Bytes `json:"size"`
 	Day  time.Time    `json:"day"`
 }
 
 const (
-	// ranOnKept is for how long a node counts after a pod of the workload ran on it: a monthly run finds it again.
+	// ranOnKept is how long a node counts after a pod of the workload ran on it: long enough for monthly runs.
 	ranOnKept = 35 * 24 * time.Hour
-	// movedAfter is for how long it counts while pods run on smaller nodes only and none of its size exists: more than
-	// the night for which replicas and nodes are scaled down. It is counted from the beginning of a day.
+	// movedAfter is how long it counts while pods run only on smaller nodes and none of its size exists: longer than a
+	// night with fewer replicas and nodes. It is counted from the beginning of a day.
 	movedAfter = 2 * 24 * time.Hour
-	// waitedFor is how long a pod waits for a node that an autoscaler may bring, which takes 1 to 5 minutes. With less, a
-	// slow one makes the next pods small; with more, more pods are created that wait.
+	// waitedFor is how long a pod may wait for a node from an autoscaler, which takes 1 to 5 minutes. With less, a slow
+	// autoscaler makes the next pods small; with more, more pods wait.
 	waitedFor = 10 * time.Minute
 )
 
-// noteNodes notes the largest node that takes pods of the workload. It may be gone when the next pod is created, as
-// after a night without pods, and an autoscaler then brings another like it. None comes any more where a pod waits for
-// one, or where pods have run on smaller nodes since.
+// noteNodes records the largest node that runs pods of the workload. It may not exist when the next pod is created, as
+// after a night without pods; an autoscaler then adds a similar one. It no longer counts if a pod has waited too long
+// for one, or pods have run on smaller nodes since.
 func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	if now.Sub(st.RanOn.Day) > ranOnKept {
 		st.RanOn = ranOn{}
 	}
-	var runs, left memory.Bytes // the largest node with a pod, and the largest that is left of those that may take one
+	var runs, left memory.Bytes // the largest node with a pod, and the largest remaining node that may run one
 	for _, size := range s.Facts.NodeSize {
 		if size <= st.RanOn.Size {
 			left = max(left, size)
@@ -109,7 +109,7 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	switch {
 	case runs > 0 && runs >= st.RanOn.Size:
 		st.RanOn = ranOn{Size: runs, Day: today}
-	case left == st.RanOn.Size, len(s.Facts.NodeSize) == 0: // it exists, or nodes are unknown
+	case left == st.RanOn.Size, len(s.Facts.NodeSize) == 0: // exists, or nodes are unknown
 	case waits:
 		st.RanOn = ranOn{Size: left, Day: today}
 	case runs > 0 && now.Sub(st.RanOn.Day) >= movedAfter:
@@ -125,9 +125,8 @@ func unschedulable(pod *corev1.Pod) bool {
 	})
 }
 
-// publish makes the result of a step what was published last. A size that is near the one published before counts as
-// that one, so that a size which creeps is a new one sooner or later. It does not depend on what became of the
-// MemoryRecommendation: that is a projection of the state, and nothing is read back from it.
+// publish stores the result of a step as published. A size near the published one does not replace it, so that slow
+// changes add up to a new one. It does not depend on the MemoryRecommendation, which is only a projection of the state.
 func (st *State) publish(v *result) {
 	before, usedBefore := st.Published, st.Used
 	st.Published = make(map[string]published, len(v.recommended))
@@ -155,7 +154,7 @@ func (st *State) publish(v *result) {
 	st.LiveSets, st.Found = keptLiveSets(v.liveHeaps), v.found
 }
 
-// sizes are the sizes published last, by container.
+// sizes returns the last published sizes, by container.
 func (st *State) sizes() map[string]memory.Size {
 	all := make(map[string]memory.Size, len(st.Published))
 	for name, p := range st.Published {
@@ -164,7 +163,7 @@ func (st *State) sizes() map[string]memory.Size {
 	return all
 }
 
-// recall takes over what was stored.
+// recall restores the stored state.
 func (st *State) recall(d decided, o measurements) {
 	for name, u := range o.Used {
 		u.recalled = true
@@ -173,7 +172,7 @@ func (st *State) recall(d decided, o measurements) {
 	st.decided, st.measurements = d, o
 }
 
-// identify notes what identifies the workload's pods, and that some exist: on which day, which costs one write a day.
+// identify records the identity of the workload's pods, and the day on which some exist, at one write a day.
 func (st *State) identify(s *Snapshot, now time.Time) {
 	if s.Identity != nil {
 		st.Identity = &v1alpha1.PodIdentity{

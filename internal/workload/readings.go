@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// readingsKept are spread over the life of an instance: when they are all taken, every other one goes. So there are
-	// always 16 to 32, as many as shape wants to see of a fast leak, whether it takes minutes or hours. They take 228
-	// bytes per running container.
+	// readingsKept is the number of readings, spread over the life of an instance: when full, every other one is dropped.
+	// So there are always 16 to 32, enough for the shape of a fast leak, over minutes or hours. They take 228 bytes per
+	// running container.
 	readingsKept = 32
-	// widestSpacing bounds how far they reach back: two hours, from where on the history is as good.
+	// widestSpacing limits them to two hours, after which the history is as good.
 	widestSpacing = 4 * period.Minute
-	// latestKept are what an instance is compared with its replicas by: a minute at the usual interval.
+	// latestKept is the number of latest readings for the comparison with replicas: a minute at the usual interval.
 	latestKept = 4
 )
 
@@ -31,7 +31,7 @@ type readings struct {
 	kib     [readingsKept]uint32
 	spacing uint16 // seconds
 	n       uint8
-	// seen is how many of latest there are, which are the last few, each of them.
+	// seen is the number of readings in latest, the last few without gaps.
 	seen           uint8
 	workingSetOnly bool
 	latest         [latestKept]uint32
@@ -39,14 +39,14 @@ type readings struct {
 	usage          uint32 // the last reading of all usage, page cache included; 0: unknown
 }
 
-// inKiB is the whole KiB of a size, up to 4 TiB.
+// inKiB returns a size in whole KiB, up to 4 TiB.
 func inKiB(b memory.Bytes) uint32 {
 	return uint32(min(b/memory.KiB, math.MaxUint32)) //nolint:gosec // bounded
 }
 
-// add takes one sample; the same once more, or a late one, is passed over.
+// add adds one sample; it skips repeated and late ones.
 func (r *readings) add(s *memory.Sample) {
-	at := uint32(s.Time.Unix()) //nolint:gosec // good until 2106
+	at := uint32(s.Time.Unix()) //nolint:gosec // valid until 2106
 	if at <= r.last {
 		return
 	}
@@ -71,10 +71,10 @@ func (r *readings) add(s *memory.Sample) {
 	r.n++
 }
 
-// at is when reading number i was taken, in Unix seconds.
+// at returns the time of reading i, in Unix seconds.
 func (r *readings) at(i int) uint32 { return r.from + uint32(r.after[i]) }
 
-// thin drops every other reading, or the older half when they reach back far enough.
+// thin drops every other reading, or the older half if they cover two hours.
 func (r *readings) thin() {
 	const half = readingsKept / 2
 	kept := func(i int) int { return 2*i + 1 }
@@ -90,7 +90,7 @@ func (r *readings) thin() {
 	r.from, r.n = from, half
 }
 
-// lastAt is when the last reading was taken, in whole seconds; zero: none was.
+// lastAt returns the time of the last reading, in whole seconds; zero: none.
 func (r *readings) lastAt() time.Time {
 	if r.last == 0 {
 		return time.Time{}
@@ -98,10 +98,10 @@ func (r *readings) lastAt() time.Time {
 	return time.Unix(int64(r.last), 0).UTC()
 }
 
-// now is the last reading; 0: none.
+// now returns the last reading; 0: none.
 func (r *readings) now() memory.Bytes { return memory.Bytes(r.latest[0]) * memory.KiB }
 
-// most is the highest reading that is still kept, two hours back at most.
+// most returns the highest kept reading, at most two hours old.
 func (r *readings) most() memory.Bytes {
 	most := slices.Max(r.latest[:])
 	if r.n > 0 {
@@ -110,8 +110,8 @@ func (r *readings) most() memory.Bytes {
 	return memory.Bytes(most) * memory.KiB
 }
 
-// low is the lowest of the latest readings, so that a pod in a burst is not taken for an outlier; 0: too few. One that
-// has only just started does not measure anything.
+// low returns the lowest of the latest readings, so that a burst does not make a pod an outlier; 0: too few, as just
+// after a start.
 func (r *readings) low() memory.Bytes {
 	if r.seen < latestKept {
 		return 0
@@ -119,8 +119,7 @@ func (r *readings) low() memory.Bytes {
 	return memory.Bytes(slices.Min(r.latest[:])) * memory.KiB
 }
 
-// rises is a cheap first test, which most instances fail: from quarter to quarter it uses more, and a quarter more in
-// all.
+// rises is a cheap first test, which most instances fail: use rises from quarter to quarter, and by a quarter in total.
 func (r *readings) rises() bool {
 	last := int(r.n) - 1
 	if last < 4 {
@@ -134,7 +133,7 @@ func (r *readings) rises() bool {
 	return uint64(r.kib[last])*4 >= uint64(r.kib[0])*5
 }
 
-// instance is the readings as evidence for a shape.
+// instance returns the readings as evidence for a shape.
 func (r *readings) instance(c memory.ContainerRef, started time.Time) shape.Instance {
 	in := shape.Instance{Container: c, Started: started}
 	for i := range int(r.n) {

@@ -36,7 +36,7 @@ func (s *Snapshot) Disturbs() bool {
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
 }
 
-// RollbackQuery is the profile's, where memfit may lower a limit, of a running pod or of new ones; empty: none.
+// RollbackQuery returns the profile's query, if memfit may lower a limit of running or new pods; empty: none.
 func (s *Snapshot) RollbackQuery() string {
 	if s.Profile == nil || s.Profile.Spec.Sizing.Disruption == nil || !s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		return ""
@@ -44,10 +44,10 @@ func (s *Snapshot) RollbackQuery() string {
 	return s.Profile.Spec.Sizing.Disruption.RollbackQuery
 }
 
-// Rollout is what was begun to do to running pods, what that took of the change budget of the cluster, and their loans.
+// Rollout returns the started changes of running pods, their part of the change budget, and their loans.
 func (st *State) Rollout() *rollout.State { return &st.rollout }
 
-// RolloutIn decodes what a checkpoint has of changes of running pods.
+// RolloutIn decodes the changes of running pods in a checkpoint.
 func RolloutIn(c *v1alpha1.MemoryCheckpoint) (sizing rollout.State, err error) {
 	if c.Status.Version > v1alpha1.CheckpointVersion {
 		return sizing, ErrTooNew
@@ -56,7 +56,7 @@ func RolloutIn(c *v1alpha1.MemoryCheckpoint) (sizing rollout.State, err error) {
 	return sizing, err
 }
 
-// rolloutInput is what a decision about running pods depends on, but for the sizes that are recommended.
+// rolloutInput returns the input of a decision about running pods, without recommended sizes.
 func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, now time.Time) rollout.Input {
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
@@ -64,7 +64,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 		Succeeded: s.succeeded(), Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
-		// memfit changes no size, but a pod keeps its loan until it is gone, and what it was asked for is followed
+		// no changes of sizes, but follow loans and requested changes until their pods are deleted
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart && len(st.rollout.Loans)+len(st.rollout.Steps) == 0 {
 			return in
 		}
@@ -73,7 +73,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	var plan inject.Plan
 	for _, pod := range s.Governed {
 		if pod.Spec.NodeName == "" {
-			continue // one that no node has taken runs nothing
+			continue // unscheduled
 		}
 		if last == nil || !alike(pod, last) {
 			plan = inject.OfRunning(pod, s.Profile, observed)
@@ -84,7 +84,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	return in
 }
 
-// rolloutPolicy returns what the profile allows for a workload with so many replicas.
+// rolloutPolicy returns the profile's policy for a workload with this many replicas.
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
@@ -94,7 +94,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
 		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
 	}
-	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
+	p.Windows, _ = profile.Windows(d) // invalid ones never open; the profile's condition names them
 	kind := kindOf(s.Owner.Ref)
 	if p.OnEachNode = kind.PerNode; !kind.Recreates {
 		p.NoEvict = "no controller recreates this pod"
@@ -102,7 +102,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	return p
 }
 
-// runningPod is a pod as its status shows it. plan is what it would get today.
+// runningPod returns a pod as its status shows it. plan is its current plan.
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Leaving: pod.DeletionTimestamp != nil,
@@ -125,7 +125,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		program := st.programIn(pod, c.Name)
 		running.Program, running.Changed = program.ID, program.Changed
-		if e := st.evidenceOf(c.Name, program.ID); e != nil { // else nothing of it is known, and it is left alone
+		if e := st.evidenceOf(c.Name, program.ID); e != nil { // otherwise unknown and not managed
 			running.Owner = program.Owner
 			if e.fresh(now) {
 				running.OwnerUntil = e.Since.Add(ownersDay.Duration())
@@ -157,11 +157,11 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	return p
 }
 
-// briefLife is how long a container must live for a resize to reach it: the kubelet lists what its containers do every
-// second and then acts, which takes up to two; statuses have whole seconds, which takes one more.
+// briefLife is how long a container must run for a resize to reach it: the kubelet lists its containers every second
+// and then acts, which takes up to two; statuses have whole seconds, one more.
 const briefLife = 3 * time.Second
 
-// lifeOf fills in the status of the instance that runs, or ran last.
+// lifeOf sets the status of the running or last instance.
 func lifeOf(
 	c *rollout.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
 ) {
@@ -210,8 +210,8 @@ func resizeOf(pod *corev1.Pod) rollout.Resize {
 // FieldManager is memfit's name in the managed fields of the pods it resizes.
 const FieldManager = "memfit"
 
-// ResizedBy is who resized the memory of a pod last, and when, if it was not memfit. Of the managed fields the cache
-// keeps that (see informers.SlimPod).
+// ResizedBy returns the last writer other than memfit that resized the memory of a pod, and when. The cache keeps these
+// managed fields (see informers.SlimPod).
 func ResizedBy(pod *corev1.Pod) (manager string, at time.Time) {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range pod.ManagedFields {
@@ -228,13 +228,13 @@ func ResizedBy(pod *corev1.Pod) (manager string, at time.Time) {
 	return last.Manager, at
 }
 
-// another reports whether somebody else than memfit resized a pod last.
+// another reports whether another writer than memfit resized a pod last.
 func another(pod *corev1.Pod) bool {
 	writer, _ := ResizedBy(pod)
 	return writer != ""
 }
 
-// lastDay is the highest demand of today and yesterday: at least the last 24 hours.
+// lastDay returns the highest demand of today and yesterday: at least the last 24 hours.
 func lastDay(h *history.Container) memory.Bytes {
 	if h == nil {
 		return 0

@@ -19,19 +19,18 @@ import (
 )
 
 const (
-	// urgentPercent of its limit is where the readings of an instance are examined one by one: below, the history is early
-	// enough.
+	// urgentPercent of the limit is the use from which an instance's readings are examined: below, the history suffices.
 	urgentPercent = 70
-	// urgentSpan is the least they must span: an application that starts fills its memory, too, and takes real time.
+	// urgentSpan is the least period of those readings, in real time: a starting application fills its memory, too.
 	urgentSpan = 5 * time.Minute
-	// nearLimitPercent of its limit is where the end of a warm-up is no longer waited for, which shape takes to last ten
-	// minutes: what has grown steadily since the start, and reaches the limit at this rate before as much time has passed
-	// again, is killed in the next minutes.
+	// nearLimitPercent of the limit is the use from which growth counts during the warm-up, ten minutes in package shape:
+	// an instance that grows steadily since its start, and would reach the limit within the same time again, is killed
+	// within minutes.
 	nearLimitPercent = 85
 )
 
-// replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page
-// cache differs for reasons of its own.
+// replicas returns the usage of the running pods' containers of that name, for comparison. It omits working sets,
+// because page cache differs.
 func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica {
 	var all []shape.Replica
 	for _, pod := range pods {
@@ -43,8 +42,8 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica 
 	return all
 }
 
-// fullest is the demand of the fullest of the running pods' containers of that name, and when it was read last; 0: not
-// read. of is what counts of its readings.
+// fullest returns the demand of the fullest of the running pods' containers of that name, and when it was read; 0: not
+// read. of selects the value of its readings.
 func (st *State) fullest(
 	container string, pods []*corev1.Pod, of func(*readings) memory.Bytes,
 ) (most memory.Bytes, seen time.Time) {
@@ -56,7 +55,7 @@ func (st *State) fullest(
 	return most, seen
 }
 
-// urgent are the instances of a container name that use most of their limit, with what was read of each.
+// urgent returns the instances of a container name that use most of their limit, with their readings.
 func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []shape.Instance {
 	var all []shape.Instance
 	for _, pod := range pods {
@@ -77,7 +76,7 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 	return all
 }
 
-// climbing is the fullest instance of a container name that uses more and more.
+// climbing returns the fullest growing instance of a container name.
 func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.RunningInstance) {
 	for _, pod := range pods {
 		in := st.instanceIn(pod, container)
@@ -91,12 +90,12 @@ func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.Running
 	return l
 }
 
-// Drifts reports whether memory climbs or stays high, and that is more than a guess.
+// Drifts reports whether memory climbs or stays high, with more than low confidence.
 func Drifts(s shape.Shape) bool {
 	return s.Confidence != memory.Low && (s.Kind == shape.Climb || s.Kind == shape.StepRetention)
 }
 
-// outliersIn are the pods far above their replicas in any container, each once, by name.
+// outliersIn returns the pods far above their replicas in any container, sorted, without duplicates.
 func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	var all []string
 	for i := range status.Containers {
@@ -108,8 +107,7 @@ func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	return slices.Compact(all)
 }
 
-// shapeEvents are the Events about memory that begins to drift, and about pods that begin to be outliers: once, not at
-// every step.
+// shapeEvents returns Events about the beginning of drift, and about new outliers.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
 	now.Outliers = outliersIn(&v.status)
 	drift := meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected)
@@ -131,7 +129,7 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 			}
 		}
 	}
-	// Right after a start of memfit little is known yet: what was reported before counts until then.
+	// Right after a start of memfit, earlier reports count until there is data.
 	for _, name := range st.Outliers {
 		if !slices.Contains(now.Outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
@@ -145,24 +143,24 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 }
 
 const (
-	// shapePart of what a shape rests on must be new before it is looked for again, and shapeMost is how long it is valid
-	// at most. Finding it compares all pairs of a few hundred points and was nine tenths of a step; what two hours show,
-	// the next minute does not change.
+	// shapePart of a shape's data must be new before it is computed again, and shapeMost bounds its validity. Computing
+	// it compares all pairs of a few hundred points and was nine tenths of a step; a minute does not change the shape of
+	// two hours.
 	shapePart = 24
 	shapeMost = 5 * period.Minute
 )
 
-// shapeCache is the shape of a container's memory, and what it rests on.
+// shapeCache is the cached shape of a container's memory.
 type shapeCache struct {
 	shape    shape.Shape
-	until    time.Time // until then it is valid
+	until    time.Time // valid until
 	limit    memory.Bytes
 	kills    int
 	replicas int
 }
 
-// youngest is how long the history of the least known container reaches back; 0: nothing is known. What is hardly
-// known is examined with every sample.
+// youngest returns the length of the shortest history of a container; 0: none. A short history is examined with every
+// sample.
 func (st *State) youngest() time.Duration {
 	var span time.Duration
 	for name := range st.containers {

@@ -21,17 +21,17 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// perRun reports whether each pod is one run of many, with arguments of its own.
+// perRun reports whether each pod is one run of many, with its own arguments.
 func (s *Snapshot) perRun() bool { return identity.Is(s.Owner.Ref) }
 
-// isRun reports whether a pod ends by itself, as a Job's does. That is a fact of the pod, since any custom resource may
-// own Jobs: each controller of pods that serve requires restartPolicy Always. Nil: whether the kind of owner has runs.
+// isRun reports whether a pod ends by itself, like a Job's. It uses the pod's restartPolicy, because any custom
+// resource may own Jobs, and controllers of services require Always. nil: whether the owner's kind has runs.
 func (s *Snapshot) isRun(pod *corev1.Pod) bool {
 	return kindOf(s.Owner.Ref).Completes || pod != nil && (pod.Spec.RestartPolicy == corev1.RestartPolicyNever ||
 		pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure)
 }
 
-// Pod is the governed pod of that UID; nil: none.
+// Pod returns the governed pod of that UID; nil: none.
 func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 	for _, pod := range s.Governed {
 		if pod.UID == uid {
@@ -42,11 +42,10 @@ func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 }
 
 // Identify sets Presence and the owner's UID, and drops the pods and events of an earlier workload of the same name.
-// Its pods may still be ending, and their kills would give the workload that has the name now, which may run another
-// program, a size that is not its own.
+// Their kills must not affect the size of the current workload, which may run another program.
 func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 	s.Presence = p
-	if s.Owner.UID = p.UID; s.Owner.UID == "" { // its kind cannot be read: taken from the newest pod that knows
+	if s.Owner.UID = p.UID; s.Owner.UID == "" { // unreadable kind: use the newest pod that has it
 		for _, pod := range s.Pods {
 			s.Owner.UID = cmp.Or(s.Owner.UID, of[pod.UID])
 		}
@@ -55,7 +54,7 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		if s.Owner.UID == "" || owner == s.Owner.UID {
 			return false
 		}
-		// a pod whose owner cannot be found, although workloads of that kind can be read, belongs to one that is gone
+		// a pod without an owner, although the kind is readable, belongs to a deleted workload
 		return owner != "" || p.State == records.Exists
 	}
 	others := map[types.UID]bool{}
@@ -87,58 +86,55 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 	}
 }
 
-// Snapshot is everything about a workload that a step depends on, besides the state and the time. Pods belong to the
-// cache: read only.
+// Snapshot is the input of a step, besides the state and the time. Pods are the cache's own: do not change them.
 type Snapshot struct {
 	Owner memory.Workload
-	// Identity is what the pods have in common, where Owner is their identity or a class of nodes; nil: no pod exists that
-	// shows it.
+	// Identity identifies the pods, if Owner is their identity or a class of nodes; nil: no pod with it exists.
 	Identity *identity.Identity
 	// Presence reports whether the workload exists.
 	Presence records.Presence
-	// Profile governs the workload; nil when none does.
+	// Profile is the workload's profile; nil: none.
 	Profile *profile.Profile
-	// Why is what decided about that, Problem why no profile governs, and Claims are the profiles that conflict.
+	// Why is the reason for that, Problem why no profile governs it, and Claims are the conflicting profiles.
 	Why     string
 	Problem profile.Problem
 	Claims  []*profile.Profile
-	// paused names what stops changes; empty: nothing does.
+	// paused names the object that pauses changes; empty: none.
 	paused string
-	// Pods are all pods that exist, newest first; Governed are those of them that Profile governs and that have not
-	// ended.
+	// Pods are all existing pods, newest first; Governed are those that Profile governs and that have not ended.
 	Pods, Governed []*corev1.Pod
-	// Template is taken for what the workload's pods look like: the newest governed pod, which may have ended or even be
-	// gone. Nil when none was ever seen.
+	// Template represents the workload's pods: the newest governed pod, which may have ended or been deleted. nil: none
+	// was seen.
 	Template *corev1.Pod
-	// Events are those of this workload, without what belongs to an earlier one of its name.
+	// Events are those of this workload, without those of an earlier one of its name.
 	Events PendingEvents
-	// Snapshots are what the agents of nodes found out about pods, by the pod's UID; nil: no agent runs.
+	// Snapshots are the agents' reports about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
 	// Silent are nodes that have not reported usage for a while ([memory.Lasting]), of this workload or of others.
 	Silent []memory.Silence
-	// Facts are what else in the cluster determines its memory.
+	// Facts are other constraints of its memory in the cluster.
 	Facts constraints.Facts
-	// Priors is what other containers that run the same as this workload's have shown when they were young.
+	// Priors are what was learned about young containers like this workload's.
 	Priors recommend.Priors
-	// Allowance is what the change budget of the cluster leaves; nil: there is no budget.
+	// Allowance is the rest of the cluster's change budget; nil: no budget.
 	Allowance *rollout.Allowance
-	// QueryResult is the answer of Prometheus to the profile's rollbackQuery; nil: it has none.
+	// QueryResult is the result of the profile's rollbackQuery; nil: no query.
 	QueryResult *rollout.QueryResult
-	// Replica is the name of the pod that decides; its webhook may be allowed to create a canary. Empty: unknown.
+	// Replica is the name of the deciding pod; its webhook may be permitted to create a canary. Empty: unknown.
 	Replica string
-	// Unmeasured: no samples are taken, so a kill without one is no evidence of when it was.
+	// Unmeasured: no samples are taken, so a missing sample shows nothing about the time of a kill.
 	Unmeasured bool
-	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
+	// NoWebhook: memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 }
 
-// PodPolicy is which profile governs one pod, and what stops changes of it.
+// PodPolicy is the profile of one pod, and what pauses its changes.
 type PodPolicy struct {
 	profile.Match
 	Paused string
 }
 
-// Govern takes the profile of the newest governed pod: during a rollout it is the new template that counts.
+// Govern uses the profile of the newest governed pod: during a rollout the new template counts.
 func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 	for _, pod := range s.Pods {
 		p := policies[pod.UID]
@@ -157,18 +153,18 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 	}
 }
 
-// succeeded are the pods that ran to completion.
+// succeeded returns the pods that ran to completion.
 func (s *Snapshot) succeeded() map[types.UID]bool {
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
 }
 
-// elsewhere are the pods that have not ended and that Profile does not govern.
+// elsewhere returns the pods that have not ended and that Profile does not govern.
 func (s *Snapshot) elsewhere() map[types.UID]bool {
 	governed := uids(s.Governed, func(*corev1.Pod) bool { return true })
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })
 }
 
-// existing are the pods that still exist.
+// existing returns the UIDs of existing pods.
 func (s *Snapshot) existing() map[types.UID]bool {
 	return uids(s.Pods, func(*corev1.Pod) bool { return true })
 }
@@ -183,7 +179,7 @@ func uids(pods []*corev1.Pod, of func(*corev1.Pod) bool) map[types.UID]bool {
 	return all
 }
 
-// observations are what governed pods show now.
+// observations returns the current observations of governed pods.
 func (s *Snapshot) observations(of func(pod types.UID) bool) []oom.Observation {
 	var all []oom.Observation
 	for _, pod := range s.Governed {
@@ -194,7 +190,7 @@ func (s *Snapshot) observations(of func(pod types.UID) bool) []oom.Observation {
 	return all
 }
 
-// ContainersOf are the names of a pod's containers that can be sized.
+// ContainersOf returns the names of a pod's resizable containers.
 func ContainersOf(spec *corev1.PodSpec) []string {
 	names := make([]string, 0, len(spec.InitContainers)+len(spec.Containers))
 	for c := range constraints.Containers(spec) {

@@ -19,18 +19,18 @@ import (
 	"github.com/memfit/memfit/internal/report"
 )
 
-// stallChanges are the stalls that began and ended at this step, and earlier ones that an agent reports only now.
+// stallChanges are the stalls that began and ended at this step, and earlier ones with a new agent's report.
 type stallChanges struct{ began, ended, explained []memory.Stall }
 
-// watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
-// comes before the ledger is stored, so that no action follows from a stall that a crash of memfit could lose.
+// watchStalls adds samples to the watches of their containers and reports whether a stall changed. Call it before
+// storing the ledger, so that no action follows from a stall that a crash could lose.
 func (st *State) watchStalls(samples []memory.Sample) (found bool) {
 	for i := range samples {
 		s := &samples[i]
 		st.countsFaults = st.countsFaults || s.HasMajorFaults
 		in := st.instance(&s.Container)
 		if in == nil {
-			continue // the first sample of a container, of which the limit is not known
+			continue // first sample of a container with an unknown limit
 		}
 		if !in.stallsKnown {
 			in.stallsKnown = true
@@ -43,8 +43,7 @@ func (st *State) watchStalls(samples []memory.Sample) (found bool) {
 	return found
 }
 
-// fileStalls brings the ledger up to date with what the watches know, and with what agents saw, of which a watch may
-// not know yet.
+// fileStalls updates the ledger from watches and agents' reports, which may be earlier than a watch.
 func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool, now time.Time) stallChanges {
 	for i := range agents {
 		if in := st.instance(&agents[i].Container); in != nil && in.stallsKnown {
@@ -75,10 +74,10 @@ func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool
 	return c
 }
 
-// maxStallRecords is what the API takes.
+// maxStallRecords is the API's bound.
 const maxStallRecords = 8
 
-// stallRecords are the last stalls, newest first, and the number of all.
+// stallRecords returns the last stalls, newest first, and the number of all.
 func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 	_, total := l.Totals()
 	stalls := l.AllStalls()
@@ -100,7 +99,7 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 	return total, records
 }
 
-// stallCondition reports whether a container stalls, first of all, and then what became of the last one.
+// stallCondition reports a current stall, otherwise the outcome of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := window(s)
 	var goesOn, inVain, last *memory.Stall
@@ -138,7 +137,7 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 
 func inPod(s *memory.Stall) string { return "Pod " + s.Container.Pod + ": " + report.Stall(s) }
 
-// sayInVain puts first that more memory did not help, because it is why memfit holds.
+// sayInVain puts an ineffective raise first, because it is why memfit holds.
 func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	s, found := st.ledger.RaisedInVain(c.Container, now)
 	if !found {
@@ -154,10 +153,10 @@ func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	c.Advice = head(append([]string{advice}, c.Advice...), maxAdvice)
 }
 
-// maxAdvice is what the API takes.
+// maxAdvice is the API's bound.
 const maxAdvice = 8
 
-// stallEvents are the Events about stalls, on the pod and on its workload.
+// stallEvents returns the Events about stalls, on the pod and on its workload.
 func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string) (all []Event) {
 	add := func(s *memory.Stall, kind, reason, summary string) {
 		all = append(all, ofContainer(snapshot, s.Container, kind, reason, report.Stall(s), summary))

@@ -18,32 +18,32 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// State is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the
-// ledger. [Step] makes the next one of it. The MemoryCheckpoint is its copy on the API server: always current for what
-// was counted and begun, and at most Settings.CheckpointEvery of the reconciler old for the rest.
+// State is memfit's state of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
+// [Step] computes the next one. The MemoryCheckpoint is its copy in the API server: always current for counts and
+// started changes, and at most Settings.CheckpointEvery of the reconciler old for the rest.
 type State struct {
-	// steppedAt is the time of the last step; zero: there was none since memfit started.
+	// steppedAt is the time of the last step; zero: none since memfit started.
 	steppedAt time.Time
 	// measuredSince is the first step of this process, since when the pods are measured; zero: they are not.
 	measuredSince time.Time
 
 	ledger oom.Ledger
-	// containers is what is known of each container name, by program, the newest first.
+	// containers has the evidence of each container name by program, the newest first.
 	containers map[string][]*evidence
 	// programs are those of the containers of the snapshot's pods, during a step.
 	programs map[instanceKey]inject.Program
-	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a
-	// restart of memfit, a kill's peak is what was seen since.
+	// instances are the running containers, for the peak before a kill. Not stored: after a restart of memfit, peaks
+	// begin anew.
 	instances map[instanceKey]*instance
-	// profile governed the workload at the last step, and template was its newest pod.
+	// profile is the workload's profile at the last step, and template its newest pod.
 	profile  *profile.Profile
 	template *corev1.Pod
 	backfill
-	// rollout is what was begun to do to running pods.
+	// rollout is the state of changes of running pods.
 	rollout rollout.State
 	decided
 	measurements
-	// shapes are the shapes of memory found last, by container.
+	// shapes are the last shapes of memory, by container.
 	shapes map[string]shapeCache
 	// completes: the workload's pods run to completion, and each is a run.
 	completes bool
@@ -51,7 +51,7 @@ type State struct {
 	countsFaults bool
 }
 
-// NewState knows nothing.
+// NewState returns an empty state.
 func NewState() *State {
 	return &State{
 		containers: map[string][]*evidence{}, instances: map[instanceKey]*instance{},
@@ -59,13 +59,13 @@ func NewState() *State {
 	}
 }
 
-// SteppedAt is the time of the last step; zero: there was none since memfit started.
+// SteppedAt returns the time of the last step; zero: none since memfit started.
 func (st *State) SteppedAt() time.Time { return st.steppedAt }
 
-// Last is the profile that governed the workload at the last step, and its newest pod then.
+// Last returns the profile of the workload at the last step, and its newest pod.
 func (st *State) Last() (*profile.Profile, *corev1.Pod) { return st.profile, st.template }
 
-// Clone is a copy that shares nothing that a step changes in place.
+// Clone returns a copy that shares no data that a step changes in place.
 func (st *State) Clone() *State {
 	c := *st
 	c.ledger = st.ledger.Clone()
@@ -78,7 +78,7 @@ func (st *State) Clone() *State {
 		}
 	}
 	c.instances = make(map[instanceKey]*instance, len(st.instances))
-	all := make([]instance, 0, len(st.instances)) // in one piece: an allocation each would be most of the time
+	all := make([]instance, 0, len(st.instances)) // one allocation: separate ones would take most of the time
 	for key, in := range st.instances {
 		all = append(all, *in)
 		of := &all[len(all)-1]
@@ -89,7 +89,7 @@ func (st *State) Clone() *State {
 	return &c
 }
 
-// History returns that of a container's newest program. It is made when first needed.
+// History returns the history of a container's newest program, and creates it if needed.
 func (st *State) History(container string) *history.Container {
 	e := st.newest(container)
 	if e == nil {
@@ -99,7 +99,7 @@ func (st *State) History(container string) *history.Container {
 	return e.history
 }
 
-// forgetGone drops what belongs to pods that are gone.
+// forgetGone drops data of deleted pods.
 func (st *State) forgetGone(existing map[types.UID]bool, now time.Time) {
 	st.ledger.Forget(existing, now)
 	maps.DeleteFunc(st.instances, func(key instanceKey, in *instance) bool {
@@ -107,9 +107,8 @@ func (st *State) forgetGone(existing map[types.UID]bool, now time.Time) {
 	})
 }
 
-// forgetNames drops the histories of containers that no governed pod has any more, once there are more than a
-// checkpoint holds: names of older versions of the workload would otherwise displace those that run, and be kept for
-// ever.
+// forgetNames drops the histories of containers that no governed pod has any more, if a checkpoint cannot hold all:
+// otherwise old names would displace current ones.
 func (st *State) forgetNames(governed []*corev1.Pod) {
 	if len(st.containers) <= MaxContainers {
 		return

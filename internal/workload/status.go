@@ -32,12 +32,12 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	}
 }
 
-// certainties are the certainties of demand as the API spells them; unknown is absent.
+// certainties are the certainties of demand in the API's spelling; unknown is absent.
 var certainties = map[history.Certainty]string{
 	history.Exact: "Exact", history.RSSOnly: "RSSOnly", history.WorkingSetOnly: "WorkingSetOnly",
 }
 
-// setSources sets where the usage in h comes from: what is read now, and what was read before memfit's own readings.
+// setSources sets the sources of the usage in h: current, and from before memfit's own readings.
 func setSources(e *v1alpha1.Evidence, source, past string, h *history.Container) {
 	if h == nil || h.Samples() == 0 {
 		return
@@ -60,7 +60,7 @@ func apiShape(s shape.Shape) *v1alpha1.Shape {
 	return out
 }
 
-// killRecords are the last kills, newest first, and the number of all.
+// killRecords returns the last kills, newest first, and the number of all.
 func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	total, _ := l.Totals()
 	kills := l.All()
@@ -80,7 +80,7 @@ func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	return total, records
 }
 
-// changeRecords are what was done to running pods, newest first.
+// changeRecords returns the changes of running pods, newest first.
 func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
 	for _, c := range slices.Backward(s.Changes) {
 		if c = c.Bounded(); !c.Kind.Known() { // the API server would refuse it, and the whole status with it
@@ -98,7 +98,7 @@ func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
 	return records
 }
 
-// sizeChanges are what a change made of each container's size, and of that of the pod as a whole ([rollout.WholePod]).
+// sizeChanges returns the changes of each container's size, and of the whole pod's ([rollout.WholePod]).
 func sizeChanges(from, to map[string]memory.Size) (all []v1alpha1.SizeChange) {
 	for _, name := range slices.Sorted(maps.Keys(to)) {
 		f, t := from[name], to[name]
@@ -112,7 +112,7 @@ func sizeChanges(from, to map[string]memory.Size) (all []v1alpha1.SizeChange) {
 	return all
 }
 
-// kinds are the kinds of kill among the last ones, in a fixed order.
+// kinds returns the kinds of the last kills, in a fixed order.
 func kinds(kills []memory.OOMKill) []memory.OOMKind {
 	var all []memory.OOMKind
 	for i := range kills {
@@ -133,7 +133,7 @@ func recommendedLimit(c *v1alpha1.ContainerRecommendation) *resource.Quantity {
 
 func currentLimit(c *v1alpha1.ContainerRecommendation) *resource.Quantity { return c.Current.Limit }
 
-// limitColumn is "256Mi", or "app=256Mi,proxy=64Mi" for several containers.
+// limitColumn returns "256Mi", or "app=256Mi,proxy=64Mi" for several containers.
 func limitColumn(
 	containers []v1alpha1.ContainerRecommendation, of func(*v1alpha1.ContainerRecommendation) *resource.Quantity,
 ) string {
@@ -149,7 +149,7 @@ func limitColumn(
 	return strings.Join(parts, ",")
 }
 
-// workloadSummary is one line about the workload.
+// workloadSummary returns one line about the workload.
 func workloadSummary(s *Snapshot, containers []v1alpha1.ContainerRecommendation) string {
 	if len(containers) == 0 {
 		if s.Template == nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// complete adds to observations what a pod's status does not have: what their containers run (exit code 134 is a full
-// heap in Node.js, and anything at all elsewhere), since when memory is measured (only then is a kill without a sample
-// one at start), and when memfit last saw them run (a node's clock may be wrong).
+// complete adds data missing in a pod's status to observations: the runtime (exit code 134 is a full heap only in
+// Node.js), since when memory is measured (only then a kill without a sample is one at start), and when memfit last saw
+// them running (a node's clock may be wrong).
 func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -50,35 +50,34 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	}
 }
 
-// Effects are what a step wants the world to know and to do, in this order: the MemoryCheckpoint with the next state,
-// the MemoryRecommendation, events, and changes of pods.
+// Effects are the outputs of a step, in this order: the MemoryCheckpoint with the next state, the MemoryRecommendation,
+// Events, and changes of pods.
 type Effects struct {
-	// Status is the desired one of the MemoryRecommendation.
+	// Status is the desired status of the MemoryRecommendation.
 	Status v1alpha1.MemoryRecommendationStatus
-	// Events are what happened, and what the recommendation says that it did not say before. They are recorded once the
-	// checkpoint is written, and no later step finds them new again.
+	// Events report what happened, and changes of the recommendation. They are written after the checkpoint, and no later
+	// step returns them again.
 	Events []Event
-	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between
-	// writing and doing. Those of which no outcome is noted ([State.Note]) were not sent: if they are still due, the next
-	// step has them again.
+	// Actions are changes of running pods. The next state already has them, because memfit may crash in between. Those
+	// without a recorded outcome ([State.Note]) were not sent: the next step returns them again if still due.
 	Actions []rollout.Action
-	// Timing is when the next step is due, as far as that follows from the workload.
+	// Timing is when the next step is due, as far as it depends on the workload.
 	Timing Timing
 
-	// For metrics: the kills and stalls that are new, every stall on file, what became of changes begun earlier, and what
-	// memory does, by container.
+	// For metrics: new kills and stalls, all recorded stalls, outcomes of earlier changes, and shapes of memory by
+	// container.
 	Kills     []memory.OOMKill
 	NewStalls []memory.Stall
 	Stalls    []memory.Stall
 	Findings  []rollout.Finding
 	Shapes    map[string]shape.Shape
 
-	// Learned is what others that run the same learn from its young containers.
+	// Learned are the priors from its young containers for others.
 	Learned recommend.Priors
 }
 
-// Step is everything memfit decides about a workload: what happened since the last step, what it means, and what should
-// change. It changes neither its input nor the world. Equal input gives equal output.
+// Step makes all decisions about a workload: it processes the events since the last step, and returns what should
+// change. It does not change its input and performs no I/O. Equal input gives equal output.
 func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	m := before.Clone()
 	kills, explained, stalls := m.account(s, now)
@@ -98,21 +97,21 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	)
 	m.announced = announced
 	m.publish(&v)
-	m.programs = nil // the next step finds them anew; the instances know theirs
+	m.programs = nil // recomputed by the next step; instances keep theirs
 	return m, e
 }
 
-// account takes in what happened, in the order in which it matters: kills are counted with the limits of their own pods
-// and the peaks of the instances that ended, then these are forgotten, and samples of their successors come last.
-// explained are kills that were counted before, and that an agent explains only now.
+// account processes events in the required order: it counts kills with the limits of their own pods and the peaks of
+// the ended instances, then drops these, and processes samples of their successors last. explained are earlier kills
+// with a new agent's report.
 func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now
 	}
 	st.learn(s, now)
 	in := &s.Events
-	// What the pods showed before anybody governed them was not kept, and they may not change for a long time. And
-	// whether a resize is effective is judged by the pods as they are here, which may be newer than what was observed.
+	// Add the current pods: observations from before a profile governed them were not kept, and the effect of a resize is
+	// judged by these pods, which may be newer than the observations.
 	observations := append(slices.Clone(in.Observations), s.observations(func(pod types.UID) bool {
 		return st.steppedAt.IsZero() || st.rollout.Changing(pod)
 	})...)
@@ -138,7 +137,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	return kills, explained, stalls
 }
 
-// merged are the kills that are new, each with the account of an agent, and those of explained that are not new.
+// merged returns the new kills with agents' accounts, and those of explained that are not new.
 func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 	for _, e := range explained {
 		i := slices.IndexFunc(kills, func(k memory.OOMKill) bool {
@@ -153,8 +152,8 @@ func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 	return kills, before
 }
 
-// unreported are kills that an earlier process counted just before it ended and may not have reported, where this is
-// the first step of a process.
+// unreported returns, at the first step of a process, kills that an earlier process counted just before its end and may
+// not have reported.
 func (st *State) unreported(steppedAt time.Time, kills []memory.OOMKill, now time.Time) (all []memory.OOMKill) {
 	if !steppedAt.IsZero() {
 		return nil

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// fewRestarts is how many unexplained restarts are reported: one or two are a deployment's or a probe's.
+	// fewRestarts is the least number of reported restarts: one or two may be from a probe.
 	fewRestarts = 3
-	// linesKept is how many lines of a termination message are repeated, and lastLinesMost how many bytes of them.
+	// linesKept bounds the quoted lines of a termination message, and lastLinesMost their bytes.
 	linesKept, lastLinesMost = 2, 256
 	volumesMost              = 8
 
@@ -33,8 +33,8 @@ const (
 	reasonLost            = "ContainerStatusUnknown"
 )
 
-// unexplainedRestarts returns the restarts of a container in governed pods that no kill on file explains; nil: fewer
-// than [fewRestarts], or none since the beginning of the window.
+// unexplainedRestarts returns the restarts of a container in governed pods without a recorded kill; nil: fewer than
+// [fewRestarts], or none within the window.
 func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.Time) *v1alpha1.UnexplainedRestarts {
 	var all, explained int64
 	var last *corev1.ContainerStateTerminated
@@ -56,7 +56,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 			last, in = t, pod
 		}
 	}
-	if total := l.Total(container); total > int64(len(kills)) { // some are no longer kept in detail
+	if total := l.Total(container); total > int64(len(kills)) { // some details were dropped
 		explained = total
 	}
 	if last == nil || all-explained < fewRestarts || now.Sub(last.FinishedAt.Time) > window(s) {
@@ -77,7 +77,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 	return u
 }
 
-// endedBy counts the kills on file that ended an instance of a container of the pod.
+// endedBy counts the recorded kills that ended an instance of a container of the pod.
 func endedBy(kills []memory.OOMKill, pod *corev1.Pod) (n int64) {
 	for i := range kills {
 		if kills[i].Container.UID == pod.UID && kills[i].Kind != memory.OOMChildProcess {
@@ -87,7 +87,7 @@ func endedBy(kills []memory.OOMKill, pod *corev1.Pod) (n int64) {
 	return n
 }
 
-// lastEnd is how the last instance ended; nil: not known, or the kubelet names the reason.
+// lastEnd returns the end of the last instance; nil: unknown, or the kubelet has a reason.
 func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	t := status.State.Terminated
 	if t == nil {
@@ -99,7 +99,7 @@ func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	return t
 }
 
-// explains reports whether a kill on file is this end.
+// explains reports whether a recorded kill is this end.
 func explains(kills []memory.OOMKill, pod *corev1.Pod, t *corev1.ContainerStateTerminated) bool {
 	return slices.ContainsFunc(kills, func(k memory.OOMKill) bool {
 		return k.Container.UID == pod.UID && k.Kind != memory.OOMChildProcess &&
@@ -107,9 +107,9 @@ func explains(kills []memory.OOMKill, pod *corev1.Pod, t *corev1.ContainerStateT
 	})
 }
 
-// lastLines are the last lines of a termination message that are not empty, on one line.
+// lastLines returns the last non-empty lines of a termination message on one line.
 func lastLines(message string) string {
-	const tail = 4 * lastLinesMost // of a message that the kubelet cuts at 4 KiB
+	const tail = 4 * lastLinesMost // of a message, which the kubelet truncates to 4 KiB
 	message = strings.ToValidUTF8(message[max(0, len(message)-tail):], "")
 	var kept []string
 	for _, line := range slices.Backward(strings.Split(message, "\n")) {
@@ -121,8 +121,8 @@ func lastLines(message string) string {
 	return quote.Cut(quote.Line(strings.Join(kept, " | ")), lastLinesMost)
 }
 
-// restartsSentence is "container app restarted 26 times, cause unknown: last exit 1 in pod web-0 at ...", with what to
-// do, in at most 400 characters.
+// restartsSentence returns "container app restarted 26 times, cause unknown: last exit 1 in pod web-0 at ...", with
+// what to do, in at most 400 characters.
 func restartsSentence(s *Snapshot, container string, u *v1alpha1.UnexplainedRestarts) string {
 	code := fmt.Sprint(u.ExitCode)
 	if u.ExitCode == exitBus {
@@ -157,7 +157,7 @@ func deletePod(s *Snapshot, pod string) string {
 	return fmt.Sprintf("delete the pod (kubectl delete pod %s -n %s)", pod, s.Owner.Ref.Namespace)
 }
 
-// reportRestarts fills in the restarts that no kill explains, and adds them and outgrown volumes to the advisories.
+// reportRestarts sets the unexplained restarts, and adds them and outgrown volumes to the advisories.
 func (d *decider) reportRestarts() {
 	v := &d.v
 	var texts []string
@@ -176,7 +176,7 @@ func (d *decider) reportRestarts() {
 	v.status.Advisories = append(texts, v.status.Advisories...)
 }
 
-// outgrown reports a pod that was raised in place and whose memory-backed volume kept its size; empty: none.
+// outgrown describes a pod that was raised in place and whose memory-backed volume kept its size; empty: none.
 func outgrown(s *Snapshot) string {
 	for _, p := range s.Governed {
 		for c := range constraints.Containers(&p.Spec) {
@@ -191,7 +191,7 @@ func outgrown(s *Snapshot) string {
 	return ""
 }
 
-// qualified is the Applied condition with what keeps an applied size from being enough.
+// qualified returns the Applied condition, with a reason why an applied size does not suffice, if any.
 func qualified(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
 	if c.Status != metav1.ConditionTrue {
 		return c
@@ -209,7 +209,7 @@ func qualified(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
 	return c
 }
 
-// restarting is the first container with unexplained restarts; nil: there is none.
+// restarting returns the first container with unexplained restarts; nil: none.
 func (v *result) restarting() *v1alpha1.ContainerRecommendation {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.UnexplainedRestarts != nil {
@@ -219,13 +219,13 @@ func (v *result) restarting() *v1alpha1.ContainerRecommendation {
 	return nil
 }
 
-// sentenceCase is a clause as a sentence begins.
+// sentenceCase capitalizes the first letter.
 func sentenceCase(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] }
 
-// window is how long what happened is news: drift.window.
+// window returns how long events are recent: drift.window.
 func window(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duration }
 
-// withRestarts is the condition that reports no kill, with the first unexplained restarts.
+// withRestarts returns the condition without kills, with the first unexplained restarts.
 func withRestarts(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
 	if r := v.restarting(); r != nil && c.Status == metav1.ConditionFalse {
 		c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)

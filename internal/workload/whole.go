@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// runningWhole is the size of a running pod as a whole; nil: it sets none.
+// runningWhole returns the pod-level size of a running pod; nil: not set.
 func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rollout.Whole {
 	size := constraints.WholeSize(pod)
 	if size == (memory.Size{}) {
@@ -25,8 +25,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	w := &rollout.Whole{Spec: size, Actual: size, Stays: wholeStays(pod), Young: !slices.ContainsFunc(
 		pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Resources != nil },
 	)}
-	// The request a kubelet of 1.36 reports is the one that the pod began with, whatever it has been given since; nothing
-	// in the pod's cgroup is of it.
+	// A kubelet of 1.36 always reports the request from the pod's start; the pod's cgroup does not have it.
 	if r := pod.Status.Resources; r != nil && size.Limit > 0 {
 		limit := constraints.SizeOf(r).Limit
 		if short := size.Limit.Minus(limit); short < 0 || short > memory.CgroupRounding {
@@ -47,7 +46,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	return w
 }
 
-// wholeAsks are sizes and parts as [constraints.RunningWhole] takes them, and by container.
+// wholeAsks returns sizes and parts for [constraints.RunningWhole], and by container.
 func wholeAsks(
 	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]memory.Size,
 ) (asks []constraints.Ask, to map[string]memory.Size) {
@@ -70,8 +69,8 @@ func wholeAsks(
 	return asks, to
 }
 
-// wholeStays is why the size of a running pod as a whole cannot be changed; "": it can. That follows from what is
-// served: where the gate is off, on the API server or on the node, no status reports such a size.
+// wholeStays returns why the pod-level size of a running pod cannot be changed; "": it can. If the feature gate is off,
+// in the API server or on the node, no status has such a size.
 func wholeStays(pod *corev1.Pod) string {
 	if r := pod.Status.Resources; r != nil && (constraints.WholeSize(pod).Limit == 0 || constraints.SizeOf(r).Limit > 0) {
 		return ""
@@ -81,8 +80,7 @@ func wholeStays(pod *corev1.Pod) string {
 		"server and the kubelets, or restart the workload, so that new pods get their size"
 }
 
-// RefusedWhole is what to know of a resize that the API server refused; "": the pod sets no size as a whole, or could
-// have it changed.
+// RefusedWhole explains a refused resize of a pod with a pod-level size that cannot be changed; "": not the case.
 func RefusedWhole(pod *corev1.Pod) string {
 	if constraints.WholeSize(pod) == (memory.Size{}) {
 		return ""
@@ -93,8 +91,7 @@ func RefusedWhole(pod *corev1.Pod) string {
 	return ""
 }
 
-// sayWhole adds to the reasons of each container that should have another size what happens to the size of the whole
-// pod in new pods.
+// sayWhole adds the change of new pods' pod-level size to the reasons of each container with a new size.
 func (d *decider) sayWhole(managed []managedContainer) {
 	base := constraints.WholeSize(d.s.Template)
 	if base == (memory.Size{}) {

@@ -18,24 +18,25 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Worth are hashes of what makes a status worth writing: it is written again when one of them differs.
+// Worth has hashes of a status that decide about a write: it is written again if one of them differs.
 type Worth struct {
-	// News is of what is written immediately.
+	// News is of fields that are written immediately.
 	News uint64
-	// Figures is of what moves with every burst and restart of a container, and may wait for a while.
+	// Figures is of fields that change with every burst and restart of a container, and may wait.
 	Figures uint64
 }
 
-// WorthOf is the worth of a status. A size that is close to the one published counts as that one.
+// WorthOf returns the worth of a status. A size close to the published one counts as equal.
 func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, st.Published) }
 
-// figures are the part of a container's recommendation that goes up and down.
+// figures are the fluctuating fields of a container's recommendation.
 type figures struct {
 	use, rate *resource.Quantity
 	replicas  int32
 }
 
-// moving takes the figures out of a container's recommendation, rounded. What remains shows that there are any.
+// moving removes the figures from a container's recommendation and returns them rounded. The rest only shows their
+// presence.
 func moving(r *v1alpha1.ContainerRecommendation) figures {
 	var f figures
 	if r.Usage != nil {
@@ -50,8 +51,8 @@ func moving(r *v1alpha1.ContainerRecommendation) figures {
 	return f
 }
 
-// worth leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it every
-// sample would be an API write; with it a steady workload costs a handful of writes a day.
+// worth omits text, and rounds numbers so that they rarely change. Without it every sample would be an API write; with
+// it a steady workload costs a few writes a day.
 func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]published) Worth {
 	c := s.DeepCopy()
 	moves := make([]string, len(c.Containers))
@@ -70,7 +71,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]publishe
 		r.Reasons, r.Summary, r.Evidence.WindowSeconds, r.UsageTime = nil, "", 0, nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
 		if r.Breakdown != nil {
-			r.Breakdown = []string{""} // whether an agent read it, not what each reading finds
+			r.Breakdown = []string{""} // whether it exists, not its contents
 		}
 		if r.Suggestions != nil {
 			r.Suggestions = []string{""}
@@ -83,12 +84,12 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]publishe
 		}
 		if r.Shape != nil {
 			r.Shape.Summary, r.Shape.TimeToLimitMinSeconds, r.Shape.TimeToLimitMaxSeconds = "", 0, 0
-			slices.Sort(r.Shape.OutlierPods) // who is the worst of them changes with every sample
+			slices.Sort(r.Shape.OutlierPods) // their order changes with every sample
 		}
 	}
 	for i := range c.Conditions {
 		c.Conditions[i].LastTransitionTime, c.Conditions[i].ObservedGeneration = metav1.Time{}, 0
-		if c.Conditions[i].Reason != v1alpha1.ReasonConflict { // whose message is who it is with
+		if c.Conditions[i].Reason != v1alpha1.ReasonConflict { // whose message names the other writer
 			c.Conditions[i].Message = ""
 		}
 	}
@@ -104,21 +105,21 @@ func hashOf(v any) uint64 {
 	return h.Sum64()
 }
 
-// nearPercent is the difference up to which a limit counts as the same: evidence moves a number a little every hour,
-// and every change is a write and an Event. nearRequestPercent is that of a request, which follows demand in use up and
-// down: it is the default of minChangePercent.
+// nearPercent is the difference up to which a limit counts as equal: evidence changes numbers slightly every hour, and
+// every change is a write and an Event. nearRequestPercent is that of a request, which follows use up and down: the
+// default of minChangePercent.
 const (
 	nearPercent        = 5
 	nearRequestPercent = 10
 )
 
-// near reports whether a size is as good as another, the one published before.
+// near reports whether a size is nearly equal to the published one.
 func near(a, b memory.Size) bool {
 	return nearBytes(a.Limit, b.Limit, nearPercent) && nearBytes(a.Request, b.Request, nearRequestPercent)
 }
 
 func nearBytes(a, b memory.Bytes, percent int32) bool {
-	if a == 0 || b == 0 { // none at all differs from any number
+	if a == 0 || b == 0 { // unset differs from any number
 		return a == b
 	}
 	return max(a, b).Minus(min(a, b)) <= b.Percent(percent)

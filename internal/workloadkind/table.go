@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workloadkind is the table of kinds that have pods: what people call them, where they keep the template of
-// their pods, and what can be done with them. It is pure.
+// Package workloadkind is the table of kinds with pods: their names, the path of their pod template, and their
+// properties. It is pure.
 package workloadkind
 
 import (
@@ -10,46 +10,44 @@ import (
 	"strings"
 )
 
-// Kind is a kind that has pods.
+// Kind is a kind with pods.
 type Kind struct {
-	// Group, Version and Name are those of the API, Resource is its plural, as clients and RBAC have it.
+	// Group, Version and Name are those of the API, Resource is its plural, as in RBAC.
 	Group, Version, Name, Resource string
-	// Template is the path to the template of its pods; empty for a Pod, which is its own.
+	// Template is the path to its pod template; empty for a Pod.
 	Template []string
-	// PodCount is the path to how many pods an object is to have; empty: it has none, or memfit may not read it.
+	// PodCount is the path to the desired number of pods; empty: none, or memfit may not read it.
 	PodCount []string
 	// Restarts: kubectl rollout restart replaces its pods.
 	Restarts bool
-	// Recreates: something starts a new pod in place of one that is gone.
+	// Recreates: a controller replaces deleted pods.
 	Recreates bool
-	// Completes: its pods run to completion. One that is evicted loses its work, and what is changed is for the next
-	// run.
+	// Completes: its pods run to completion. An evicted one loses its work, and changes are for the next run.
 	Completes bool
-	// PerNode: its controller determines the node of each pod before it creates it, and nodes differ, so that its pods may
-	// be kept apart by a class of nodes.
+	// PerNode: its controller determines the node of each pod before its creation, so that its pods may be divided by
+	// classes of nodes.
 	PerNode bool
-	// Watched: memfit keeps the metadata of all objects of this kind, to find who owns a pod.
+	// Watched: memfit caches the metadata of all objects of this kind, to find the owner of a pod.
 	Watched bool
-	// Intermediate: controllers create such objects, and users do not edit them: their own controller, if they have one,
-	// is the workload. The rest carry the pod template that users edit, so the search for the owner ends there, also when
-	// an operator owns them: one Kafka resource has several StatefulSets, and their containers must not share a
-	// recommendation.
+	// Intermediate: controllers create such objects, and users do not edit them: their own controller, if any, is the
+	// workload. Other kinds have the pod template that users edit, so the search for the owner ends there, even if an
+	// operator owns them: one Kafka resource has several StatefulSets, whose containers must not share a recommendation.
 	Intermediate bool
-	// Asks: people annotate objects of this kind with the profile they want.
+	// Asks: users annotate objects of this kind with a profile.
 	Asks bool
-	// PodNames is how its pods are called.
+	// PodNames is the format of its pods' names.
 	PodNames PodNames
-	// HashLabel is the label with which it marks the pods of its ReplicaSets, which are called "<name>-<hash>".
+	// HashLabel is its label on the pods of its ReplicaSets, which are named "<name>-<hash>".
 	HashLabel string
-	// HasHash: objects of this kind are what HashLabel is about.
+	// HasHash: HashLabel is for objects of this kind.
 	HasHash bool
-	// MergedByName: the API server and kustomize merge its containers by name. The schema of a custom resource does not
-	// allow that, so that a merged list of containers would replace the whole list.
+	// MergedByName: the API server and kustomize merge its containers by name. Not for custom resources, where a patch
+	// would replace the whole list.
 	MergedByName bool
-	// Frozen: the template of an object that exists cannot be changed.
+	// Frozen: the template of an existing object is immutable.
 	Frozen bool
-	// Queued: queue controllers such as Kueue let such objects wait, with spec.suspend, and reserve what their template
-	// asks for before they have pods.
+	// Queued: queue controllers such as Kueue suspend such objects (spec.suspend), and reserve the resources of their
+	// template before they have pods.
 	Queued bool
 
 	short string

@@ -46,7 +46,7 @@ type Counter struct {
 	Measured        time.Time
 }
 
-// The series that are read; every other line is skipped unparsed. They are about 4% of a kubelet's answer.
+// The series that are read, about 4% of a kubelet's response; every other line is skipped unparsed.
 const (
 	oomEvents   = "container_oom_events_total"
 	startedTime = "container_start_time_seconds"
@@ -57,9 +57,9 @@ const (
 )
 
 const (
-	// longestLine is what one series may take; labels of containers are some 500 bytes.
+	// longestLine bounds one series; labels of containers are some 500 bytes.
 	longestLine = 16 << 10
-	// mostKept is what the series that are read may take together: six of 500 bytes for each of 1,400 containers.
+	// mostKept bounds all read series: six of 500 bytes for each of 1,400 containers.
 	mostKept = 4 << 20
 )
 
@@ -71,12 +71,11 @@ var (
 	)
 )
 
-// Namer returns which container of a pod has an ID in the runtime; not ok: none that matters.
+// Namer returns the container with an ID in the runtime; ok is false if there is no relevant one.
 type Namer func(pod types.UID, id string) (c memory.ContainerRef, ok bool)
 
-// DecodeCounters reads /metrics/cadvisor in the Prometheus text format. Series of a container for which containerd did
-// not answer cAdvisor in time have no namespace, pod and container, for as long as it lives: name is asked for those.
-// Nil: they are passed over.
+// DecodeCounters reads /metrics/cadvisor in the Prometheus text format. If containerd did not respond to cAdvisor in
+// time, a container's series lack namespace, pod and container for its whole life: name resolves those. nil: skip them.
 func DecodeCounters(r io.Reader, name Namer) (Counters, error) {
 	c, err := decodeCounters(r, name)
 	if err != nil {
@@ -101,7 +100,7 @@ func decodeCounters(r io.Reader, name Namer) (Counters, error) {
 	return collect(families, name), nil
 }
 
-// wantedLines keeps the lines of the series that are read. A text that does not end with a line end is torn.
+// wantedLines keeps the lines of the series that are read. A text without a final line end is truncated.
 func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 	var kept bytes.Buffer
 	lines := bufio.NewReaderSize(r, longestLine)
@@ -145,7 +144,7 @@ func ofPod(labels []byte) bool {
 	return bytes.HasPrefix(labels, []byte(`container="",`)) && !bytes.Contains(labels, []byte(`,pod=""`))
 }
 
-// instance is one life of one container: right after a restart the kubelet reports the old one too.
+// instance is one container instance: right after a restart the kubelet also reports the old one.
 type instance struct {
 	ref memory.ContainerRef
 	id  string
@@ -177,7 +176,7 @@ func collect(families map[string]*dto.MetricFamily, name Namer) Counters {
 	return newest
 }
 
-// life is what the series of one instance contain, as they come.
+// life collects the series of one instance.
 type life struct {
 	Counter
 
@@ -190,7 +189,7 @@ type amount struct {
 	at    int64
 }
 
-// counter returns the counter with what follows from several series of one measurement.
+// counter returns the counter, with values computed from several series of one measurement.
 func (l *life) counter() Counter {
 	at := l.usage.at
 	if at <= 0 || l.active.at != at || l.inactive.at != at || l.rss.at != at {
@@ -201,7 +200,7 @@ func (l *life) counter() Counter {
 	return l.Counter
 }
 
-// instanceOf reads the labels. Not ok: the series is that of a pod, its sandbox or the node.
+// instanceOf reads the labels. ok is false for a series of a pod, its sandbox or the node.
 func instanceOf(labels []*dto.LabelPair, name Namer) (at instance, ok bool) {
 	for _, l := range labels {
 		switch l.GetName() {
@@ -224,7 +223,7 @@ func instanceOf(labels []*dto.LabelPair, name Namer) (at instance, ok bool) {
 	return at, at.ref.Container != "" && at.ref.Container != "POD" && at.ref.Pod != "" && at.ref.Namespace != ""
 }
 
-// set takes a value. What is not a count stays unknown.
+// set stores a value. An invalid count remains unknown.
 func (l *life) set(series string, v float64, at int64) {
 	if !(v >= 0 && v < math.MaxInt64) { // NaN is neither
 		return
@@ -241,13 +240,13 @@ func (l *life) set(series string, v float64, at int64) {
 	case oomEvents:
 		l.OOMEvents = int64(v)
 	case startedTime:
-		if v > 0 && v < 1<<40 { // seconds: some 35,000 years, well inside of what time.Time can hold
+		if v > 0 && v < 1<<40 { // seconds: some 35,000 years, within time.Time
 			l.Started = time.Unix(int64(v), 0).UTC()
 		}
 	}
 }
 
-// KillCounters is the source of kill counters alone. What it reads also makes the samples of [Source.Read] exact.
+// KillCounters is a source of kill counters only. Its readings also make the samples of [Source.Read] exact.
 func (s *Source) KillCounters(now func() time.Time) usage.Source { return killCounters{s, now} }
 
 type killCounters struct {
@@ -258,7 +257,7 @@ type killCounters struct {
 // Name is "kubelet-counters".
 func (killCounters) Name() string { return "kubelet-counters" }
 
-// Read has no samples. The time of a counter is that of the answer: what it counts happened before.
+// Read returns no samples. The time of a counter is that of the response, after all its kills.
 func (k killCounters) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	read, err := k.Counters(ctx, node)
 	r := usage.Reading{Source: k.Name()}

@@ -16,16 +16,14 @@ import (
 	"github.com/memfit/memfit/internal/usage/stream"
 )
 
-// mostContainers is how many containers one node may have: ten times what 110 pods of 4 have, and four for each of
-// 1,000.
+// mostContainers bounds the containers of one node: ten times 110 pods of 4, or 1,000 pods of four.
 const mostContainers = 4096
 
 var errTooMany = fmt.Errorf("it has more than %d containers, the maximum that memfit reads from a node", mostContainers)
 
-// DecodeSummary reads a /stats/summary and hands over one sample per container whose memory the kubelet knows.
-// Containers without figures, without a time or with nothing but zeros (their cgroup is already gone) are left out.
-// What was handed over before an error must be dropped by the caller: an incomplete answer proves nothing about the
-// containers it does not reach.
+// DecodeSummary reads a /stats/summary and passes on one sample per container with known memory. It skips containers
+// without figures, without a time or with only zeros (their cgroup was removed). After an error the caller must drop
+// all samples, because an incomplete response proves nothing about the remaining containers.
 func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 	read := 0
 	err := stream.Items(r, "pods", func(d *jsontext.Decoder) error {
@@ -45,8 +43,8 @@ func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 	return nil
 }
 
-// What is read of a summary; k8s.io/kubelet/pkg/apis/stats/v1alpha1 has all of it, in types that take four to seven
-// times as long to decode, and twelve times the memory (BenchmarkDecodeSummary). A number is nil where there is none.
+// The relevant fields of a summary; the full types in k8s.io/kubelet/pkg/apis/stats/v1alpha1 take four to seven times
+// as long to decode, and twelve times the memory (BenchmarkDecodeSummary). A missing number is nil.
 type (
 	podStats struct {
 		Ref struct {
@@ -66,8 +64,8 @@ type (
 			WorkingSet  *uint64   `json:"workingSetBytes"`
 			Usage       *uint64   `json:"usageBytes"`
 			MajorFaults *uint64   `json:"majorPageFaults"`
-			// Pressure has the kernel's average of the time in which no task of the container could go on for want of memory.
-			// The total beside it is in nanoseconds or in microseconds, depending on whether a kubelet has it from cAdvisor.
+			// Pressure has the kernel's average of the time in which all tasks of the container waited for memory. It omits
+			// the total, whose unit depends on the kubelet.
 			Pressure struct {
 				Full struct {
 					Percent float64 `json:"avg300"`
@@ -85,8 +83,8 @@ type (
 // containers are those of one pod.
 type containers struct {
 	read    int
-	samples []memory.Sample // of those whose memory is known
-	untold  []int           // indices of samples whose swap the kubelet may not know
+	samples []memory.Sample // of those with known memory
+	untold  []int           // indices of samples with perhaps unknown swap
 }
 
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom]. Only samples are kept.
@@ -124,7 +122,7 @@ func (c *containerStats) sample() memory.Sample {
 	return s
 }
 
-// reported is a number of bytes or events; not known: there is none, or it is more than there can be.
+// reported returns a number of bytes or events; unknown if it is missing or impossible.
 func reported[T ~int64](n *uint64) (v T, known bool) {
 	if n == nil || *n > math.MaxInt64 {
 		return 0, false
@@ -137,17 +135,17 @@ func reportedBytes(n *uint64) memory.Bytes {
 	return b
 }
 
-// untold: it reports that no swap is in use, and none available. A kubelet reports that of a container that may not
-// swap, and of one that cAdvisor does not know: then it asks the container runtime, and containerd reports no swap.
+// untold reports whether no swap is in use and none available, as a kubelet reports for a container that may not swap,
+// and for one unknown to cAdvisor: its data is then from containerd, which reports no swap.
 func (s *swapStats) untold() bool {
 	return s.Used != nil && *s.Used == 0 && s.Available != nil && *s.Available == 0
 }
 
-// sandboxSwap is more than what a pod's own process, pause, can have swapped out: it is some 300 KiB.
+// sandboxSwap exceeds the swap of a pod's own process, pause, of some 300 KiB.
 const sandboxSwap = memory.MiB
 
-// samples hands over the samples of a pod. What the pod has swapped out beyond what is reported of its containers is
-// that of the one without a report; of several, it is unknown whose it is.
+// samples passes on the samples of a pod. Swap of the pod beyond that of its containers belongs to the container
+// without a report; with several such containers, their swap is unknown.
 func (p *podStats) samples(take func(memory.Sample)) {
 	ref, c := &p.Ref, &p.Containers
 	if ref.Name == "" || ref.Namespace == "" {

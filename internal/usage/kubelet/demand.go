@@ -12,19 +12,18 @@ import (
 )
 
 const (
-	// exactFor is how long shared and kernel memory that was measured counts as exact. The counters are read every minute;
-	// ten minutes bridge a kubelet that does not answer for them. Later the value is still the best estimate.
+	// exactFor is how long measured shared and kernel memory counts as exact. Counters are read every minute; ten minutes
+	// bridge failed reads. Later the value is still the best estimate.
 	exactFor = 10 * time.Minute
-	// forgottenAfter is how long a node that is not read keeps its entry.
+	// forgottenAfter is how long an unread node keeps its entry.
 	forgottenAfter = time.Hour
 )
 
-// beyondRSS remembers, between two readings of the counters, what the demand of each container has beyond its RSS. A
-// summary has RSS and the working set only, and the working set contains page cache. It takes some 40 bytes for each
-// container.
+// beyondRSS stores each container's demand beyond RSS between two readings of the counters, because a summary has only
+// RSS and the working set, which contains page cache. It takes some 40 bytes for each container.
 type beyondRSS struct {
 	seed  maphash.Seed
-	now   func() time.Time // nil: entries of nodes are kept
+	now   func() time.Time // nil: keep entries of nodes
 	nodes map[string]nodeBeyond
 	swept time.Time
 }
@@ -41,13 +40,13 @@ func newBeyondRSS(now func() time.Time) beyondRSS {
 	return beyondRSS{seed: maphash.MakeSeed(), now: now, nodes: map[string]nodeBeyond{}}
 }
 
-// asked reports whether the counters of a node were asked for, with or without an answer.
+// asked reports whether the counters of a node were requested, with any result.
 func (b *beyondRSS) asked(node string) bool {
 	_, known := b.nodes[node]
 	return known
 }
 
-// store takes the counters of a node. Nil, as after an error, keeps what is known.
+// store stores the counters of a node. nil, as after an error, keeps the old ones.
 func (b *beyondRSS) store(node string, counters Counters) {
 	n := b.nodes[node]
 	if b.now != nil {
@@ -66,7 +65,7 @@ func (b *beyondRSS) store(node string, counters Counters) {
 	b.nodes[node] = n
 }
 
-// sweep forgets the nodes that are gone.
+// sweep drops deleted nodes.
 func (b *beyondRSS) sweep(now time.Time) {
 	if now.Sub(b.swept) < forgottenAfter/4 {
 		return
@@ -79,9 +78,8 @@ func (b *beyondRSS) sweep(now time.Time) {
 	}
 }
 
-// complete adds shared and kernel memory to the samples of a node. What was measured before an instance started belongs
-// to another one. It never exceeds what the working set leaves beside RSS, so that memory given back since does not
-// count.
+// complete adds shared and kernel memory to the samples of a node. It ignores measurements from before an instance
+// started, and limits the amount to working set minus RSS, so that memory freed since does not count.
 func (b *beyondRSS) complete(node string, samples []memory.Sample) {
 	known := b.nodes[node].containers
 	for i := range samples {

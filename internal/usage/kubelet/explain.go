@@ -19,15 +19,15 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// attempt is one request, for the words about it.
+// attempt describes one request, for its error message.
 type attempt struct {
 	node, host, path string
 }
 
-// refused turns an answer other than 200 into what to do about it.
+// refused returns the error for a response other than 200, with what to do.
 func (a attempt) refused(resp *http.Response) error {
 	text := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // what came of it, if it breaks off
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // partial if it breaks off
 	if said := usage.FirstLine(string(body)); said != "" && said != http.StatusText(resp.StatusCode) {
 		text += ": " + said
 	}
@@ -50,7 +50,7 @@ func (a attempt) refused(resp *http.Response) error {
 	return a.wrap(errors.New(text))
 }
 
-// explain adds to an error what an operator can do about it.
+// explain adds what to do to an error.
 func (a attempt) explain(err error) error {
 	err = usage.Cause(err)
 	if advice := a.advice(err); advice != "" {
@@ -98,7 +98,7 @@ func timedOut(err error) bool {
 	return ok && e.Timeout()
 }
 
-// wrap names the node, once.
+// wrap adds the node's name once.
 func (a attempt) wrap(err error) error {
 	path, _, _ := strings.Cut(a.path, "?")
 	return fmt.Errorf("kubelet of node %s (%s%s): %w", a.node, a.host, path, err)

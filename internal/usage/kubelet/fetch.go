@@ -22,46 +22,44 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Where a kubelet is asked. Without file systems, volumes and networks a summary is half the size, and the kubelet
-// need not read its disks for it.
+// Paths of a kubelet. only_cpu_and_memory halves the summary, and avoids reads of disks.
 const (
 	summaryPath  = "/stats/summary?only_cpu_and_memory=true"
 	cadvisorPath = "/metrics/cadvisor"
 )
 
 const (
-	// defaultPort is the kubelet's unless its Node has another.
+	// defaultPort is the kubelet's port unless its Node has another.
 	defaultPort = 10250
-	// mostSummary is the largest summary that is read: some 2 KiB per container make 1 MiB for a node with the usual 110
-	// pods of 4 containers, and 4 MiB for one with 500.
+	// mostSummary bounds a summary: some 2 KiB per container make 1 MiB for a node with the usual 110 pods of 4
+	// containers, and 4 MiB with 500 pods.
 	mostSummary = 8 * memory.MiB
 	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36), of which 4% are
 	// kept.
 	mostCounters = 64 * memory.MiB
 )
 
-// Options are how kubelets are trusted and how much they may take. The zero value verifies against the CA of the
-// rest.Config.
+// Options are for trust in kubelets, and bounds. The zero value verifies against the CA of the rest.Config.
 type Options struct {
 	// CAFile is a PEM file with the authorities that sign kubelet serving certificates. Default: the cluster CA of the
-	// rest.Config, which is right where the kubelet's serving certificate is signed by the cluster (serverTLSBootstrap).
+	// rest.Config, correct if the cluster signs the kubelet's serving certificate (serverTLSBootstrap).
 	CAFile string
 	// InsecureSkipKubeletTLSVerify sends the service account's token to any process that answers on the node's address.
 	// For kubelets with self-signed serving certificates, on networks where no other process can answer. Default false.
 	InsecureSkipKubeletTLSVerify bool
-	// Timeout is for one request, body included. Default 10s. Connecting alone may take 3s of it.
+	// Timeout bounds one request with its body. Default 10s, of which connecting may take 3s.
 	Timeout time.Duration
-	// NoCounters: cAdvisor metrics are never read, so that no sample has an exact demand.
+	// NoCounters: cAdvisor metrics are never read, so no sample has an exact demand.
 	NoCounters bool
-	// Name finds containers whose series have no names (see [DecodeCounters]). Nil: they are passed over.
+	// Name resolves containers of series without names (see [DecodeCounters]). nil: skip them.
 	Name Namer
-	// Now is the clock by which nodes that are gone are forgotten. Nil: they are kept.
+	// Now is the clock for dropping deleted nodes. nil: keep them.
 	Now func() time.Time
 }
 
-// keptConnections is to how many kubelets connections are kept open between reads. A kept one takes 64 KiB
-// (goroutines, TLS and I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a
-// cycle. 200 take 13 MiB.
+// keptConnections bounds the connections that remain open between reads. An open one takes 64 KiB (goroutines, TLS and
+// I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle. 200 take 13
+// MiB.
 const keptConnections = 200
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
@@ -74,13 +72,13 @@ type Source struct {
 	name       Namer
 
 	mu     sync.Mutex
-	room   int             // for further kept connections
-	kept   map[string]bool // by host and port; never emptied: nodes that are gone keep their place
+	room   int             // number of further open connections
+	kept   map[string]bool // by host and port, including deleted nodes
 	beyond beyondRSS
 }
 
-// New builds a Source that authenticates like config (a bearer token file is read again as it rotates) but trusts as o
-// specifies. Proxies are not used: node addresses are inside of the cluster.
+// New returns a Source that authenticates like config (with reloads of a bearer token file) but uses the trust in o. It
+// uses no proxy, because node addresses are inside of the cluster.
 func New(config *rest.Config, o Options) (*Source, error) {
 	client, err := rest.HTTPClientFor(clientConfig(config, o))
 	if err != nil {
@@ -98,7 +96,7 @@ func New(config *rest.Config, o Options) (*Source, error) {
 // errRedirect: kubelets do not redirect, and following one would send the token elsewhere.
 var errRedirect = errors.New("it redirects elsewhere, which kubelets do not: memfit does not follow with its token")
 
-// clientConfig is the API server's config, made fit for kubelets.
+// clientConfig returns the API server's config, adapted to kubelets.
 func clientConfig(config *rest.Config, o Options) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.ServerName = "" // the API server's
@@ -122,9 +120,9 @@ func clientConfig(config *rest.Config, o Options) *rest.Config {
 // Name is "kubelet".
 func (s *Source) Name() string { return "kubelet" }
 
-// Read asks for /stats/summary: RSS and working set of every running container. Their demand follows with what the last
-// [Source.Counters] of the node measured of the same instances. A node that was not asked for counters yet is asked
-// here, so that its first samples are exact, too.
+// Read reads /stats/summary: RSS and working set of every running container. It computes demand with the last
+// [Source.Counters] of the node. It reads these first if they were never read, so that the first samples are exact,
+// too.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	r := usage.Reading{Source: s.Name()}
 	err := s.get(ctx, node, summaryPath, func(body io.Reader) error {
@@ -134,7 +132,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 		return usage.Reading{}, err
 	}
 	if !s.noCounters && !s.askedForCounters(node) {
-		_, _ = s.Counters(ctx, node) // the samples show what is missing; the reader of counters reports the error
+		_, _ = s.Counters(ctx, node) // samples are then inexact; the reader of counters reports the error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +146,8 @@ func (s *Source) askedForCounters(node usage.Node) bool {
 	return s.beyond.asked(node.Name)
 }
 
-// Counters asks for /metrics/cadvisor: kills, and the memory from which [Source.Read] knows the demand of containers.
-// It costs the kubelet more than a summary; once a minute is plenty.
+// Counters reads /metrics/cadvisor: kills, and the memory from which [Source.Read] computes demand. It costs the
+// kubelet more than a summary; once a minute is enough.
 func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error) {
 	var c Counters
 	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {
@@ -165,7 +163,7 @@ func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error
 	return c, nil
 }
 
-// get hands the body of one answer to read, and explains what went wrong.
+// get passes the body of one response to read, and explains errors.
 func (s *Source) get(ctx context.Context, node usage.Node, path string, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -185,16 +183,16 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 	}
 	body := http.MaxBytesReader(nil, resp.Body, int64(s.most[path]))
 	if err := read(body); err != nil {
-		if ctx.Err() != nil { // a body cut off by the deadline may well read as torn
+		if ctx.Err() != nil { // a body cut off by the deadline appears truncated
 			err = ctx.Err()
 		}
 		return a.explain(err)
 	}
-	_, _ = io.CopyN(io.Discard, body, 4<<10) // the rest, if it is small, so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, body, 4<<10) // drain a small rest, to reuse the connection
 	return nil
 }
 
-// keeps reports whether the connection to a host is kept open: the first hosts that are asked are.
+// keeps reports whether the connection to a host remains open: for the first hosts only.
 func (s *Source) keeps(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/usage/stream"
 )
 
-// podMetrics is the part of k8s.io/metrics/pkg/apis/metrics/v1beta1 that is read. The amount of memory is not decoded
-// as a resource.Quantity, which takes minutes for some (see [memory.ParseQuantity]).
+// podMetrics has the relevant fields of k8s.io/metrics/pkg/apis/metrics/v1beta1. It does not decode memory as a
+// resource.Quantity, which may take minutes (see [memory.ParseQuantity]).
 type podMetrics struct {
 	Metadata struct {
 		Name      string `json:"name"`
@@ -33,7 +33,7 @@ type containerMetrics struct {
 	} `json:"usage"`
 }
 
-// mostContainers is what a pod may have; memfit makes no plans for pods with more, either.
+// mostContainers bounds the containers of a pod, as for plans.
 const mostContainers = 256
 
 var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", mostContainers)
@@ -52,9 +52,8 @@ func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// Decode reads a PodMetricsList pod by pod and hands over one sample per container, with the working set only.
-// Containers without memory, without a time or with 0 are left out. What was handed over before an error must be
-// dropped by the caller.
+// Decode reads a PodMetricsList pod by pod and passes on one sample per container, with only the working set. It skips
+// containers without memory, without a time or with 0. After an error the caller must drop all samples.
 func Decode(r io.Reader, take func(memory.Sample)) error {
 	err := stream.Items(r, "items", func(d *jsontext.Decoder) error {
 		var pod podMetrics
@@ -88,7 +87,7 @@ func samples(pod *podMetrics, take func(memory.Sample)) {
 	}
 }
 
-// amount reads a quantity that another party wrote; what is not one is unknown: 0.
+// amount parses an untrusted quantity; 0 if invalid.
 func amount(quantity string) memory.Bytes {
 	q, err := memory.ParseQuantity(quantity)
 	if err != nil {

@@ -20,15 +20,15 @@ import (
 const (
 	// path is the list of all pods' metrics.
 	path = "/apis/metrics.k8s.io/v1beta1/pods"
-	// maxAge is how long one list, or the error instead of it, serves all nodes: metrics-server itself scrapes every 15s.
+	// maxAge is how long one list, or its error, is used for all nodes: metrics-server scrapes every 15s.
 	maxAge = 10 * time.Second
-	// maxList is the largest list that is read: some 400 bytes per container.
+	// maxList bounds the list: some 400 bytes per container.
 	maxList = 512 * memory.MiB
 )
 
-// Pods returns where a pod runs and its UID, which metrics.k8s.io does not report. Usually the pod cache.
+// Pods returns a pod's node and UID, which metrics.k8s.io does not report. Usually the pod cache.
 type Pods interface {
-	// Locate returns the node and UID of a pod, and false for one it does not know. Safe for concurrent use.
+	// Locate returns the node and UID of a pod, and false for an unknown one. Safe for concurrent use.
 	Locate(namespace, name string) (node string, uid types.UID, known bool)
 }
 
@@ -39,13 +39,13 @@ type Source struct {
 	pods    Pods
 	now     func() time.Time
 	max     memory.Bytes
-	turn    chan struct{} // holds one token; who has it may list
+	turn    chan struct{} // holds one token, which allows a list
 	list    map[string][]memory.Sample
 	err     error
 	fetched time.Time
 }
 
-// New builds a Source that talks to the API server of config.
+// New returns a Source for the API server of config.
 func New(config *rest.Config, pods Pods, now func() time.Time) (*Source, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -64,8 +64,8 @@ func New(config *rest.Config, pods Pods, now func() time.Time) (*Source, error) 
 // Name is "metrics-api".
 func (s *Source) Name() string { return "metrics-api" }
 
-// Read returns the working sets of the containers on node, from a list that serves all nodes for maxAge. A node without
-// any container in it is an error: every node runs some, so it is metrics-server that does not reach it.
+// Read returns the working sets of the containers on node, from a list for all nodes, valid for maxAge. A node without
+// containers is an error: every node runs some, so metrics-server cannot reach it.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -75,7 +75,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	}
 	if s.fetched.IsZero() || s.now().Sub(s.fetched) >= maxAge {
 		list, err := s.fetch(ctx)
-		if err != nil && ctx.Err() != nil { // one caller's haste is not everybody's error
+		if err != nil && ctx.Err() != nil { // do not share one caller's deadline as the error of all
 			return usage.Reading{}, err
 		}
 		s.list, s.err, s.fetched = list, err, s.now()
@@ -92,7 +92,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	return usage.Reading{Source: s.Name(), Samples: samples}, nil
 }
 
-// fetch lists everything, by node.
+// fetch returns the whole list by node.
 func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	err = Decode(http.MaxBytesReader(nil, resp.Body, int64(s.max)), func(sample memory.Sample) {
 		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
-		// a list that repeats itself forever must not fill the memory
+		// bounds the memory for an endless, repeating list
 		if _, again := heard[sample.Container]; known && !again {
 			heard[sample.Container] = struct{}{}
 			byNode[node] = append(byNode[node], sample)

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package prometheus reads usage from any server of the Prometheus HTTP API (Prometheus, Thanos, Mimir,
-// VictoriaMetrics): what containers use now, and days of history when a workload is first seen, so that
-// recommendations need not wait for memfit's own.
+// VictoriaMetrics): the current usage of containers, and days of history for a new workload, so that recommendations
+// need not wait for memfit's own samples.
 //
-// What containers use now takes three queries per node and cycle. That is right for a fallback and for small clusters;
-// with thousands of nodes, let kubelets answer and Prometheus remember.
+// Current usage takes three queries per node and cycle. That suits a fallback and small clusters; with thousands of
+// nodes, use kubelets for current usage.
 //
-// Answers are bounded and errors precise, and the package never writes. It only uses the network and the configured
+// Responses are bounded and errors precise, and the package never writes. It only uses the network and the configured
 // token and CA files.
 package prometheus

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// explain adds to an error what an operator can do about it.
+// explain adds what to do to an error.
 func (s *Source) explain(name, query string, err error) error {
 	if refusal, ok := errors.AsType[*v1.Error](err); ok {
 		return s.wrap(fmt.Errorf("%w%s", said(refusal), refused(refusal, name, query)))
@@ -30,7 +30,7 @@ func (s *Source) explain(name, query string, err error) error {
 	return s.wrap(cause)
 }
 
-// said shortens an answer that may be a whole page.
+// said shortens a response that may be a whole page.
 func said(e *v1.Error) error {
 	short := *e
 	short.Msg, short.Detail = usage.FirstLine(e.Msg), ""
@@ -79,5 +79,5 @@ func unreachable(err error) string {
 	return ""
 }
 
-// wrap names the server, once.
+// wrap adds the server's name once.
 func (s *Source) wrap(err error) error { return fmt.Errorf("prometheus at %s: %w", s.host, err) }

@@ -15,24 +15,23 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Span is a stretch of history.
+// Span is a period of history.
 type Span struct {
 	From, To time.Time
-	// Step is the resolution: of each step, the highest and the lowest figure are read. Default 5m, at least 15s.
+	// Step is the resolution: the highest and the lowest figure of each step are read. Default 5m, at least 15s.
 	Step time.Duration
 }
 
-// A query may ask Prometheus for 11,000 points per series at most; what is read at a time is also what is held in
-// memory.
+// Prometheus allows 11,000 points per series in a query; one response is held in memory.
 const (
 	pointsAtOnce = 10_000
 	longestChunk = 24 * time.Hour
 )
 
-// History hands over what the pods of a workload used within span, oldest day first and in order of time within a day.
-// Of each step there are two samples per container: its highest figures, at the end of the step, and its lowest, in the
-// middle of it. So both are true to within one step, and neither a peak nor the live set between two peaks is lost.
-// What Prometheus does not have is left out.
+// History passes the usage of a workload's pods within span to take, oldest day first and sorted by time within a day.
+// Each step has two samples per container: its highest figures at the end of the step, and its lowest in the middle. So
+// both are accurate to one step, and neither a peak nor the live set between two peaks is lost. Gaps in Prometheus are
+// omitted.
 //
 // A workload of 60 pods takes 6 queries and some 15 MB per day of history. take must not block.
 func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, take func(memory.Sample)) error {
@@ -41,7 +40,7 @@ func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, t
 		step = 5 * time.Minute
 	}
 	chunk := min(longestChunk, pointsAtOnce*step).Truncate(step)
-	// Steps lie on multiples of themselves, so that asking twice gives equal samples, which count once.
+	// Steps are aligned to multiples, so that repeated queries give equal samples, which count once.
 	first, last := span.From.Truncate(step).Add(step), span.To.Truncate(step)
 	for start := first; !start.After(last); start = start.Add(chunk) {
 		end := start.Add(chunk - step)
@@ -61,10 +60,10 @@ type moment struct {
 	at time.Time
 }
 
-// stretch hands over one chunk.
+// stretch passes on one chunk.
 func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, take func(memory.Sample)) error {
 	v := workloadValues(w, r.Step)
-	middle := -r.Step / 2 // where the lowest figures of a step are put
+	middle := -r.Step / 2 // time of a step's lowest figures
 	at := map[moment]*reading{}
 	for _, q := range []struct {
 		query string

@@ -19,9 +19,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Options are where Prometheus is and how it names things.
+// Options are the address of Prometheus, and its names.
 type Options struct {
-	// URL is the base, with the path prefix if there is one: "http://prometheus.monitoring:9090",
+	// URL is the base, with its path prefix if any: "http://prometheus.monitoring:9090",
 	// "https://mimir.example/prometheus", "http://vmselect:8481/select/0/prometheus". Required. A user and password in it
 	// are sent as basic authentication.
 	URL string
@@ -29,12 +29,11 @@ type Options struct {
 	BearerTokenFile string
 	// CAFile verifies an https URL; default: the system's authorities.
 	CAFile string
-	// Headers are sent along, for example X-Scope-OrgID for Mimir's tenants.
+	// Headers are sent with each request, for example X-Scope-OrgID for Mimir's tenants.
 	Headers map[string]string
-	// Timeout is for one query. Default 30s. It is sent to Prometheus, which then stops working on queries that are no
-	// longer awaited.
+	// Timeout bounds one query. Default 30s. It is sent to Prometheus, which then cancels late queries.
 	Timeout time.Duration
-	// MaxBytes is the largest answer read. Default 64Mi; decoding takes about the same again.
+	// MaxBytes bounds a response. Default 64Mi; decoding needs about as much again.
 	MaxBytes memory.Bytes
 	// Queries override the PromQL.
 	Queries Queries
@@ -76,7 +75,7 @@ func New(o Options) (*Source, error) {
 	}, nil
 }
 
-// httpClient uses client-go's transport, which reads token files again as they rotate.
+// httpClient uses client-go's transport, which reloads token files.
 func httpClient(o Options) (*http.Client, error) {
 	client, err := rest.HTTPClientFor(&rest.Config{
 		BearerTokenFile: o.BearerTokenFile, TLSClientConfig: rest.TLSClientConfig{CAFile: o.CAFile},
@@ -84,7 +83,7 @@ func httpClient(o Options) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// client-go answers http.DefaultClient when there is nothing to configure; that one is everybody's.
+	// Without configuration client-go returns the shared http.DefaultClient: do not change it.
 	next := client.Transport
 	if next == nil {
 		next = http.DefaultTransport
@@ -93,7 +92,7 @@ func httpClient(o Options) (*http.Client, error) {
 	return &http.Client{Transport: t, CheckRedirect: refuseRedirect}, nil
 }
 
-// transport adds the headers and bounds the answers.
+// transport adds the headers and bounds the responses.
 type transport struct {
 	next    http.RoundTripper
 	headers map[string]string

@@ -11,15 +11,15 @@ import (
 )
 
 // Kubernetes ends generated names with five of these characters and makes hashes of pod templates of up to ten. They
-// leave out vowels and similar characters, which distinguishes most names that users chose from generated ones.
+// have no vowels and similar characters, which distinguishes most names of users from generated ones.
 const generated = `[bcdfghjklmnpqrstvwxz2456789]`
 
-// longestBase is how much of a name survives in a generated one: 63 characters less the five that are added.
+// longestBase is the longest part of a name in a generated one: 63 characters less the five added ones.
 const longestBase = 58
 
-// podPattern is a regular expression, anchored by Prometheus, for the names of all pods a workload ever had. It has to
-// do without owner references: what Prometheus remembers is long gone from the cluster. The pods of a workload whose
-// name is that of another with a hash-like ending ("web" and "web-2b4c6d") can be mixed up.
+// podPattern returns a regular expression, anchored by Prometheus, for the names of all pods a workload ever had,
+// without owner references, because these pods may be deleted. Pods of workloads whose names differ by a hash-like
+// ending ("web" and "web-2b4c6d") can be confused.
 func podPattern(w memory.WorkloadRef) string {
 	switch workloadkind.Like(w.APIVersion, w.Kind).PodNames {
 	case workloadkind.SameName:
@@ -39,13 +39,13 @@ func podPattern(w memory.WorkloadRef) string {
 	}
 }
 
-// pattern is name, what comes in between - of at most room characters, but for indexes that are not used - and five
-// generated characters. Kubernetes cuts the end of names that are too long.
+// pattern returns name, the part between (at most room characters, except unused indexes), and five generated
+// characters. Kubernetes truncates too long names.
 func pattern(name, between string, room int) string {
 	if len(name)+room+len("-") <= longestBase {
 		return regexp.QuoteMeta(name) + between + "-" + generated + "{5}"
 	}
-	// A little less than what must be left of the name: those of indexed Jobs are cut further, for the index.
+	// A little less than the least rest of a name: those of indexed Jobs are cut further, for the index.
 	kept := longestBase - min(room, len("-99999-"))
 	return regexp.QuoteMeta(name[:min(len(name), kept)]) + "[a-z0-9.-]*" + generated + "{5}"
 }

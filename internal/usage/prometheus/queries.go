@@ -20,25 +20,24 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Queries are Go text/template strings that give PromQL, by name; one that is missing means the default. What they
-// return must have the labels namespace, pod and container; a label id with the container's cgroup path distinguishes
-// pods of the same name.
+// Queries are Go text/template strings for PromQL, by name; a missing one means the default. Their results must have
+// the labels namespace, pod and container; a label id with the container's cgroup path distinguishes pods of the same
+// name.
 //
-// RSS, WorkingSet, Swap and Usage are instant queries for the containers of one node, in bytes: Swap for what is
-// swapped out, which nodes without swap do not have, and Usage for what counts against the limit without page cache,
-// which is demand without swap. Installations that drop the series of file pages have no answer to it; demand is then
-// an estimate by RSS. Time is the instant query for when those were measured, in Unix seconds; a container without one
-// counts as measured now. PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS and LowWorkingSet are range queries
-// for the containers of one workload: the highest and lowest of each step, in bytes.
+// RSS, WorkingSet, Swap and Usage are instant queries for the containers of one node, in bytes: Swap is missing on
+// nodes without swap, and Usage is usage without page cache, which is demand without swap. Without the series of file
+// pages it is empty; demand is then an estimate by RSS. Time is the instant query for the time of measurement, in Unix
+// seconds; missing means now. PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS and LowWorkingSet are range
+// queries for the containers of one workload: the highest and lowest of each step, in bytes.
 //
-// Every value is a PromQL string, quotes included, so no name can change what a query means: {{.Node}} and
-// {{.Address}} of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and
-// {{.Pods}} (a regular expression) of a workload. {{.Step}} is a PromQL duration, without quotes.
+// Every value is a PromQL string with quotes, so that no name can change the meaning of a query: {{.Node}} and
+// {{.Address}} of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and {{.Pods}}
+// (a regular expression) of a workload. {{.Step}} is a PromQL duration, without quotes.
 type Queries map[string]string
 
-// The default queries are for cAdvisor's series as the kubelet exports them. The label that names the node differs
-// between installations: kube-prometheus has node, plain Kubernetes discovery has instance. Both are asked for; equal
-// series count once.
+// The default queries are for cAdvisor's series as the kubelet exports them. The label of the node differs between
+// installations: kube-prometheus has node, plain Kubernetes discovery has instance. The queries use both; equal series
+// count once.
 const (
 	rss        = `container_memory_rss`
 	swap       = `container_memory_swap`
@@ -52,13 +51,13 @@ const (
 	subStep = `[{{.Step}}:30s]`
 )
 
-// unreclaimable is usage without page cache, on cgroup v1 and v2, for a selector.
+// unreclaimable returns usage without page cache, on cgroup v1 and v2, for a selector.
 func unreclaimable(selector string) string {
 	return "container_memory_usage_bytes" + selector + " - container_memory_total_active_file_bytes" + selector +
 		" - container_memory_total_inactive_file_bytes" + selector
 }
 
-// demandOf is that with swap, where the node has any.
+// demandOf returns unreclaimable plus swap, if the node has any.
 func demandOf(selector string) string {
 	return "(" + unreclaimable(selector) + " + " + swap + selector + " or " + unreclaimable(selector) + ")"
 }
@@ -77,7 +76,7 @@ var defaults = Queries{
 	"LowWorkingSet":  "min_over_time(" + workingSet + ofWorkload + step + ")",
 }
 
-// compile parses the queries, and tries each.
+// compile parses and tests the queries.
 func (q Queries) compile() (map[string]*template.Template, error) {
 	compiled := make(map[string]*template.Template, len(defaults))
 	for name := range q {
@@ -99,10 +98,10 @@ func (q Queries) compile() (map[string]*template.Template, error) {
 	return compiled, nil
 }
 
-// values are what a template may use.
+// values are the values for templates.
 type values map[string]string
 
-// everything has each value once, to try a template before it is needed.
+// everything has each value, to test a template.
 var everything = values{"Node": "", "Address": "", "Instance": "", "Namespace": "", "Pods": "", "Step": ""}
 
 func nodeValues(n usage.Node) values {

@@ -17,13 +17,13 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// identity is what one series is about: one life of one container. Right after a restart there are two.
+// identity is the container instance of a series. Right after a restart there are two.
 type identity struct {
 	memory.ContainerRef
 	cgroup string
 }
 
-// identify reads the labels. Not ok: the series is not that of a container.
+// identify reads the labels. ok is false if the series is not of a container.
 func identify(m model.Metric) (identity, bool) {
 	id := identity{cgroup: string(m["id"])}
 	id.Namespace, id.Pod, id.Container = string(m["namespace"]), string(m["pod"]), string(m["container"])
@@ -32,10 +32,10 @@ func identify(m model.Metric) (identity, bool) {
 	return id, id.Namespace != "" && id.Pod != "" && id.Container != "" && id.Container != "POD"
 }
 
-// reading is what is known about one series at one moment.
+// reading is one instance's data at one time.
 type reading struct {
 	rss, swap, workingSet memory.Bytes
-	demand                memory.Bytes // without the swap of this reading
+	demand                memory.Bytes // without swap
 	hasRSS, exact         bool
 	asked, measured       time.Time
 }
@@ -51,7 +51,7 @@ func (r *reading) setTime(v float64) {
 	}
 }
 
-// amount reads a number of bytes; not ok is unknown.
+// amount parses a number of bytes; ok is false if unknown.
 func amount(v float64) (memory.Bytes, bool) {
 	if !(v >= 0 && v < math.MaxInt64) { // NaN is neither
 		return 0, false
@@ -72,7 +72,7 @@ func (r *reading) sample(ref memory.ContainerRef) memory.Sample {
 	return s
 }
 
-// readings are the series of one moment.
+// readings are the series at one time.
 type readings map[identity]*reading
 
 func (all readings) add(vector model.Vector, set func(*reading, float64)) {
@@ -91,8 +91,7 @@ func (all readings) add(vector model.Vector, set func(*reading, float64)) {
 	}
 }
 
-// samples has one sample per container: the newest life of it, where there are two. Nothing but zeros is what a dead
-// one leaves behind.
+// samples returns one sample per container: of its newest instance. All zeros are of an ended instance.
 func (all readings) samples() []memory.Sample {
 	newest := map[memory.ContainerRef]memory.Sample{}
 	for id, l := range all {
@@ -108,7 +107,7 @@ func (all readings) samples() []memory.Sample {
 	return slices.SortedFunc(maps.Values(newest), byTime)
 }
 
-// byTime is an order in which equal sets of samples are equal lists.
+// byTime is a total order of samples.
 func byTime(a, b memory.Sample) int {
 	if c := a.Time.Compare(b.Time); c != 0 {
 		return c

@@ -19,9 +19,9 @@ import (
 // Name is "prometheus".
 func (s *Source) Name() string { return "prometheus" }
 
-// Read returns what Prometheus saw last of the containers on node, with the time at which it did. No container at all
-// is an error: every node runs some, so it is the labels that differ, or the node is not scraped. Containers that ended
-// are in it for up to five minutes more, with the time at which they were last seen.
+// Read returns the last samples of the containers on node in Prometheus, with their times. No container is an error:
+// every node runs some, so the labels differ, or the node is not scraped. Ended containers are included for up to five
+// minutes, with their last time.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	v, at := nodeValues(node), readings{}
 	for _, q := range []struct {
@@ -48,8 +48,8 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	return r, nil
 }
 
-// Count is how many series the answer to an instant query has. A scalar is an error: it has one value whether all is
-// well or not.
+// Count returns the number of series in the result of an instant query. A scalar is an error, because it always has one
+// value.
 func (s *Source) Count(ctx context.Context, query string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -63,12 +63,12 @@ func (s *Source) Count(ctx context.Context, query string) (int, error) {
 			"nothing while the workload is healthy", usage.FirstLine(query), value.Type()))
 	}
 	if partial := warned(warnings); len(partial) > 0 && len(vector) == 0 {
-		return 0, s.wrap(errors.Join(partial...)) // what does not answer may have the series
+		return 0, s.wrap(errors.Join(partial...)) // missing stores may have the series
 	}
 	return len(vector), nil
 }
 
-// instant asks for values of now.
+// instant queries current values.
 func (s *Source) instant(ctx context.Context, name string, v values) (model.Vector, error) {
 	query, err := fill(s.queries[name], v)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Source) instant(ctx context.Context, name string, v values) (model.Vect
 	return vector, nil
 }
 
-// series asks for values over time.
+// series queries values over time.
 func (s *Source) series(ctx context.Context, name string, v values, r v1.Range) (model.Matrix, error) {
 	query, err := fill(s.queries[name], v)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Source) series(ctx context.Context, name string, v values, r v1.Range) 
 	return matrix, nil
 }
 
-// warned keeps warnings that mean data is missing, as Thanos gives for stores that do not answer.
+// warned keeps warnings about missing data, as of Thanos about stores that do not respond.
 func warned(warnings v1.Warnings) []error {
 	var partial []error
 	for _, w := range warnings {

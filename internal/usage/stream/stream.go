@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stream reads lists in the JSON answers of servers, item by item, in bounded memory whatever a server sends.
+// Package stream reads lists in JSON responses item by item, in bounded memory for any input.
 package stream
 
 import (
@@ -15,24 +15,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// longest is how long anything may be that the decoder keeps whole: a string, also one that is skipped, or a gap.
+// longest bounds everything that the decoder buffers: a string, also a skipped one, or whitespace.
 const longest = 64 << 10
 
-// ErrLong is returned for an answer in which something is longer.
+// ErrLong is returned for a response with something longer.
 var ErrLong = fmt.Errorf("it has a string or whitespace of more than %d bytes", longest)
 
-// decoders are used again: thousands of nodes are read per cycle, a few at a time. What one keeps is bounded by
-// longest.
+// decoders are reused: thousands of nodes are read per cycle, a few at a time. Their buffers are bounded by longest.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
-// No server writes two members of the same name or bytes that are not UTF-8, so neither is checked, which would take
-// time.
+// Duplicate names and invalid UTF-8 are not checked, to save time: no server writes them.
 var (
 	sameNameTwice = jsontext.AllowDuplicateNames(true)
 	anyBytes      = jsontext.AllowInvalidUTF8(true)
 )
 
-// bounded reads for a decoder, which keeps what it has not made a token of.
+// bounded bounds the buffer of a decoder, which keeps incomplete tokens.
 type bounded struct {
 	io.Reader
 
@@ -50,14 +48,13 @@ func (b *bounded) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// Items calls item for each item of a list in the object that r holds; item must read it. r is read to the end of the
-// object. What was handed over before an error must be dropped by the caller: an incomplete answer proves nothing about
-// what it does not reach.
+// Items calls item for each item of a list in the object in r; item must read it. It reads r to the end of the object.
+// After an error the caller must drop all items, because the response is incomplete.
 func Items(r io.Reader, list string, item func(*jsontext.Decoder) error) error {
-	d := decoders.Get().(*jsontext.Decoder) //nolint:forcetypeassert // nothing else is in there
+	d := decoders.Get().(*jsontext.Decoder) //nolint:forcetypeassert // nothing else is stored
 	d.Reset(&bounded{Reader: r, decoder: d}, sameNameTwice, anyBytes)
 	defer func() {
-		d.Reset(http.NoBody) // so that nothing keeps the answer
+		d.Reset(http.NoBody) // release the response
 		decoders.Put(d)
 	}()
 	missing := fmt.Errorf("the response has no list of %s", list)
@@ -95,13 +92,12 @@ func Items(r io.Reader, list string, item func(*jsontext.Decoder) error) error {
 	}
 }
 
-// isList: Go writes null for an empty list. What is invalid is reported where it is read.
+// isList: Go writes null for an empty list. Later reads report invalid JSON.
 func isList(kind jsontext.Kind) bool {
 	return kind == jsontext.KindBeginArray || kind == jsontext.KindNull || kind == jsontext.KindInvalid
 }
 
-// Array calls item at each item of the array that comes next; item must read it. Anything else than an array is
-// skipped, null for example.
+// Array calls item at each item of the next array; item must read it. It skips other values, such as null.
 func Array(d *jsontext.Decoder, item func() error) error {
 	if d.PeekKind() != jsontext.KindBeginArray {
 		return d.SkipValue()
@@ -111,7 +107,7 @@ func Array(d *jsontext.Decoder, item func() error) error {
 	}
 	for {
 		if kind := d.PeekKind(); kind == jsontext.KindEndArray || kind == jsontext.KindInvalid {
-			_, err := d.ReadToken() // the end, or why it is missing
+			_, err := d.ReadToken() // the end, or an error
 			return err
 		}
 		if err := item(); err != nil {
@@ -120,7 +116,7 @@ func Array(d *jsontext.Decoder, item func() error) error {
 	}
 }
 
-// Decode reads the value that comes next. Members of objects that the type does not have are skipped.
+// Decode reads the next value. It skips unknown members.
 func Decode(d *jsontext.Decoder, into any) error {
 	err := gojson.UnmarshalDecode(d, into)
 	if e, ok := errors.AsType[*gojson.SemanticError](err); ok && e.Err != nil {
