@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhooks is the admission edge: package pod gives new pods what their profile says, package profile tells
-// authors of profiles what they will not get, package server serves both. Here are only the tests of all of them
-// together, before a real API server.
+// Package webhooks contains the admission webhooks: package pod applies profiles to new pods, package profile checks
+// profiles, package server serves both. This directory has only the tests of all of them together, with a real API
+// server.
 package webhooks

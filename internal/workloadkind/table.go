@@ -53,10 +53,10 @@ type Kind struct {
 	short string
 }
 
-// PodNames is how the pods of a workload are named after it.
+// PodNames is how a workload's pods are named after it.
 type PodNames int
 
-// The ways to name pods.
+// Naming schemes of pods.
 const (
 	// UnknownNames: unknown.
 	UnknownNames PodNames = iota
@@ -79,7 +79,7 @@ var (
 	replicas = []string{"spec", "replicas"}
 )
 
-// table has the kinds that memfit looks for most often first: owners are looked up with every new pod.
+// table lists first the kinds that memfit looks up most often: it looks up the owners of every new pod.
 var table = []Kind{
 	{
 		Group: "apps", Version: "v1", Name: "ReplicaSet", Resource: "replicasets", short: "rs",
@@ -131,11 +131,10 @@ var table = []Kind{
 	},
 }
 
-// All is the table. It is not to be changed.
+// All is the table. Callers must not change it.
 func All() []Kind { return table }
 
-// Of finds a kind, whatever version of it is meant. False: memfit does not know where objects of this kind keep the
-// template of their pods.
+// Of finds a kind in any version. False: memfit does not know where objects of this kind have their pod template.
 func Of(apiVersion, kind string) (Kind, bool) {
 	if k := InGroup(Group(apiVersion), kind); k != nil {
 		return *k, true
@@ -143,7 +142,7 @@ func Of(apiVersion, kind string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// InGroup finds a kind by its API group; nil: the table does not have it.
+// InGroup finds a kind by its API group; nil if it is not in the table.
 func InGroup(group, kind string) *Kind {
 	for i := range table {
 		if table[i].Name == kind && table[i].Group == group {
@@ -153,10 +152,10 @@ func InGroup(group, kind string) *Kind {
 	return nil
 }
 
-// Recorded reports whether memfit reads objects of this kind, so that the name of a record shows the workload.
+// Recorded reports whether memfit reads objects of this kind, so that a record can be named after the workload.
 func (k *Kind) Recorded() bool { return k.Watched || k.PodNames == SameName }
 
-// Queued returns the kind with that plural whose objects wait for queue controllers; false: they do not.
+// Queued returns the kind with that plural if queue controllers can hold back its objects; otherwise false.
 func Queued(resource string) (Kind, bool) {
 	i := slices.IndexFunc(table, func(k Kind) bool { return k.Queued && k.Resource == resource })
 	if i < 0 {
@@ -165,9 +164,9 @@ func Queued(resource string) (Kind, bool) {
 	return table[i], true
 }
 
-// Like is how workloads of a kind behave: as in the table, or as the kind of that name where another group has one as
-// well. Volcano's Jobs run to completion, and the pods of OpenKruise's StatefulSets have ordinals, although both keep
-// their templates elsewhere. Any other kind is taken to recreate its pods, since it created them.
+// Like returns how workloads of a kind behave: as in the table, or as the kind of the same name in another group.
+// Volcano's Jobs run to completion, and the pods of OpenKruise's StatefulSets have ordinals, although both have their
+// templates elsewhere. Any other kind is assumed to recreate its pods, since it created them.
 func Like(apiVersion, kind string) Kind {
 	if k, found := Of(apiVersion, kind); found {
 		return k
@@ -181,8 +180,8 @@ func Like(apiVersion, kind string) Kind {
 	return behavior
 }
 
-// The workload of pods that are identified by what they have in common (package identity) is not an object; its records
-// name it like this.
+// Pods that are identified by what they have in common (package identity) have no workload object; their records use
+// these names.
 const (
 	IdentityAPIVersion = "memfit.dev/v1alpha1"
 	IdentityKind       = "PodIdentity"
@@ -193,29 +192,29 @@ func IsIdentity(apiVersion, kind string) bool {
 	return kind == IdentityKind && Group(apiVersion) == Group(IdentityAPIVersion)
 }
 
-// Lasting reports whether objects of a kind outlive their pods and have others later. A Job that has failed, a pod
-// without an owner and an owner of an unknown kind may never have another pod.
+// Lasting reports whether objects of a kind outlive their pods and later have new ones. A failed Job, a pod without an
+// owner and an owner of an unknown kind may never have another pod.
 func Lasting(apiVersion, kind string) bool {
 	k, known := Of(apiVersion, kind)
 	return known && k.Recreates && !k.Frozen
 }
 
-// PerNode reports whether pods of a kind may be kept apart by classes of nodes.
+// PerNode reports whether pods of a kind may be split by node class.
 func PerNode(apiVersion, kind string) bool {
 	k, _ := Of(apiVersion, kind)
 	return k.PerNode
 }
 
-// OnEachNode returns the kind whose pods may be kept apart by classes of nodes.
+// OnEachNode returns the kind whose pods may be split by node class.
 func OnEachNode() Kind { return table[slices.IndexFunc(table, func(k Kind) bool { return k.PerNode })] }
 
-// IsPod recognizes a pod without an owner, which is its own workload.
+// IsPod reports whether a workload is a pod without an owner.
 func IsPod(apiVersion, kind string) bool {
 	k, found := Of(apiVersion, kind)
 	return found && k.PodNames == SameName
 }
 
-// APIVersion is group and version as manifests and references have them.
+// APIVersion returns group and version as in manifests and references.
 func (k *Kind) APIVersion() string {
 	if k.Group == "" {
 		return k.Version
@@ -223,7 +222,7 @@ func (k *Kind) APIVersion() string {
 	return k.Group + "/" + k.Version
 }
 
-// Group is the API group of an apiVersion, empty for the core group.
+// Group returns the API group of an apiVersion, empty for the core group.
 func Group(apiVersion string) string {
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {
@@ -232,7 +231,7 @@ func Group(apiVersion string) string {
 	return group
 }
 
-// Called reports whether users mean this kind when they type a name as kubectl takes it: "Deployment", "deployments",
+// Called reports whether a name means this kind, in any form that kubectl accepts: "Deployment", "deployments",
 // "deploy", "deployment.apps".
 func Called(apiVersion, kind, typed string) bool {
 	name, group, grouped := strings.Cut(strings.ToLower(typed), ".")
@@ -247,7 +246,7 @@ func Called(apiVersion, kind, typed string) bool {
 	return slices.Contains(names, name)
 }
 
-// Resource is a workload as kubectl -o name has it: "deployment.apps/web", "pod/debug".
+// Resource returns a workload as kubectl -o name prints it: "deployment.apps/web", "pod/debug".
 func Resource(apiVersion, kind, name string) string {
 	if group := Group(apiVersion); group != "" {
 		kind += "." + group
@@ -255,5 +254,5 @@ func Resource(apiVersion, kind, name string) string {
 	return Typed(kind, name)
 }
 
-// Typed is a workload as kubectl takes it: "deployment/web".
+// Typed returns a workload as kubectl accepts it: "deployment/web".
 func Typed(kind, name string) string { return strings.ToLower(kind) + "/" + name }

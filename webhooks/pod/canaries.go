@@ -12,9 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 )
 
-// Canaries remembers which permissions for canaries this replica has used: one pod of a workload gets a lower limit
-// first. The leader names the replica that may give it, so that two replicas do not give it twice. A nil Canaries
-// allows none.
+// Canaries stores which canary permissions this replica has used: one pod of a workload gets a lower limit first. The
+// leader names the replica that may create it, so that two replicas do not both create one. A nil Canaries allows none.
 type Canaries struct {
 	// Replica is the name of this replica's pod.
 	Replica string
@@ -23,7 +22,7 @@ type Canaries struct {
 	used map[types.UID]int64
 }
 
-// maxUsed bounds what is remembered, by the UID of a recommendation. Beyond it no canary is created by this replica.
+// maxUsed bounds the entries, by the UID of a recommendation. Beyond it this replica creates no canary.
 const maxUsed = 10_000
 
 // allowed reports whether the next pod of the workload may be its canary.
@@ -37,8 +36,8 @@ func (c *Canaries) allowed(rec *v1alpha1.MemoryRecommendation) bool {
 	return c.used[rec.UID] < permit.Number
 }
 
-// plan makes the plan of a pod that is the canary, if it is the first to ask and of the program that the recommended
-// size is for; otherwise that of any other pod.
+// plan makes the canary's plan for a pod if it is the first to ask and runs the program of the recommended size;
+// otherwise that of any other pod.
 func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation) inject.Plan {
 	others := inject.MakePlan(in)
 	in.Sizes = inject.CanariesIn(rec.Status.Containers)
@@ -49,7 +48,7 @@ func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation) inj
 	return canary
 }
 
-// lowers reports whether a plan gives some container another limit than the other.
+// lowers reports whether two plans give some container different limits.
 func lowers(rec *v1alpha1.MemoryRecommendation, plan, than inject.Plan) bool {
 	for i := range rec.Status.Containers {
 		name := rec.Status.Containers[i].Container
@@ -61,7 +60,7 @@ func lowers(rec *v1alpha1.MemoryRecommendation, plan, than inject.Plan) bool {
 	return false
 }
 
-// use takes a permission; false: another pod has taken it.
+// use takes a permission; false if another pod has taken it.
 func (c *Canaries) use(rec *v1alpha1.MemoryRecommendation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

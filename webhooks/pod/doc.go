@@ -1,12 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pod is the webhook for new pods: it gives them what their profile says.
+// Package pod is the webhook for new pods: it applies their profile.
 //
-// It never stands between a pod and its start. Whatever goes wrong here, the pod is admitted as it came, with a warning
-// for the person who reads and a metric for the one who is on call. It reads informer caches, writes nothing, and
-// touches only the pod.
+// It never keeps a pod from starting. After any error the pod is admitted unchanged, with a warning for the user and a
+// metric for the operator. It reads informer caches, writes nothing, and touches only the pod.
 //
-// [Injector] answers reviews. What is decoded of a pod is held to bounds first: its metadata, and its spec if a profile
-// governs it.
+// [Injector] answers reviews. It checks the bounds of pods before it decodes them: metadata always, and the spec if a
+// profile governs the pod.
 package pod

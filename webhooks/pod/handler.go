@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ServeHTTP answers a review, to clients that may send anything. Package server bounds the bytes of a request before.
+// ServeHTTP answers a review. Clients may send anything; package server limits the size of requests.
 func (h *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
 	body.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
@@ -32,12 +32,12 @@ func (h *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, answer)
 }
 
-// usualBody is the room for a usual review: 4 to 20 KiB.
+// usualBody is the initial capacity for a usual review: 4 to 20 KiB.
 const usualBody = 64 << 10
 
-// Refuse admits a pod unchanged of which only the beginning of the request was read, or none of it, and reports why to
-// the client that creates it. Without the request's UID the API server accepts no answer; it then applies the webhook's
-// failurePolicy, which admits the pod unchanged as well.
+// Refuse admits a pod unchanged if its request was read only in part or not at all, and reports why to the client that
+// creates it. Without the request's UID the API server accepts no answer; it then applies the webhook's failurePolicy,
+// which also admits the pod unchanged.
 func (h *Injector) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 	asked, _ := readReview(beginning)
 	if asked.UID == "" {
@@ -49,7 +49,7 @@ func (h *Injector) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 	write(w, answer)
 }
 
-// allowed is the answer that admits a pod as it came.
+// allowed returns the answer that admits a pod unchanged.
 func allowed(warnings ...string) *admissionv1.AdmissionResponse {
 	a := &admissionv1.AdmissionResponse{Allowed: true}
 	for _, w := range warnings {

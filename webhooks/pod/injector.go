@@ -34,37 +34,37 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Path is where the API server sends pods.
+// Path is the path to which the API server sends pods.
 const Path = "/mutate--v1-pod"
 
-// lookupTimeout bounds the lookups of one admission before its kills are read, and again those after. They are answered
-// from caches in microseconds; the time is for a cache that is not synced yet. It is well below the webhook's own
-// timeout of 2s, so that the pod goes on with a reason instead of without.
+// lookupTimeout bounds the lookups of one admission before its kills are read, and again those after. Caches answer
+// them in microseconds; the timeout covers a cache that is not synced yet. It is well below the webhook's own timeout
+// of 2s, so that an unchanged pod has a reason.
 const lookupTimeout = 300 * time.Millisecond
 
-// The marker names the settings of the configuration; selectors and match conditions are in config/webhook.
+// The marker has the webhook's settings; selectors and match conditions are in config/webhook.
 //
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups={"",batch},resources=pods;jobs,verbs=create,versions=v1,name=mpod.memfit.dev,admissionReviewVersions=v1,reinvocationPolicy=IfNeeded,timeoutSeconds=2
 
-// Injector gives new pods what their profile says.
+// Injector applies profiles to new pods.
 type Injector struct {
-	// Resolver knows profiles and owners.
+	// Resolver resolves profiles and owners.
 	Resolver *policy.Resolver
 	// Reader reads MemoryRecommendations from the cache, for sizes.
 	Reader client.Reader
-	// ConfigMaps knows the keys of ConfigMaps. Nil: memfit may not read them, and a variable that may come from one is
-	// left alone.
+	// ConfigMaps reads the keys of ConfigMaps. nil: memfit may not read them, and leaves variables alone that one may
+	// define.
 	ConfigMaps client.Reader
-	// Constraints know what namespaces and nodes allow a new pod. Nil: nobody asks, and recommended sizes are given as
-	// they are.
+	// Constraints returns the limits of namespaces and nodes for a new pod. nil: do not check recommended sizes against
+	// them.
 	Constraints *constraintindex.Index
-	// Kills are those that the recommendation may not contain yet. Nil: none.
+	// Kills returns kills that the recommendation may not contain yet. nil: none.
 	Kills *PendingKills
-	// Canaries are the permissions for canaries that this replica has used.
+	// Canaries stores the canary permissions that this replica has used.
 	Canaries *Canaries
-	// Metrics count what happened.
+	// Metrics counts admissions.
 	Metrics *Metrics
-	// Clock times admissions.
+	// Clock measures the time of admissions.
 	Clock clock.PassiveClock
 }
 
@@ -81,12 +81,12 @@ func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.Ad
 		a, result = h.job(ctx, asked, kind)
 		return a
 	}
-	// Most pods are not governed: their metadata decides, and their spec is never decoded.
+	// Most pods are not governed, as their metadata shows: then the spec is never decoded.
 	meta, err := asked.meta()
 	if err != nil {
 		return h.failOpen(ctx, asked, "decode", err)
 	}
-	if _, mirrored := meta.Annotations[corev1.MirrorPodAnnotationKey]; mirrored { // changing it changes nothing that runs
+	if _, mirrored := meta.Annotations[corev1.MirrorPodAnnotationKey]; mirrored { // changes would have no effect
 		result = resultUngoverned
 		return allowed()
 	}
@@ -111,7 +111,7 @@ func (h *Injector) resolve(ctx context.Context, meta *metav1.ObjectMeta) (policy
 	return h.Resolver.Resolve(ctx, meta)
 }
 
-// inject makes the plan for a governed pod, and the patch that carries it out.
+// inject makes the plan for a governed pod, and its patch.
 func (h *Injector) inject(
 	ctx context.Context, asked *review, meta *metav1.ObjectMeta, resolved policy.Resolution,
 ) (*admissionv1.AdmissionResponse, error) {
@@ -135,7 +135,7 @@ func (h *Injector) inject(
 		return nil, err
 	}
 	if _, seen := pod.Annotations[v1alpha1.InjectedAnnotation]; seen && len(a.Patch) == 0 {
-		return a, nil // the second call for a pod, after other webhooks: the first one has warned and counted
+		return a, nil // second call for a pod, after other webhooks: the first one has warned and counted
 	}
 	if !asked.DryRun {
 		h.Metrics.count(plan, pod)
@@ -144,7 +144,7 @@ func (h *Injector) inject(
 	return a, nil
 }
 
-// patch has an answer change a pod, which is at a path of the object sent.
+// patch adds the changes of a pod at a path of the sent object to an answer.
 func patch(a *admissionv1.AdmissionResponse, pod inject.Patch, at string) error {
 	if len(pod) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func patch(a *admissionv1.AdmissionResponse, pod inject.Patch, at string) error 
 	return nil
 }
 
-// input is what a plan is made from, and the recommendation behind it.
+// input is the input of a plan, and its recommendation.
 type input struct {
 	inject.Input
 
@@ -169,7 +169,7 @@ type input struct {
 	canary bool
 }
 
-// input gathers what a plan for a governed pod is made from.
+// input collects the input of a plan for a governed pod.
 func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *corev1.Pod) (input, error) {
 	pending := h.pending(ctx, resolved, pod)
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
@@ -186,14 +186,14 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 	}
 	return input{rec: rec, canary: len(offers) > 0 && len(pending) == 0, Input: inject.Input{
 		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: facts,
-		// in every mode: no cap may be set that a running process could not live with
+		// in every mode: a cap must not be below the needs of a running process
 		Observed:      inject.ObservedIn(rec.Status.Containers),
 		ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.Is(resolved.Ref),
 	}}, nil
 }
 
-// pending are the kills of a pod's identity that its recommendation may not contain yet, by container. They are read
-// from the API server if a kill would change the pod. When that fails, the pod gets what is known.
+// pending returns the kills of a pod's identity that its recommendation may not contain yet, by container. It reads
+// them from the API server if a kill would change the pod. If that fails, it returns the known kills.
 func (h *Injector) pending(
 	ctx context.Context, resolved policy.Resolution, pod *corev1.Pod,
 ) map[string][]pendingKill {
@@ -212,13 +212,13 @@ func (h *Injector) pending(
 	return h.Kills.Of(resolved.Ref)
 }
 
-// hasMemoryLimit reports whether a container of the pod can be OOM-killed at its own limit.
+// hasMemoryLimit reports whether a container of the pod has its own memory limit.
 func hasMemoryLimit(pod *corev1.Pod) bool {
 	limited := func(c corev1.Container) bool { return !c.Resources.Limits.Memory().IsZero() }
 	return slices.ContainsFunc(pod.Spec.Containers, limited) || slices.ContainsFunc(pod.Spec.InitContainers, limited)
 }
 
-// facts are what the namespace and the nodes allow a new pod that is sized; nil when it is not.
+// facts returns the limits of the namespace and the nodes for a new pod with recommended sizes; nil for other pods.
 func (h *Injector) facts(
 	ctx context.Context, resolved policy.Resolution, sizes map[string]inject.Offer, rec *v1alpha1.MemoryRecommendation,
 	pod *corev1.Pod,
@@ -235,10 +235,9 @@ func (h *Injector) facts(
 	return &facts, nil
 }
 
-// largestNode is the allocatable memory of the largest node that is known to take a pod, and which node that is: the
-// one that its controller has chosen, or one that takes pods of its workload, whether that exists now or not. Before
-// one ran, any node may take it; 0: none is known. A chosen node may be so new that this replica has not seen it yet:
-// it is taken to be as small as any.
+// largestNode returns the allocatable memory and name of the largest known node for a pod: the node chosen by its
+// controller, or one that runs pods of its workload, existing or deleted. If none has run, any node counts; 0: unknown.
+// A chosen node that this replica has not seen yet counts as the smallest.
 func largestNode(
 	pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation, facts *constraints.Facts,
 ) (memory.Bytes, string) {
@@ -257,7 +256,7 @@ func largestNode(
 	return facts.LargestNode, "the largest node"
 }
 
-// smallestNode is the least allocatable memory of a node; 0: none is known.
+// smallestNode returns the least allocatable memory of a node; 0: unknown.
 func smallestNode(nodes map[string]memory.Bytes) (smallest memory.Bytes) {
 	for _, size := range nodes {
 		if size > 0 && (smallest == 0 || size < smallest) {
@@ -267,28 +266,28 @@ func smallestNode(nodes map[string]memory.Bytes) (smallest memory.Bytes) {
 	return smallest
 }
 
-// recommendation is what is known of the workload of a new pod; an empty one when nothing is.
+// recommendation returns the recommendation for the workload of a new pod, empty if it has none.
 func (h *Injector) recommendation(
 	ctx context.Context, resolved policy.Resolution,
 ) (*v1alpha1.MemoryRecommendation, error) {
 	rec := &v1alpha1.MemoryRecommendation{}
 	key := client.ObjectKey{Namespace: resolved.Ref.Namespace, Name: policy.RecordName(resolved.Ref)}
-	// rec is the cache's own: only read it
+	// rec is shared with the cache: only read it
 	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
-			return rec, nil // nothing seen yet
+			return rec, nil // no recommendation yet
 		}
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
 	if !records.BelongTo(rec.OwnerReferences, resolved.Ref, resolved.UID) {
-		// what was recorded of an earlier workload of that name is about another program
+		// the record of an earlier workload with this name is about another program
 		return &v1alpha1.MemoryRecommendation{}, nil
 	}
 	return rec, nil
 }
 
-// offersOf are the sizes for a new pod by container, if the profile's mode asks for them. The recommendation offers
-// none while another autoscaler sizes these pods, and during a pause the size that the running pods have.
+// offersOf returns the sizes for a new pod by container, if the profile's mode applies them. The recommendation has
+// none while another autoscaler sizes these pods, and during a pause the size of the running pods.
 func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Offer {
 	if !resolved.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		return nil
@@ -296,8 +295,8 @@ func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) ma
 	return inject.OffersIn(rec.Status.Containers)
 }
 
-// configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read
-// may hold any key and is not among them; the plan then says so.
+// configMapKeys returns the keys of the ConfigMaps from which the pod's containers take variables. It omits unreadable
+// ConfigMaps; the plan then says that they may define any key.
 func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string]map[string]bool {
 	if h.ConfigMaps == nil {
 		return nil
@@ -310,7 +309,7 @@ func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[strin
 			}
 			var m corev1.ConfigMap
 			name := client.ObjectKey{Namespace: pod.Namespace, Name: from.ConfigMapRef.Name}
-			if h.ConfigMaps.Get(ctx, name, &m, client.UnsafeDisableDeepCopy) == nil { // m is the cache's own: only read it
+			if h.ConfigMaps.Get(ctx, name, &m, client.UnsafeDisableDeepCopy) == nil { // m is the cache's: only read it
 				keys[name.Name] = make(map[string]bool, len(m.Data))
 				for key := range m.Data {
 					keys[name.Name][key] = true
@@ -321,7 +320,7 @@ func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[strin
 	return keys
 }
 
-// notGoverned leaves a pod unchanged, with a warning if it names a profile that cannot be used.
+// notGoverned leaves a pod unchanged, with a warning if it names an unusable profile.
 func notGoverned(resolved policy.Resolution) *admissionv1.AdmissionResponse {
 	if resolved.Problem == profile.NotFound || resolved.Problem == profile.Ambiguous {
 		return allowed(resolved.Why)
@@ -329,12 +328,12 @@ func notGoverned(resolved policy.Resolution) *admissionv1.AdmissionResponse {
 	return allowed()
 }
 
-// failOpen admits the pod as it came, with a warning for the client that creates it, a log line and a count.
+// failOpen admits the pod unchanged, with a warning for the client that creates it, a log line and a count.
 func (h *Injector) failOpen(
 	ctx context.Context, asked *review, step string, err error,
 ) *admissionv1.AdmissionResponse {
 	log := logf.FromContext(ctx).WithName("admission").WithValues("namespace", asked.Namespace, "requestID", asked.UID)
-	// the author of the pod can do something about it
+	// the author of the pod can fix this
 	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()
 		log.Info("Admitted a pod unchanged, because it exceeds a bound", "field", beyond.Field, "why", beyond.Why)

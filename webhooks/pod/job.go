@@ -31,10 +31,10 @@ func (h *Injector) job(
 	return a, resultGoverned
 }
 
-// sizeTemplate gives a new suspended Job the memory that its pods will get when they are created, so that a queue
-// controller such as Kueue reserves what they need. It changes nothing else, and no Job that may be applied again: the
-// next application would fail, because the template of a Job that exists is immutable before Kubernetes 1.36, or take
-// the sizes back. Nil: the Job is not governed, or nothing can be known of its pods.
+// sizeTemplate gives a new suspended Job the memory that its pods will get, so that a queue controller such as Kueue
+// reserves enough. It changes nothing else, and no Job that may be applied again: the next apply would fail, because
+// the template of an existing Job is immutable before Kubernetes 1.36, or would undo the sizes. nil: the Job is not
+// governed, or its pods are unknown.
 func (h *Injector) sizeTemplate(
 	ctx context.Context, asked *review, kind workloadkind.Kind,
 ) (*admissionv1.AdmissionResponse, error) {
@@ -55,7 +55,7 @@ func (h *Injector) sizeTemplate(
 	controlled := metav1.GetControllerOfNoCopy(job) != nil
 	if err != nil || resolved.Profile == nil || resolved.Paused != "" ||
 		!resolved.Profile.Spec.Sizing.Mode.SizesNewPods() ||
-		resolved.Identity == nil && !controlled { // it is its own workload, of which nothing is known before it runs
+		resolved.Identity == nil && !controlled { // it is its own workload, without evidence before it runs
 		return nil, err
 	}
 	pod, err := template.pod(meta)
@@ -91,7 +91,7 @@ func ownerOfPods(job *metav1.ObjectMeta, kind workloadkind.Kind) metav1.OwnerRef
 	}
 }
 
-// template returns the template of a Job as if it were a pod, and whether the Job is suspended.
+// template returns the template of a Job as a pod, and whether the Job is suspended.
 func (r *review) template() (of review, suspended bool, err error) {
 	var sent struct {
 		Suspend  bool  `json:"suspend"`

@@ -29,28 +29,28 @@ import (
 )
 
 const (
-	// pendingFor is how long a kill is consulted: until then the leader has recorded it, also a new leader. Afterwards its
-	// recommendation, which knows more than the kill, is alone.
+	// pendingFor is how long a kill is pending: by then the leader, even a new one, has recorded it. Afterwards only the
+	// recommendation counts.
 	pendingFor = 5 * time.Minute
-	// mostPending identities and mostPendingKills of each are remembered.
+	// mostPending bounds identities, and mostPendingKills the kills of each.
 	mostPending      = 10_000
 	mostPendingKills = 16
-	// failedPage pods are decoded at a time, some 2 MiB, and at most mostFailedPages of them in a read.
+	// failedPage pods are decoded at a time, some 2 MiB, in at most mostFailedPages pages per read.
 	failedPage      = 100
 	mostFailedPages = 10
 )
 
-// PendingKills are the OOM kills of the last minutes in pods that are known by their identity. The retry of such a pod
-// is created within moments of the kill, by a controller that may have seen it before any informer of memfit did. That
-// controller has seen the failed pod in the API server, so a consistent read that begins after the retry was sent sees
-// it, too: [PendingKills.Read]. Some controllers delete the failed pod first, as Spark does with executors. So every
-// replica also follows pods that fail, and remembers their kills: [PendingKills.Follow]. A nil PendingKills knows none.
+// PendingKills stores the OOM kills of the last minutes in pods that are known by their identity. The retry of such a
+// pod is created within moments of the kill, by a controller that may see it before memfit's informers. That controller
+// has seen the failed pod in the API server, so a consistent read that begins after the retry was sent sees it, too:
+// [PendingKills.Read]. Some controllers delete the failed pod first, as Spark does with executors. So every replica
+// also watches failed pods, and stores their kills: [PendingKills.Follow]. A nil PendingKills has none.
 type PendingKills struct {
-	// Resolver knows identities.
+	// Resolver resolves identities.
 	Resolver *policy.Resolver
 	// APIReader reads from the API server, never from a cache.
 	APIReader client.Reader
-	// Clock tells the time.
+	// Clock returns the time.
 	Clock clock.PassiveClock
 
 	reads sharedReads
@@ -58,16 +58,16 @@ type PendingKills struct {
 	of    map[memory.WorkloadRef][]pendingKill
 }
 
-// pendingKill is a kill, and what the container was.
+// pendingKill is a kill, with the container's program.
 type pendingKill struct {
 	memory.OOMKill
 	program inject.Program
 }
 
-// Follow observes the pods of a cache, which should be those that have failed, until ctx ends.
+// Follow observes the pods of a cache, which should contain only failed pods, until ctx ends.
 func (p *PendingKills) Follow(ctx context.Context, failed cache.Cache) error {
 	select {
-	case <-p.Resolver.Built(): // until then no profile governs anything
+	case <-p.Resolver.Built(): // before that no profile governs any pod
 	case <-ctx.Done():
 		return nil
 	}
@@ -81,8 +81,8 @@ func (p *PendingKills) Follow(ctx context.Context, failed cache.Cache) error {
 	return nil
 }
 
-// Read observes the failed pods of an identity as the API server has them when Read is called, or later. It returns an
-// error after [readTimeout]. Concurrent calls share reads.
+// Read observes the failed pods of an identity in the API server, as of the call or later. It returns an error after
+// [readTimeout]. Concurrent calls share reads.
 func (p *PendingKills) Read(ctx context.Context, namespace string, of *identity.Identity) error {
 	selector := of.Selector()
 	return p.reads.await(ctx, readKey{namespace, selector.String()}, func(ctx context.Context) error {
@@ -90,7 +90,7 @@ func (p *PendingKills) Read(ctx context.Context, namespace string, of *identity.
 	})
 }
 
-// list observes the failed pods that a selector selects. Without a resource version, a list is consistent.
+// list observes the failed pods of a selector. Without a resource version, a list is consistent.
 func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Selector) error {
 	options := &client.ListOptions{
 		Namespace: namespace, LabelSelector: of, FieldSelector: informers.HasFailed(), Limit: failedPage,
@@ -113,7 +113,7 @@ func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Sel
 	)
 }
 
-// Observe takes note of the kills that a pod's status shows.
+// Observe stores the kills in a pod's status.
 func (p *PendingKills) Observe(ctx context.Context, pod *corev1.Pod) {
 	p.observe(ctx, pod, func(ctx context.Context, pod metav1.Object) (policy.Resolution, error) {
 		return p.Resolver.ResolveCached(ctx, pod, policy.Kept{})
@@ -154,7 +154,7 @@ func (p *PendingKills) observe(
 	p.of[resolved.Ref] = all[max(len(all)-mostPendingKills, 0):]
 }
 
-// forget drops what is too old to be pending.
+// forget drops old kills.
 func (p *PendingKills) forget(now time.Time) {
 	maps.DeleteFunc(p.of, func(_ memory.WorkloadRef, all []pendingKill) bool {
 		return !slices.ContainsFunc(all, func(k pendingKill) bool { return k.pending(now) })
@@ -163,9 +163,9 @@ func (p *PendingKills) forget(now time.Time) {
 
 func (k *pendingKill) pending(now time.Time) bool { return now.Sub(k.Time) < pendingFor }
 
-// killsIn returns the kills of a pod that has ended. A node's clock may be wrong, so that none is later than now. A pod
-// that was resized in place may have been killed before that took effect, so the limit that it was created with counts:
-// otherwise the answer would be a multiple of a limit that the container never had.
+// killsIn returns the kills of an ended pod. A node's clock may be wrong, so kill times are at most now. A pod may have
+// been killed before an in-place resize took effect, so the limit from its creation counts: otherwise the size would be
+// a multiple of a limit that the container never had.
 func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 	var ledger oom.Ledger
 	for _, k := range ledger.Update(oom.Observe(pod), nil, now) {
@@ -203,7 +203,7 @@ func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	return of
 }
 
-// raised returns the offers of a recommendation, at least as large as the pending kills ask for. offers is unchanged.
+// raised returns the offers of a recommendation, raised to cover the pending kills. It does not change offers.
 func raised(
 	resolved policy.Resolution, offers map[string]inject.Offer, pending map[string][]pendingKill, now time.Time,
 ) map[string]inject.Offer {
@@ -227,7 +227,7 @@ func raised(
 	return all
 }
 
-// sizeAfter is the size that kills of a program ask for, as the leader will find it from them alone.
+// sizeAfter returns the size after kills of a program, as the leader will compute it from them alone.
 func sizeAfter(
 	resolved policy.Resolution, name string, program inject.Program, kills []pendingKill, now time.Time,
 ) memory.Size {

@@ -13,18 +13,18 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 )
 
-// Results of an admission, as they stand in the metrics' result label.
+// Results of an admission, values of the metrics' result label.
 const (
 	resultGoverned   = "governed"
 	resultUngoverned = "ungoverned"
 	resultError      = "error"
 )
 
-// Metrics count what the pod webhook does.
+// Metrics counts admissions of pods.
 type Metrics struct {
 	injections  *prometheus.CounterVec
 	errors      *prometheus.CounterVec
-	outOfBounds prometheus.Counter             // pods for which no plan was made
+	outOfBounds prometheus.Counter             // pods without a plan
 	duration    map[string]prometheus.Observer // by result
 	reads       *prometheus.CounterVec
 }
@@ -51,7 +51,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "memfit_admission_duration_seconds",
 		Help: "Time to answer for one pod, without network and TLS.",
-		// From 50 us: a pod nobody governs costs less than 100 us, a governed one less than 1 ms.
+		// From 50 us: an ungoverned pod takes less than 100 us, a governed one less than 1 ms.
 		Buckets: []float64{50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 50e-3, 0.3, 2},
 	}, []string{"result"})
 	for _, result := range []string{resultGoverned, resultUngoverned, resultError} {
@@ -75,7 +75,7 @@ func (m *Metrics) countRead(err error) {
 	m.reads.WithLabelValues(result).Inc()
 }
 
-// count counts what a plan does to each container that it manages.
+// count counts a plan's changes for each container that it manages.
 func (m *Metrics) count(plan inject.Plan, pod *corev1.Pod) {
 	if plan.Refused() != "" {
 		m.outOfBounds.Inc()

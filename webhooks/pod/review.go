@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/boundedjson"
 )
 
-// review is what memfit reads of the request in an AdmissionReview. The parts of the pod are decoded when they are
-// needed: most pods are not governed, which their metadata decides.
+// review has the fields of the request in an AdmissionReview that memfit reads. The parts of the pod are decoded when
+// needed: most pods are not governed, as their metadata shows.
 type review struct {
 	UID      types.UID `json:"uid"`
 	Resource struct {
@@ -28,13 +28,13 @@ type review struct {
 	Object    parts  `json:"object"`
 }
 
-// parts are those of an object, as the API server sent them; nil: absent.
+// parts has the parts of an object, as the API server sent them; nil: absent.
 type parts struct {
 	Metadata jsontext.Value `json:"metadata"`
 	Spec     jsontext.Value `json:"spec"`
 }
 
-// readReview reads a review. What comes before an error is in it, for a request of which only the beginning is present.
+// readReview reads a review. After an error it has the fields before it, for a request that was read only in part.
 func readReview(body []byte) (review, error) {
 	var sent struct {
 		Kind       string `json:"kind"`
@@ -61,7 +61,7 @@ func (r *review) meta() (*metav1.ObjectMeta, error) {
 	var sent struct {
 		metav1.ObjectMeta `json:",inline"`
 
-		ManagedFields unread `json:"managedFields"` // the largest part of it
+		ManagedFields unread `json:"managedFields"` // its largest part
 	}
 	if err := boundedjson.Decode(r.Object.Metadata, "metadata", &sent); err != nil {
 		return nil, fmt.Errorf("decoding the pod's metadata: %w", err)
@@ -70,13 +70,13 @@ func (r *review) meta() (*metav1.ObjectMeta, error) {
 	return &sent.ObjectMeta, nil
 }
 
-// unread is a value that nobody needs.
+// unread skips a value.
 type unread struct{}
 
-// UnmarshalJSON reads nothing.
+// UnmarshalJSON skips the value.
 func (unread) UnmarshalJSON([]byte) error { return nil }
 
-// sentSpec and sentContainer hide the fields of the same names of what they embed.
+// sentSpec and sentContainer hide embedded fields of the same names.
 type sentSpec struct {
 	corev1.PodSpec `json:",inline"`
 
@@ -90,8 +90,8 @@ type sentContainer struct {
 	Resources *corev1.ResourceRequirements `json:"resources"`
 }
 
-// pod decodes the rest of a pod whose metadata is known. Resources that were sent are never nil in it: a member cannot
-// be added to an absent object, and one that is there may have members that its Go type does not know.
+// pod decodes the rest of a pod after its metadata. Sent resources are never nil in it: a member cannot be added to an
+// absent object, and an existing one may have members that its Go type lacks.
 func (r *review) pod(meta *metav1.ObjectMeta) (*corev1.Pod, error) {
 	p := &corev1.Pod{ObjectMeta: *meta}
 	if r.Object.Spec == nil {

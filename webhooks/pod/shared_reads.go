@@ -11,31 +11,30 @@ import (
 )
 
 const (
-	// readTimeout is how long an admission waits for a read, with the time until it begins. Together with two times
+	// readTimeout is how long an admission waits for a read, including the time until it begins. With two times
 	// [lookupTimeout] it is below the webhook's own timeout of 2 s. With 500 ms, a read timed out on two cores at a load
 	// of 27.
 	readTimeout = time.Second
 	// readInterval is the time from the beginning of a read to that of the next with the same key, so that there are at
-	// most 20 a second, however many pods are created. Controllers create at most as many with the default settings of
+	// most 20 a second for any number of new pods. Controllers create at most as many with the default settings of
 	// client-go and Argo Workflows (20 a second) and of Tekton (5).
 	readInterval = 50 * time.Millisecond
-	// mostReads are under way at once, for all keys.
+	// mostReads bounds concurrent reads over all keys.
 	mostReads = 4
 )
 
-// readKey is what a read returns: the same key, the same result.
+// readKey identifies a read: equal keys have equal results.
 type readKey struct{ namespace, selector string }
 
-// sharedReads let concurrent callers share a read of the API server that begins after each of them has asked. A read
-// that was under way when a caller asked may lack what the caller has to see, so it is not shared with that caller. The
-// zero value is ready.
+// sharedReads lets concurrent callers share a read of the API server that begins after all of them have called. A
+// caller never shares a read that began before its call, because it may lack the newest pods. The zero value is ready.
 type sharedReads struct {
 	mu     sync.Mutex
 	queues map[readKey]*readQueue
 	slots  chan struct{} // of mostReads
 }
 
-// readQueue are the reads with one key: one at a time, and the next. It exists while one is under way or began less
+// readQueue has the reads with one key: the current one and the next. It exists while a read runs or has begun less
 // than [readInterval] ago.
 type readQueue struct{ next *sharedRead }
 
@@ -43,11 +42,11 @@ type readQueue struct{ next *sharedRead }
 type sharedRead struct {
 	do   func(ctx context.Context) error
 	done chan struct{}
-	err  error // once done is closed
+	err  error // set before done is closed
 }
 
-// await returns when do, or that of a concurrent caller with the same key, has begun and returned, at the latest after
-// [readTimeout], with an error.
+// await returns after do, or that of a concurrent caller with the same key, has begun and returned, or with an error
+// after [readTimeout].
 func (s *sharedReads) await(ctx context.Context, key readKey, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -82,7 +81,7 @@ func (s *sharedReads) join(ctx context.Context, key readKey, do func(context.Con
 	return next
 }
 
-// work runs the reads of a queue, one after another, until none is waiting.
+// work runs the reads of a queue, one after another, until no caller waits.
 func (s *sharedReads) work(ctx context.Context, key readKey, q *readQueue) {
 	for s.more(key, q) {
 		s.slots <- struct{}{}
@@ -93,7 +92,7 @@ func (s *sharedReads) work(ctx context.Context, key readKey, q *readQueue) {
 	}
 }
 
-// more reports whether a read is next; else the queue is gone.
+// more reports whether there is another read; if not, it drops the queue.
 func (s *sharedReads) more(key readKey, q *readQueue) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +102,7 @@ func (s *sharedReads) more(key readKey, q *readQueue) bool {
 	return q.next != nil
 }
 
-// begin takes the next read from the queue: callers who ask from here on wait for another one.
+// begin takes the next read from the queue: later callers wait for another one.
 func (s *sharedReads) begin(q *readQueue) *sharedRead {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +116,7 @@ func (r *sharedRead) run(ctx context.Context) {
 	defer cancel()
 	defer close(r.done)
 	defer func() {
-		if p := recover(); p != nil { // no handler of a request recovers here
+		if p := recover(); p != nil { // outside of a request no handler recovers
 			r.err = fmt.Errorf("panic: %v", p)
 		}
 	}()

@@ -1,8 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profile is the webhook for profiles: it tells their authors at once what the schema lets through and cannot
-// be meant.
+// Package profile is the webhook for profiles: it reports mistakes to their authors that the schema allows.
 package profile
 
 import (
@@ -25,31 +24,32 @@ import (
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-memoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=memoryprofiles,verbs=create;update,versions=v1alpha1,name=vmemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-clustermemoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=clustermemoryprofiles,verbs=create;update,versions=v1alpha1,name=vclustermemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 
-// SetupValidators registers the validators of both kinds of profile. known are the effective profiles.
+// SetupValidators registers the validators of both kinds of profile. known has the effective profiles.
 func SetupValidators(mgr ctrl.Manager, known Known) {
 	server := mgr.GetWebhookServer()
 	server.Register(profilePath, &admission.Webhook{Handler: validator{known, profile.KindNamespaced}})
 	server.Register(clusterProfilePath, &admission.Webhook{Handler: validator{known, profile.KindCluster}})
 }
 
-// The paths are those of the markers above.
+// The paths of the markers above.
 const (
 	profilePath        = "/validate-memfit-dev-v1alpha1-memoryprofile"
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// Known are the effective profiles, as they are known to this replica.
+// Known has this replica's effective profiles.
 type Known interface{ Profiles() *profile.Index }
 
-// validator gives a verdict on each profile of one kind that is created or updated.
+// validator validates new and updated profiles of one kind.
 type validator struct {
 	known Known
 	kind  string
 }
 
-// Handle refuses objects beyond the bounds of [boundedjson.Decode]: every client that reaches the port may send one.
+// Handle refuses objects beyond the bounds of [boundedjson.Decode], because every client that reaches the port may send
+// one.
 func (v validator) Handle(_ context.Context, req admission.Request) admission.Response {
-	var p, old v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields but for namespaceSelector
+	var p, old v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields except namespaceSelector
 	before := &old.Spec.MemoryProfileSpec
 	if err := boundedjson.Decode(req.Object.Raw, "", &p); err != nil {
 		return admission.Denied(err.Error())
@@ -68,14 +68,14 @@ func (v validator) Handle(_ context.Context, req admission.Request) admission.Re
 	return refusal.WithWarnings(warnings...)
 }
 
-// everything reports whether a selector is there and matches every object.
+// everything reports whether a selector is set and matches every object.
 func everything(s *metav1.LabelSelector) bool {
 	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// verdict refuses what cannot be meant. The schema and its CEL rules have passed already. old is nil where the profile
-// is new. What a profile contradicts of what it inherits is refused to nobody, but warned of: in which order the two
-// are applied is not for their authors to know.
+// verdict refuses contradictions in a profile that has passed the schema and its CEL rules. old is nil for a new
+// profile. A contradiction between a profile and inherited settings is only a warning, because authors do not control
+// the order in which both are applied.
 func (v validator) verdict(
 	old *v1alpha1.MemoryProfileSpec, p *v1alpha1.ClusterMemoryProfile,
 ) (warnings []string, errs field.ErrorList) {
@@ -92,18 +92,18 @@ func (v validator) verdict(
 			)
 		}
 	}
-	if len(errs) == 0 { // an unreadable selector is among what Invalid says, with less detail
+	if len(errs) == 0 { // Invalid reports an unreadable selector too, with less detail
 		for _, text := range profile.Invalid(spec) {
 			errs = append(errs, field.Forbidden(root, text))
 		}
 	}
 	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != p.Name &&
-		(old == nil || old.Role != v1alpha1.RoleDefaults) { // of two that are there already, both may be edited
+		(old == nil || old.Role != v1alpha1.RoleDefaults) { // if both exist already, either may be edited
 		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf(
 			"%s has role: Defaults already, and there is one for each scope: put the values there", other,
 		)))
 	}
-	for _, text := range (*profile.Index)(nil).Inheriting(n).Clashes() { // of what it says itself
+	for _, text := range (*profile.Index)(nil).Inheriting(n).Clashes() { // of its own settings
 		errs = append(errs, field.Forbidden(root, text))
 	}
 	errs = append(errs, validateTuning(root.Child("tuning"), &spec.Tuning)...)
@@ -124,7 +124,7 @@ func validateSelector(s *metav1.LabelSelector, at *field.Path) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, at)
 }
 
-// validateTuning refuses an interval that is not in the JVM's unit; the schema has the bounds.
+// validateTuning refuses an interval that the JVM's unit cannot express; the schema has the bounds.
 func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
 	d := t.TrimInterval
 	if d == nil || d.Milliseconds()*1e6 == d.Nanoseconds() {

@@ -17,32 +17,33 @@ import (
 )
 
 const (
-	// MaxBody is what an API server takes of a request. Twice what of an object it can store: etcd takes 1.5 MiB.
+	// MaxBody is the request limit of an API server, twice that of etcd for an object: 1.5 MiB.
 	MaxBody = 3 << 20
-	// mostUnread is how much more of a request that is too large is read and thrown away before its answer.
+	// mostUnread bounds the rest of an oversized request that is read and dropped before the answer.
 	mostUnread = 2 * MaxBody
-	// maxBodies is what all bodies together may hold. A usual review has 4 to 20 KiB, and is answered in less than a
+	// maxBodies bounds the memory of all bodies together. A usual review has 4 to 20 KiB, and is answered in less than a
 	// millisecond.
 	maxBodies = 16 << 20
-	// beginning is what a connection gets before anything of a body has come. The UID of a review is in its first 200
+	// beginning is the initial buffer of a connection, before a body arrives. The UID of a review is in its first 200
 	// bytes.
 	beginning = 4 << 10
-	// usual is the size of a usual body at most, which does not wait for others.
+	// usual is the largest body that is handled without waiting for others.
 	usual = 64 << 10
-	// patience is how long a body that is larger than usual waits for its turn. API servers give the webhook 2 s.
+	// patience is how long a larger body waits for its turn. API servers give the webhook 2 s.
 	patience = time.Second
 )
 
-// Refuser is a webhook that has an answer also for a request of which only the beginning was read, and why.
+// Refuser is a webhook that can answer a request that was read only in part, with the reason.
 type Refuser interface {
 	Refuse(w http.ResponseWriter, beginning []byte, why string)
 }
 
-// bodies reads the body of each request, within bounds, before its webhook is asked.
+// bodies reads the body of each request, within bounds, before it calls the webhook.
 type bodies struct {
 	connections *connections
 	metrics     *Metrics
-	// turns are for large bodies: what is made of one takes many times its size, so they share MaxBody bytes at a time.
+	// turns limits large bodies: decoding takes many times their size, so at most MaxBody bytes of them are handled at a
+	// time.
 	turns *semaphore.Weighted
 }
 
@@ -63,12 +64,12 @@ func (b *bodies) handler(hook http.Handler) http.Handler {
 			refusal = k.turn(r.Context(), len(text))
 		}
 		if refusal != nil && !b.connections.has(c) {
-			return // given up, which was counted
+			return // connection closed, which was counted
 		}
 		if refusal != nil {
 			b.metrics.refused.WithLabelValues(refusal.reason).Inc()
-			if refusal.reason == reasonTooLarge { // who is not heard out gets a reset connection instead of the answer
-				_, _ = io.CopyN(io.Discard, r.Body, mostUnread) // until the deadline of the connection at the longest
+			if refusal.reason == reasonTooLarge { // otherwise the client gets a reset connection
+				_, _ = io.CopyN(io.Discard, r.Body, mostUnread) // at most until the deadline of the connection
 			}
 			refuse(w, hook, text, refusal)
 			return
@@ -78,7 +79,7 @@ func (b *bodies) handler(hook http.Handler) http.Handler {
 	})
 }
 
-// refusal is why a request is not read to its end.
+// refusal is the reason for reading a request only in part.
 type refusal struct {
 	reason string // for the metrics
 	code   int
@@ -93,7 +94,7 @@ func refuse(w http.ResponseWriter, hook http.Handler, beginning []byte, r *refus
 	http.Error(w, "memfit: "+r.why, r.code)
 }
 
-// keeping is what is kept for one request.
+// keeping is the memory held for one request.
 type keeping struct {
 	*bodies
 
@@ -102,13 +103,13 @@ type keeping struct {
 	turns      int64
 }
 
-// end gives everything back.
+// end releases everything.
 func (k *keeping) end() {
 	k.bodies.turns.Release(k.turns)
 	k.connections.release(k.connection, k.held)
 }
 
-// read reads a body into memory that grows as it arrives: what a sender announces costs nothing.
+// read reads a body into memory that grows with the data, so that the announced size alone costs nothing.
 func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
 	if !k.connections.hold(k.connection, beginning) {
 		return nil, tooBusy()
@@ -143,11 +144,11 @@ func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
 	}
 }
 
-// grow moves a body of which so much is announced to where there is more room; false: no memory is left.
+// grow moves a body of this announced size to a larger buffer; false if no memory is left.
 func (k *keeping) grow(text []byte, announced int64) ([]byte, bool) {
 	size := min(4*cap(text), MaxBody+1)
 	if announced >= int64(cap(text)) && announced < int64(size) {
-		size = int(announced) + 1 // the end shows only where there would be room for more
+		size = int(announced) + 1 // detecting the end needs one more byte
 	}
 	if !k.connections.hold(k.connection, size) {
 		return nil, false
@@ -157,7 +158,7 @@ func (k *keeping) grow(text []byte, announced int64) ([]byte, bool) {
 	return append(make([]byte, 0, size), text...), true
 }
 
-// turn waits until what is made of so large a body fits beside what is made of others.
+// turn waits until a body of this size can be handled beside the others.
 func (k *keeping) turn(ctx context.Context, size int) *refusal {
 	if size <= usual {
 		return nil

@@ -13,15 +13,14 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// clients are those whose certificate is asked for: signed by one of the authorities and, if any names are given, with
-// one of them.
+// clients verifies client certificates: signed by one of the authorities and, if any names are given, with one of them.
 type clients struct {
 	authorities dynamiccertificates.CAContentProvider
 	names       []string
 }
 
-// newClients reads the authorities from a file, and again when it changes, until ctx ends. A file that cannot be read
-// any more leaves those that were known.
+// newClients reads the authorities from a file, and again when it changes, until ctx ends. If the file becomes
+// unreadable, the last authorities stay.
 func newClients(ctx context.Context, file string, names []string) (*clients, error) {
 	authorities, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", file)
 	if err != nil {
@@ -31,14 +30,14 @@ func newClients(ctx context.Context, file string, names []string) (*clients, err
 	return &clients{authorities, names}, nil
 }
 
-// require makes a TLS configuration that serves these clients only.
+// require returns a TLS configuration that serves these clients only.
 func (c *clients) require(config *tls.Config) {
 	base := config.Clone()
 	base.ClientAuth = tls.RequireAndVerifyClientCert
 	base.VerifyConnection = c.verify
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		known, ok := c.authorities.VerifyOptions()
-		if !ok { // Without roots, crypto/tls would take those of the system.
+		if !ok { // Without roots, crypto/tls would use those of the system.
 			return nil, errors.New("--client-ca has no valid authority")
 		}
 		with := base.Clone()
@@ -47,7 +46,7 @@ func (c *clients) require(config *tls.Config) {
 	}
 }
 
-// verify looks at the name of a certificate that an authority has signed.
+// verify checks the name in a signed certificate.
 func (c *clients) verify(state tls.ConnectionState) error {
 	if len(c.names) == 0 {
 		return nil

@@ -12,8 +12,9 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// complaints takes what net/http says of its connections. Whoever connects could fill the log with it, so it is counted
-// instead. That a client shows no certificate is said now and then: if it is the API server, no pod gets its settings.
+// complaints receives net/http's errors about connections. Any client could fill the log with them, so they are counted
+// instead. A missing client certificate is logged now and then: if the client is the API server, no pod gets its
+// settings.
 type complaints struct {
 	context.Context
 
@@ -22,8 +23,8 @@ type complaints struct {
 	says *rate.Limiter
 }
 
-// withoutCertificate is how crypto/tls, and [clients.verify], say that a client does not have the certificate that is
-// asked for.
+// withoutCertificate is the error of crypto/tls, and of [clients.verify], for a client without the required
+// certificate.
 var withoutCertificate = []string{
 	"client didn't provide a certificate", "failed to verify certificate",
 	"the client's certificate has none of the names",

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// connections are all that are open, and what is kept for their requests.
+// connections has all open connections, and the memory held for their requests.
 type connections struct {
 	max     int // connections
 	maxHeld int // bytes of bodies
@@ -17,22 +17,22 @@ type connections struct {
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
-	from map[string]int // connections of each address
+	from map[string]int // number of connections of each address
 	held int            // bytes of bodies
-	last uint64         // the last number given to a connection
+	last uint64         // last number given to a connection
 }
 
-// connection is one of them.
+// connection is one open connection.
 type connection struct {
 	net.Conn
 
 	all    *connections
-	source string // the address without its port
-	// turn is higher the later it was accepted or its last request began or ended.
+	source string // address without port
+	// turn is higher the later the connection was accepted or its last request began or ended.
 	turn uint64
-	// busy: a request of it is being answered. It is then left alone: that does not take long.
+	// busy: a request is being answered. The connection is then left alone, because that does not take long.
 	busy bool
-	held int // bytes of the body that is being read or answered
+	held int // bytes of the body of the current request
 }
 
 func newConnections(most, bytes int, metrics *Metrics) *connections {
@@ -48,8 +48,8 @@ type listener struct {
 	all *connections
 }
 
-// Accept makes room for a new connection by giving up the oldest of whoever has most. Waiting instead until one ends
-// would let anybody lock the API server out with as many as the bound.
+// Accept makes room for a new connection by closing the oldest one of the address with the most. If it waited instead,
+// any client could lock out the API server by opening connections up to the bound.
 func (l listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -63,7 +63,7 @@ func (l listener) Accept() (net.Conn, error) {
 	}
 }
 
-// add takes a connection in; nil when every other one is busy.
+// add adds a connection; nil if all others are busy.
 func (cs *connections) add(conn net.Conn) *connection {
 	source, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -88,8 +88,8 @@ func (cs *connections) next() uint64 {
 	return cs.last
 }
 
-// giveUp closes one connection for which may is true: of the addresses that have most of them, the one whose turn is
-// longest ago.
+// giveUp closes one connection for which may is true: of the addresses with the most connections, the one with the
+// lowest turn.
 func (cs *connections) giveUp(may func(*connection) bool) bool {
 	var victim *connection
 	for c := range cs.open {
@@ -110,7 +110,7 @@ func (cs *connections) giveUp(may func(*connection) bool) bool {
 	return true
 }
 
-// forget is called with the lock held.
+// forget must be called with the lock held.
 func (cs *connections) forget(c *connection) {
 	if _, open := cs.open[c]; !open {
 		return
@@ -125,7 +125,7 @@ func (cs *connections) forget(c *connection) {
 	cs.metrics.bytes.Set(float64(cs.held))
 }
 
-// Close closes it.
+// Close closes the connection.
 func (c *connection) Close() error {
 	c.all.mu.Lock()
 	c.all.forget(c)
@@ -133,7 +133,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// follow is the [http.Server.ConnState] of the server.
+// follow is the server's [http.Server.ConnState].
 func (cs *connections) follow(conn net.Conn, state http.ConnState) {
 	c := under(conn)
 	if c == nil {
@@ -150,7 +150,7 @@ func (cs *connections) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// under is the connection under TLS; nil when it is none of ours.
+// under returns the connection under TLS; nil if it is not from this listener.
 func under(conn net.Conn) *connection {
 	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = t.NetConn()
@@ -159,8 +159,8 @@ func under(conn net.Conn) *connection {
 	return c
 }
 
-// hold takes memory for the body of a request, if need be from whoever has been sending one for longest. False: there
-// is none available.
+// hold takes memory for the body of a request, if necessary from the sender that has been sending longest. False: no
+// memory is available.
 func (cs *connections) hold(c *connection, bytes int) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -178,7 +178,7 @@ func (cs *connections) hold(c *connection, bytes int) bool {
 	return true
 }
 
-// release gives back what was held for a request, unless that was done already when its connection was given up.
+// release releases the memory of a request, unless closing its connection already did.
 func (cs *connections) release(c *connection, bytes int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -188,7 +188,7 @@ func (cs *connections) release(c *connection, bytes int) {
 	cs.metrics.bytes.Set(float64(cs.held))
 }
 
-// has reports whether a connection was not given up.
+// has reports whether a connection is still open.
 func (cs *connections) has(c *connection) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -196,7 +196,7 @@ func (cs *connections) has(c *connection) bool {
 	return open
 }
 
-// setBusy reports whether a request of the connection is being answered.
+// setBusy records whether a request of the connection is being answered.
 func (cs *connections) setBusy(c *connection, busy bool) {
 	cs.mu.Lock()
 	c.busy = busy

@@ -5,7 +5,7 @@ package server
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Reasons for which something is refused, as they stand in the metric's label.
+// Reasons for refusals, values of the metric's label.
 const (
 	reasonConnections = "too-many-connections"
 	reasonGivenUp     = "connection-given-up"
@@ -17,7 +17,7 @@ const (
 	reasonCutOff      = "cut-off"
 )
 
-// Metrics say what is kept for those who connect, and what was refused.
+// Metrics has the server's connections, memory and refusals.
 type Metrics struct {
 	refused            *prometheus.CounterVec
 	connections, bytes prometheus.Gauge
@@ -43,7 +43,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		reasonConnections, reasonGivenUp, reasonCertificate, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow,
 		reasonCutOff,
 	} {
-		m.refused.WithLabelValues(reason) // so that a rate can be taken from the first one on
+		m.refused.WithLabelValues(reason) // so that rates include the first one
 	}
 	r.MustRegister(m.refused, m.connections, m.bytes)
 	return m

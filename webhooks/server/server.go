@@ -24,28 +24,28 @@ import (
 )
 
 const (
-	// maxConnections: an API server keeps up to 25 idle ones to each webhook and has a few hundred requests in flight at
-	// most. An idle one costs some 40 KB.
+	// maxConnections: an API server keeps up to 25 idle connections to each webhook and has a few hundred requests in
+	// flight at most. An idle one takes some 40 KB.
 	maxConnections = 512
-	// requestTime is what a request may take to arrive, and its answer to be taken. API servers give up after 2 s, or 5 s
-	// for profiles; they also open connections in advance, and close them again less often when they may wait a little.
+	// requestTime bounds sending a request, and receiving its answer. API servers give up after 2 s, or 5 s for profiles;
+	// they also open connections in advance, and close fewer of them if they may stay idle for a while.
 	requestTime = 10 * time.Second
-	// idleTime is longer than the 90 s after which API servers close an idle connection: if both may do it, a request can
-	// meet the end.
+	// idleTime is longer than the 90 s after which API servers close an idle connection: if the server closed it first, a
+	// request could fail.
 	idleTime = 2 * time.Minute
 	// maxHeader: an API server sends some 300 bytes.
 	maxHeader = 16 << 10
-	// endTime is what requests get to end when the process does, below its 30 s.
+	// endTime is how long requests may take when the process ends, below its 30 s.
 	endTime = 20 * time.Second
 )
 
-// Options say where and for whom a server serves.
+// Options configures a server.
 type Options struct {
 	Host    string
 	Port    int
-	CertDir string // with tls.crt and tls.key, followed when renewed
-	// ClientCA is a PEM file with the authorities of clients' certificates; empty: everybody is served. ClientNames are
-	// the common names that are served; empty: all.
+	CertDir string // with tls.crt and tls.key, reloaded when renewed
+	// ClientCA is a PEM file with the authorities of client certificates; empty: serve everyone. ClientNames are the
+	// accepted common names; empty: all.
 	ClientCA    string
 	ClientNames []string
 	TLSOpts     []func(*tls.Config)
@@ -54,7 +54,7 @@ type Options struct {
 
 // Server is a [webhook.Server] within bounds.
 type Server struct {
-	webhook.Server // the mux and its metrics
+	webhook.Server // has the mux and its metrics
 
 	options     Options
 	mux         *http.ServeMux
@@ -63,7 +63,7 @@ type Server struct {
 	listening   atomic.Bool
 }
 
-// New makes a server. It listens when it is started.
+// New makes a server. Start listens.
 func New(o Options) *Server {
 	s := &Server{options: o, mux: http.NewServeMux(), connections: newConnections(maxConnections, maxBodies, o.Metrics)}
 	s.Server = webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, CertDir: o.CertDir, WebhookMux: s.mux})
@@ -76,7 +76,7 @@ func (s *Server) Register(path string, hook http.Handler) {
 	s.Server.Register(path, s.bodies.handler(hook))
 }
 
-// WebhookMux is where webhooks are found by their paths.
+// WebhookMux returns the mux with the webhooks by path.
 func (s *Server) WebhookMux() *http.ServeMux { return s.mux }
 
 // Start serves until ctx ends.
@@ -109,7 +109,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return <-ended
 }
 
-// http is the server with its bounds of time and size.
+// http returns the server with its bounds of time and size.
 func (s *Server) http(ctx context.Context) *http.Server {
 	return &http.Server{
 		Handler:     s.mux,
@@ -118,7 +118,7 @@ func (s *Server) http(ctx context.Context) *http.Server {
 			return context.WithValue(ctx, connectionKey{}, under(conn))
 		},
 		ConnState:         s.connections.follow,
-		ReadHeaderTimeout: requestTime, // and the handshake
+		ReadHeaderTimeout: requestTime, // includes the handshake
 		ReadTimeout:       requestTime,
 		WriteTimeout:      requestTime,
 		IdleTimeout:       idleTime,
@@ -136,7 +136,7 @@ func connectionOf(ctx context.Context) *connection {
 	return c
 }
 
-// tls is how connections are encrypted: TLS 1.3, or 1.2 with whoever does not know it.
+// tls returns the TLS configuration: TLS 1.3, or 1.2 for older clients.
 func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	watcher, err := certwatcher.New(
 		filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key"),
@@ -165,8 +165,8 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	return config, nil
 }
 
-// StartedChecker reports whether it listens. A connection of its own would only be one more, and with a client CA it
-// would be turned away.
+// StartedChecker reports whether the server listens. A test connection would only be one more, and with a client CA the
+// server would refuse it.
 func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {
