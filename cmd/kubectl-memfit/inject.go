@@ -25,7 +25,7 @@ indentation normalized.
 Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by annotation
 memfit.dev/profile or by selector. If --profile holds exactly one profile, it also governs every workload that does not opt out and
 that nothing else governs. ConfigMaps in FILE are read for the names of their keys, Namespaces for their annotations, and
-MemoryRecommendations for sizes of new pods and for live heaps. It does not see what only a cluster knows: limits that a LimitRange adds,
+MemoryRecommendations for sizes of new pods and for live heaps. It does not see what only a cluster has: limits that a LimitRange adds,
 and changes by other webhooks.
 
 Standard error lists the set and the skipped settings, with reasons (--quiet omits it).

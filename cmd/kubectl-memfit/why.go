@@ -76,7 +76,7 @@ func (c *call) recommendationOf(
 	records := inventory.RecordsOf(recs)
 	owner, err := c.cluster.Owner(c.Context(), c.cluster.Namespace, pod, records)
 	if err != nil {
-		c.warn("%v; its workload is known only where memfit recorded a kill of it", err)
+		c.warn("%v; memfit knows its workload only if it recorded one of its kills", err)
 	}
 	if owner == nil {
 		return report.OfRecord(recs, pod)

@@ -146,7 +146,7 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 			_, err = w.Judge(ctx, of, record)
 		}
 		if client.IgnoreNotFound(err) != nil {
-			failed = errors.Join(failed, fmt.Errorf("clearing what was recorded of %s: %w", of, err))
+			failed = errors.Join(failed, fmt.Errorf("clearing the record of %s: %w", of, err))
 		}
 	}
 	return failed

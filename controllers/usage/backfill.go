@@ -119,9 +119,9 @@ func (p *HistoryBackfill) readNext(ctx context.Context) bool {
 	case p.askedFor(w) != a: // forgotten meanwhile
 		return true
 	case err == nil:
-		log.Info("Read what a workload used before", "containers", len(containers))
+		log.Info("Read a workload's earlier usage", "containers", len(containers))
 	default:
-		log.Info("Could not read what a workload used before", "try", try, "of", backfillTries, "reason", err.Error())
+		log.Info("Could not read a workload's earlier usage", "try", try, "of", backfillTries, "reason", err.Error())
 		if try < backfillTries {
 			p.queue().AddRateLimited(w)
 			return true

@@ -55,7 +55,7 @@ func (p *Priors) keep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, priorsTimeout)
 	defer cancel()
 	if err := p.Sync(ctx); err != nil {
-		logf.FromContext(ctx).Error(err, "Could not store what was learned about young containers; retrying")
+		logf.FromContext(ctx).Error(err, "Could not store the priors of young containers; retrying")
 		p.add(nil) // workloads no longer wait for it
 	}
 }

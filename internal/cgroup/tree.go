@@ -45,7 +45,7 @@ type Keeper interface {
 
 // ErrNoMemoryController means that no cgroup hierarchy counts memory.
 var ErrNoMemoryController = errors.New("no cgroup hierarchy counts memory here: neither memory/memory.stat (v1) nor " +
-	"cgroup.controllers with memory (v2) is there")
+	"cgroup.controllers with memory (v2) exists")
 
 // fileMost bounds the part of a file that is read. memory.stat has 1 to 4 KiB; cgroup.procs of 10,000 processes has 80
 // KiB.

@@ -231,7 +231,7 @@ func TestHurriedCollector(t *testing.T) {
 		near    = "the last collection found 58Mi alive, which leaves 11Mi of GOMEMLIMIT=79Mi: "
 		nothing = "the last collection found 58Mi alive, which leaves 0 of GOMEMLIMIT=64Mi: "
 		higher  = "a higher one helps (128Mi leaves as much as is alive)"
-		calm    = "GOMEMLIMIT is effective already: it does not give back what is free now"
+		calm    = "GOMEMLIMIT is already effective: it does not return the memory that is free now"
 		byGOGC  = "the collector took 40 % of its processor time, 64Mi more limit would save 26 % or more"
 		saves   = "the collector took 40 % of its processor time, 64Mi more limit would save 29 % or more"
 	)
@@ -373,7 +373,8 @@ func TestCapInEffect(t *testing.T) {
 	for options, want := range map[string]string{
 		"--max-old-space-size=768": "the old generation holds 322Mi, garbage included, and the cap in effect is 768Mi; " +
 			"with a lower one (heapLimit in the profile) V8 collects earlier",
-		"--max_old_space_size=322": "--max-old-space-size is effective already: it does not give back what is free now",
+		"--max_old_space_size=322": "--max-old-space-size is already effective: it does not return the memory that " +
+			"is free now",
 	} {
 		out := Predict([]Process{{
 			Usages: []amounts.Usage{usage("v8", 322, 0, 0, 20, mib(amounts.OldInUse, 322))},

@@ -86,7 +86,7 @@ func between(least, most memory.Bytes, format string, args ...any) (Gain, bool) 
 
 // effective returns the gain of a setting that the process already has.
 func effective(text string) (Gain, bool) {
-	return exactly(0, "%s is effective already: it does not give back what is free now", text)
+	return exactly(0, "%s is already effective: it does not return the memory that is free now", text)
 }
 
 func noLever() (Gain, bool) { return Gain{}, false }

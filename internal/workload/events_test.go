@@ -17,7 +17,7 @@ func TestRestartHint(t *testing.T) {
 			"deployment/web)",
 		"apps/v1 DaemonSet": "restart the workload at a convenient time (kubectl -n shop rollout restart " +
 			"daemonset/web)",
-		"batch/v1 CronJob":                   "the next run has it",
+		"batch/v1 CronJob": "the next run has it",
 		"v1 Pod": "nothing replaces a bare Pod, so delete it and create it again at a convenient " +
 			"time",
 		"apps/v1 ReplicaSet":                 "delete its pods one by one at a convenient time",

@@ -132,6 +132,6 @@ func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(
 		at.Child("trimInterval"), d.Duration.String(),
-		"must be whole milliseconds, which is the unit the JVM takes: for example 30s",
+		"must be whole milliseconds, the JVM's unit: for example 30s",
 	)}
 }

@@ -39,7 +39,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "MemorySnapshots sent to the API server, by result: ok, failed, or deleted (the namespace is being deleted).",
 		}, []string{"result"}),
 		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_agent_oom_kills_total", Help: "OOM kills seen, by what they ended.",
+			Name: "memfit_agent_oom_kills_total", Help: "OOM kills detected, by what was killed.",
 		}, []string{"kind"}),
 		explained: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_agent_inspections_total", Help: "Inspections of a container's processes (tier See): ok or failed.",

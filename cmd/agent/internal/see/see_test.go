@@ -485,7 +485,7 @@ func TestSum(t *testing.T) {
 				Action: "MALLOC_TRIM_THRESHOLD_=131072", Setting: "MALLOC_TRIM_THRESHOLD_", Amount: q("0"),
 				How: "tuning.trimThreshold: 128Ki in the profile, for new pods; blocks above 128 KiB are then mapped one by one, " +
 					"which costs page faults",
-				Method: "MALLOC_TRIM_THRESHOLD_ is effective already: it does not give back what is free now",
+				Method: "MALLOC_TRIM_THRESHOLD_ is already effective: it does not return the memory that is free now",
 			},
 		},
 	}
