@@ -62,7 +62,7 @@ func (r *Reconciler) publish(
 	}
 	upToDate := r.upToDate(e, f, now)
 	if upToDate {
-		if err := r.heed(ctx, s, e); err != nil {
+		if err := r.detectForeignEdit(ctx, s, e); err != nil {
 			return err
 		}
 		upToDate = r.upToDate(e, f, now)
@@ -85,9 +85,9 @@ func (r *Reconciler) publish(
 	return nil
 }
 
-// heed detects by the cached resource version whether another writer edited or deleted the recommendation. A lagging
-// cache has an older version.
-func (r *Reconciler) heed(ctx context.Context, s *workload.Snapshot, e *entry) error {
+// detectForeignEdit detects by the cached resource version whether another writer edited or deleted the recommendation.
+// A lagging cache has an older version.
+func (r *Reconciler) detectForeignEdit(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	known := &e.recommendation
 	if known.resourceVersion == "" {
 		return nil

@@ -39,7 +39,7 @@ func (r *Reconciler) postpone(
 	arrival := workload.Arrival{
 		Now: now, SteppedAt: e.state.SteppedAt(), RestUntil: e.restUntil, Pods: pods, Suspect: e.suspect,
 		Runs:  identity.Is(ref),
-		Ended: e.state.SomethingEnded(events), OnlySamples: events.OnlySamples() || old && events.Quiet(),
+		Ended: e.state.ContainerEnded(events), OnlySamples: events.OnlySamples() || old && events.Quiet(),
 	}
 	wait, absorb := arrival.Wait()
 	if !absorb {

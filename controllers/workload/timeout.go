@@ -33,8 +33,8 @@ const (
 	// firstRest and longestRest bound the backoff after a reconcile that took too long, doubled each time.
 	firstRest   = 20 * time.Second
 	longestRest = 10 * time.Minute
-	// sayBudget bounds the write of that status.
-	sayBudget = 3 * time.Second
+	// statusBudget bounds the write of that status.
+	statusBudget = 3 * time.Second
 	// refusedFor is how long the API server may refuse a checkpoint before that is reported: by then memfit has retried
 	// ten times, and temporary causes have passed.
 	refusedFor = 10 * time.Second
@@ -157,7 +157,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason
 			Reason: reason, Action: "Observed", Note: why,
 		})
 	}
-	ctx, cancel := context.WithTimeout(ctx, sayBudget)
+	ctx, cancel := context.WithTimeout(ctx, statusBudget)
 	defer cancel()
 	var rec v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}

@@ -66,8 +66,8 @@ func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 	return ""
 }
 
-// roomToShare exceeds a pod's memory besides its containers: less than 1 MiB for pause.
-const roomToShare = 16 * memory.MiB
+// podOverhead exceeds a pod's memory besides its containers: less than 1 MiB for pause.
+const podOverhead = 16 * memory.MiB
 
 // wholeFrom raises the limit for containers without one at most to most; 0: no maximum.
 func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
@@ -158,7 +158,7 @@ func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 	case c.shared:
 		limit = c.need.Limit
 	case c.running:
-		limit = min(limit, c.to.Limit.Plus(roomToShare))
+		limit = min(limit, c.to.Limit.Plus(podOverhead))
 	}
 	limit = max(limit, base)
 	if most > 0 {

@@ -300,7 +300,7 @@ func TestRunningWholeDoesNotRunAway(t *testing.T) {
 				t.Fatalf("seed %d: lowered from %s to %s", seed, before.Limit, whole.Limit)
 			}
 			sum := together(p, sizes)
-			needed := max(sum.Limit.Plus(roomToShare), sum.Request)
+			needed := max(sum.Limit.Plus(podOverhead), sum.Request)
 			for _, a := range asks {
 				needed = needed.Plus(a.Part.Limit)
 			}

@@ -77,7 +77,7 @@ var noOOM = verdict{}
 // rule.
 var rules = []func(death) (verdict, bool){
 	lostTrack,       // the kubelet does not know how it ended
-	heapSaidSo,      // the runtime logged a full heap
+	heapLogged,      // the runtime logged a full heap
 	killedByKernel,  // OOMKilled, 137: the ordinary case
 	childWasKilled,  // OOMKilled with another exit code: the counter is cumulative
 	heapExit,        // 134, 133, 3: the runtime aborted
@@ -132,7 +132,7 @@ func reasonText(reason string) string {
 
 func lostTrack(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
 
-func heapSaidSo(d death) (verdict, bool) {
+func heapLogged(d death) (verdict, bool) {
 	if d.HeapWords == "" || d.ExitCode == 0 || d.labeled() {
 		return noOOM, false
 	}

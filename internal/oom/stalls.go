@@ -24,8 +24,8 @@ const (
 	// stallAgain is how soon after its end a stall at the same limit counts as the same one, in real time, because the
 	// kernel sets the pace of a stall.
 	stallAgain = 10 * time.Minute
-	// stallInVain is how long an ineffective raise is not retried: as long as a lower limit that led to kills.
-	stallInVain = 7 * period.Day
+	// ineffectiveFor is how long an ineffective raise is not retried: as long as a lower limit that led to kills.
+	ineffectiveFor = 7 * period.Day
 )
 
 // UpdateStalls records the stalls of watches, and returns new ones and those that ended since the last call. Input may
@@ -164,13 +164,13 @@ func (l *Ledger) StallTotal(container string) int64 {
 
 // KillsAndStalls returns the evidence for a higher limit: the kills of all containers, and their stalls in the form of
 // kills, oldest first. A continuing stall has the current time. After an ineffective raise, it omits stalls at that
-// limit and below for [stallInVain].
+// limit and below for [ineffectiveFor].
 func (l *Ledger) KillsAndStalls(now time.Time) []memory.OOMKill {
 	all := l.All()
 	for _, name := range slices.Sorted(maps.Keys(l.names)) {
 		stalls := l.names[name].Stalls
 		for i := range stalls {
-			if s := &stalls[i]; !inVain(stalls, s.Limit, now) {
+			if s := &stalls[i]; !raiseFailedAt(stalls, s.Limit, now) {
 				all = append(all, asKill(s, now))
 			}
 		}
@@ -190,22 +190,22 @@ func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
 	}
 }
 
-func inVain(kept []memory.Stall, limit memory.Bytes, now time.Time) bool {
+func raiseFailedAt(kept []memory.Stall, limit memory.Bytes, now time.Time) bool {
 	return slices.ContainsFunc(kept, func(s memory.Stall) bool {
-		return limit <= s.RaisedTo && triedInVain(&s, now)
+		return limit <= s.RaisedTo && raiseFailed(&s, now)
 	})
 }
 
-// triedInVain reports whether a raise did not end it, and it continues (at the previous limit) or ended recently.
-func triedInVain(s *memory.Stall, now time.Time) bool {
-	return s.NotRelieved && (s.Ended.IsZero() || period.Of(now.Sub(s.Ended)) < stallInVain)
+// raiseFailed reports whether a raise did not end it, and it continues (at the previous limit) or ended recently.
+func raiseFailed(s *memory.Stall, now time.Time) bool {
+	return s.NotRelieved && (s.Ended.IsZero() || period.Of(now.Sub(s.Ended)) < ineffectiveFor)
 }
 
-// RaisedInVain returns the last stall of a container with an ineffective raise; ok is false if there is none within
-// [stallInVain].
-func (l *Ledger) RaisedInVain(container string, now time.Time) (s memory.Stall, ok bool) {
+// IneffectiveRaise returns the last stall of a container with an ineffective raise; ok is false if there is none within
+// [ineffectiveFor].
+func (l *Ledger) IneffectiveRaise(container string, now time.Time) (s memory.Stall, ok bool) {
 	for _, k := range l.of(container).Stalls {
-		if triedInVain(&k, now) {
+		if raiseFailed(&k, now) {
 			s, ok = k, true
 		}
 	}

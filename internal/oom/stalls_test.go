@@ -89,7 +89,7 @@ func TestARaiseInVainIsNotForgottenWhileStallsGoOn(t *testing.T) {
 	if _, open := l.OpenStall(vain.Container); !open || asks(l, 14) != 0 {
 		t.Errorf("open %v, and %d stalls ask for a raise: %+v", open, asks(l, 14), l.of("app").Stalls)
 	}
-	if _, known := l.RaisedInVain("app", at(14)); !known {
+	if _, known := l.IneffectiveRaise("app", at(14)); !known {
 		t.Error("a stall that goes on made the raise in vain forgotten")
 	}
 	l = &Ledger{}

@@ -56,7 +56,7 @@ func denoOldSpace(f Facts) Verdict {
 	switch {
 	case v.Value == "":
 		if f.Ask.HeapPercent == 0 && f.Ask.HeapLimit == 0 {
-			return notAsked()
+			return notRequested()
 		}
 		return v
 	case f.Ask.HeapPercent == 0 && f.Ask.HeapLimit == 0:

@@ -102,7 +102,7 @@ func dotnetPercent(f Facts) Verdict {
 	case p == 0 && f.Ask.HeapLimit == 0 && !f.Version.Below(V(5)):
 		return dividedByHand(f, ".NET", dotnetPercentOwn, dotnetPercentOwn)
 	case p == 0:
-		return notAsked()
+		return notRequested()
 	case f.Version.Below(V(5)):
 		return skip(dotnetPrefix)
 	case p == 100:
@@ -116,7 +116,7 @@ func dotnetPercent(f Facts) Verdict {
 func dotnetLimit(f Facts) Verdict {
 	switch {
 	case f.Ask.HeapLimit == 0:
-		return notAsked()
+		return notRequested()
 	case f.Version.Below(V(5)):
 		return skip(dotnetPrefix)
 	case badHeapLimit(f.Ask.HeapLimit) != "":
@@ -137,7 +137,7 @@ func dotnetLimit(f Facts) Verdict {
 func dotnetConserve(f Facts) Verdict {
 	switch n := f.Ask.ConserveMemory; {
 	case n == nil:
-		return notAsked()
+		return notRequested()
 	case f.Version.Below(V(6)):
 		return skip(".NET before 6 does not read it from the environment")
 	case *n < 0 || *n > 9:

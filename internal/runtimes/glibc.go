@@ -58,13 +58,13 @@ func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
 	asked := f.Ask.ArenaMax
 	switch {
 	case asked == nil && f.NoGlibc != "":
-		return notAsked()
+		return notRequested()
 	case asked == nil && byDefault > 0:
 		return set(strconv.Itoa(int(byDefault)), why)
 	case asked == nil && try != "":
 		return suggest(try)
 	case asked == nil || *asked == 0:
-		return notAsked()
+		return notRequested()
 	case f.NoGlibc != "":
 		return skip(f.NoGlibc)
 	case *asked < 0 || *asked > arenaMaxBound:
@@ -78,7 +78,7 @@ func trimThreshold(f Facts) Verdict {
 	asked := f.Ask.TrimThreshold
 	switch {
 	case asked == 0:
-		return notAsked()
+		return notRequested()
 	case f.NoGlibc != "":
 		return skip(f.NoGlibc)
 	case asked < trimThresholdMin || asked > trimThresholdMax:
@@ -148,5 +148,5 @@ func dividedByHand(f Facts, name string, own, most int32) Verdict {
 			"have %s: heapPercent: %d in the profile makes the heap a share of that", heap, name, own, f.Cgroup, f.LimitText,
 			most))
 	}
-	return notAsked()
+	return notRequested()
 }

@@ -89,7 +89,7 @@ var goMemLimit = Knob{
 	Turns: goMemory,
 	Derive: func(f Facts) Verdict {
 		if f.Ask.AutoMemLimit {
-			return notAsked()
+			return notRequested()
 		}
 		return memLimit(f)
 	},
@@ -116,10 +116,10 @@ func goFree(_ Process, a amounts.Usage) (Gain, bool) {
 		"much is garbage before it is collected", a.Returnable, a.Bytes(amounts.Objects))
 }
 
-// goHurried is the effect of an existing GOMEMLIMIT: it returns nothing now. If it leaves less than half of the live
-// heap between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as the live
+// goLimitEffect returns the effect of an existing GOMEMLIMIT: nothing now. If it leaves less than half of the live heap
+// between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as the live
 // heap, and cost processor time. A lower GOGC may leave less than the limit.
-func goHurried(p Process, a amounts.Usage, text string) (Gain, bool) {
+func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 	limit := goMemory(text)
 	live := a.Bytes(amounts.Live)
 	if limit == 0 || live == 0 {
@@ -208,7 +208,7 @@ func goEased(beside, live memory.Bytes) memory.Bytes {
 // goLimitGain: the runtime stays below its limit while enough is free or garbage.
 func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
-		return goHurried(p, a, text)
+		return goLimitEffect(p, a, text)
 	}
 	text := p.Limit.String()
 	bytes, err := strconv.ParseInt(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: text}).Value, 10, 64)
@@ -250,7 +250,7 @@ func memLimit(f Facts) Verdict {
 	case f.Version.Below(V(1, 19)):
 		return skip("Go before 1.19 does not read it")
 	case f.Ask.HeapLimit > 0:
-		return memLimitAsked(f)
+		return requestedMemLimit(f)
 	case f.Limit == 0:
 		return noLimit("GOMEMLIMIT")
 	case f.Limit < goLimitMin:
@@ -270,7 +270,7 @@ func memLimit(f Facts) Verdict {
 	return v
 }
 
-func memLimitAsked(f Facts) Verdict {
+func requestedMemLimit(f Facts) Verdict {
 	if f.Limit > 0 && f.Ask.HeapLimit > f.Limit {
 		return skip(
 			fmt.Sprintf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText),
@@ -287,7 +287,7 @@ func autoMemLimit(f Facts) Verdict {
 	percent := percentOr(f.Ask, goPercent(f))
 	switch {
 	case !f.Ask.AutoMemLimit:
-		return notAsked()
+		return notRequested()
 	case f.Ask.HeapLimit > 0:
 		return skip(
 			fmt.Sprintf(
@@ -312,7 +312,7 @@ func autoMemLimit(f Facts) Verdict {
 // gcOnlyAtLimit needs GOMEMLIMIT: without it the collector would never run.
 func gcOnlyAtLimit(f Facts) Verdict {
 	if !f.Ask.OnlyAtLimit {
-		return notAsked()
+		return notRequested()
 	}
 	v := set("off", "go.gc: OnlyAtLimit of the profile")
 	v.Warning = "GOGC=off: the collector runs only near GOMEMLIMIT; a live heap above it becomes a severe slowdown " +

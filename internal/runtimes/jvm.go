@@ -113,7 +113,7 @@ var _ = row(&Runtime{
 			Source: "kubernetes.io, About cgroup v2"},
 		{Variant: nativeImage,
 			Text: "a GraalVM native image reads no variable at start; its heap may take 80 % of the limit, and a collection " +
-				"up to twice what is live: size the limit for that, or build with -R:MaxHeapSize",
+				"up to twice the live heap: raise the limit accordingly, or build with -R:MaxHeapSize",
 			Source: "GraalVM MemoryManagement.md"},
 	},
 })
@@ -262,7 +262,7 @@ func trimInterval(f Facts) Verdict {
 	}
 	switch {
 	case every == 0:
-		return notAsked()
+		return notRequested()
 	case notHotSpot(f) != "":
 		return skip(notHotSpot(f))
 	case f.NoGlibc != "":
@@ -286,7 +286,7 @@ func maxRAM(f Facts) Verdict {
 	case f.Ask.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
 		return dividedByHand(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
 	case f.Ask.HeapPercent == 0:
-		return notAsked()
+		return notRequested()
 	case notHotSpot(f) != "":
 		return skip(notHotSpot(f))
 	case f.Variant == buildpack:
@@ -327,7 +327,7 @@ func heapPercentAdvised(limit memory.Bytes) int32 {
 func minRAM(f Facts) Verdict {
 	share, ok := strings.CutPrefix(maxRAM(f).Value, maxRAMName)
 	if !ok {
-		return notAsked()
+		return notRequested()
 	}
 	v := set(minRAMName+share, "HotSpot takes this one for a maximum heap below 125Mi")
 	v.AtCreation = f.LimitUnseen
@@ -339,7 +339,7 @@ func minRAM(f Facts) Verdict {
 // HotSpot since 8 reads it (set_heap_size in runtime/arguments.cpp).
 func maxRAMBytes(f Facts) Verdict {
 	if !f.LimitUnseen || f.Cgroup == 0 || !strings.HasPrefix(maxRAM(f).Value, maxRAMName) {
-		return notAsked()
+		return notRequested()
 	}
 	return set(fmt.Sprintf("%s=%d", maxRAMBytesName, int64(f.Cgroup)),
 		"running replicas do not see the limit and size their heap by the node (JDK-8349988)")
@@ -349,7 +349,7 @@ func g1Periodic(f Facts) Verdict {
 	every := f.Ask.G1PeriodicGCInterval
 	switch {
 	case every == 0:
-		return notAsked()
+		return notRequested()
 	case notHotSpot(f) != "":
 		return skip(notHotSpot(f))
 	case f.Variant == buildpack:

@@ -137,7 +137,7 @@ func nodeSemiSpace(f Facts) Verdict {
 	mib := f.Ask.SemiSpace.MiB()
 	switch {
 	case f.Ask.SemiSpace == 0:
-		return notAsked()
+		return notRequested()
 	case f.Ask.WorkersLimited:
 		return skip(overridesWorkers)
 	case mib < 1 || mib > 128:

@@ -288,7 +288,7 @@ func set(value, why string) Verdict { return Verdict{Value: value, Why: why} }
 func fixed(v Verdict) Verdict       { v.Fixed = v.Value != ""; return v }
 func skip(why string) Verdict       { return Verdict{SkipReason: why} }
 func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
-func notAsked() Verdict             { return Verdict{} }
+func notRequested() Verdict         { return Verdict{} }
 
 // Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap. internal/inject
 // sets the fields that depend on the container.

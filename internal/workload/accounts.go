@@ -146,7 +146,7 @@ func largestParts(m *v1alpha1.MemoryParts) []string {
 		return nil
 	}
 	var filled []string
-	for _, p := range head(m.Parts, partsTold) { // the largest first
+	for _, p := range head(m.Parts, partsListed) { // the largest first
 		filled = append(filled, partLine(p))
 	}
 	return []string{"filled by " + join(filled)}

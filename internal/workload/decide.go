@@ -288,7 +288,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	in.Replicas = len(pods)
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
 	in.InUse, in.InUseSeen = st.fullest(c.Name, pods, (*readings).low) // a burst between two readings does not count
-	if s, found := st.ledger.RaisedInVain(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {
+	if s, found := st.ledger.IneffectiveRaise(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {
 		in.Unrelieved = s
 	}
 	key := rollout.Key{Container: c.Name, Program: in.program}
@@ -344,7 +344,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	if why := throttledHeap(d.s, name); why != "" {
 		r.status.Advice = head(append([]string{why}, r.status.Advice...), maxAdvice)
 	}
-	st.sayInVain(&r.status, d.now)
+	st.reportIneffectiveRaise(&r.status, d.now)
 	if size := r.status.Recommended; size != nil {
 		v.recommended[name] = profile.SizeOf(*size)
 		v.sizes[rollout.Key{Container: name, Program: in.program}] = v.recommended[name]

@@ -124,7 +124,7 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(run)) {
 		st.remember(name, run[name], now)
 	}
-	st.heed(known, now)
+	st.readOwnerSizes(known, now)
 	for key, in := range st.instances {
 		in.program = cmp.Or(st.programs[key].ID, in.program)
 	}
@@ -207,9 +207,9 @@ func (st *State) remember(name string, run []running, now time.Time) {
 	})
 }
 
-// heed takes the owner's size of each program from its newest pod, and its start from the oldest pod with the same
-// size.
-func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
+// readOwnerSizes takes the owner's size of each program from its newest pod, and its start from the oldest pod with the
+// same size.
+func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 	heard := map[*evidence]bool{}
 	for _, pod := range newestFirst {
 		for _, name := range ContainersOf(&pod.Spec) {

@@ -21,8 +21,8 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// partsTold is the number of parts with their own line: with the first and last line there are five.
-const partsTold = 3
+// partsListed is the number of parts with their own line: with the first and last line there are five.
+const partsListed = 3
 
 // fullest returns the replica of a container with the most resident memory, by their nodes' agents; nil: not inspected.
 func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.MemoryParts) {
@@ -58,7 +58,7 @@ func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
 	slices.SortStableFunc(parts, func(a, b v1alpha1.MemoryPart) int { return -cmp.Compare(bytesOf(a), bytesOf(b)) })
 	var others memory.Bytes
 	for i, p := range parts {
-		if i >= partsTold {
+		if i >= partsListed {
 			others = others.Plus(bytesOf(p))
 			continue
 		}
@@ -94,8 +94,8 @@ const (
 	helpsMost    = 512
 )
 
-// gainsTold bounds the actions in a recommendation: a snapshot has eight, the most certain first.
-const gainsTold = 5
+// gainsListed bounds the actions in a recommendation: a snapshot has eight, the most certain first.
+const gainsListed = 5
 
 // suggestions returns the actions that give memory of the fullest replica back, in lines: a summary, and each action.
 func suggestions(s *Snapshot, container string) []string {
@@ -104,7 +104,7 @@ func suggestions(s *Snapshot, container string) []string {
 		return nil
 	}
 	lines := []string{quote.Cut(quote.Line(fullest.Summary), helpsMost)}
-	for i := range fullest.Savings[:min(len(fullest.Savings), gainsTold)] {
+	for i := range fullest.Savings[:min(len(fullest.Savings), gainsListed)] {
 		lines = append(lines, gainLine(&fullest.Savings[i]))
 	}
 	return lines

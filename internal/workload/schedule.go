@@ -118,8 +118,8 @@ func (a *Arrival) Wait() (wait time.Duration, absorb bool) {
 	return 0, false
 }
 
-// SomethingEnded reports whether events include the end of a container since the last step, or a kill.
-func (st *State) SomethingEnded(events *PendingEvents) bool {
+// ContainerEnded reports whether events include the end of a container since the last step, or a kill.
+func (st *State) ContainerEnded(events *PendingEvents) bool {
 	if len(events.Counters) > 0 || events.Last != nil {
 		return true
 	}

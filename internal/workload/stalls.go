@@ -137,9 +137,9 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 
 func inPod(s *memory.Stall) string { return "Pod " + s.Container.Pod + ": " + report.Stall(s) }
 
-// sayInVain puts an ineffective raise first, because it is why memfit holds.
-func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
-	s, found := st.ledger.RaisedInVain(c.Container, now)
+// reportIneffectiveRaise puts an ineffective raise first, because it is why memfit holds.
+func (st *State) reportIneffectiveRaise(c *v1alpha1.ContainerRecommendation, now time.Time) {
+	s, found := st.ledger.IneffectiveRaise(c.Container, now)
 	if !found {
 		return
 	}

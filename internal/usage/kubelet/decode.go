@@ -82,9 +82,9 @@ type (
 
 // containers are those of one pod.
 type containers struct {
-	read    int
-	samples []memory.Sample // of those with known memory
-	untold  []int           // indices of samples with perhaps unknown swap
+	read        int
+	samples     []memory.Sample // of those with known memory
+	swapUnknown []int           // indices of samples with perhaps unknown swap
 }
 
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom]. Only samples are kept.
@@ -99,8 +99,8 @@ func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 			return err
 		}
 		if s := one.sample(); s.Container.Container != "" && !s.Time.IsZero() && (s.RSS > 0 || s.WorkingSet > 0) {
-			if one.Swap.untold() {
-				c.untold = append(c.untold, len(c.samples))
+			if one.Swap.swapUnknown() {
+				c.swapUnknown = append(c.swapUnknown, len(c.samples))
 			}
 			c.samples = append(c.samples, s)
 		}
@@ -135,9 +135,9 @@ func reportedBytes(n *uint64) memory.Bytes {
 	return b
 }
 
-// untold reports whether no swap is in use and none available, as a kubelet reports for a container that may not swap,
-// and for one unknown to cAdvisor: its data is then from containerd, which reports no swap.
-func (s *swapStats) untold() bool {
+// swapUnknown reports whether no swap is in use and none available, as a kubelet reports for a container that may not
+// swap, and for one unknown to cAdvisor: its data is then from containerd, which reports no swap.
+func (s *swapStats) swapUnknown() bool {
 	return s.Used != nil && *s.Used == 0 && s.Available != nil && *s.Available == 0
 }
 
@@ -155,8 +155,8 @@ func (p *podStats) samples(take func(memory.Sample)) {
 	for i := range c.samples {
 		rest = rest.Minus(c.samples[i].Swap)
 	}
-	if len(c.untold) == 1 && rest >= sandboxSwap {
-		c.samples[c.untold[0]].Swap = rest
+	if len(c.swapUnknown) == 1 && rest >= sandboxSwap {
+		c.samples[c.swapUnknown[0]].Swap = rest
 	}
 	for _, s := range c.samples {
 		s.Container.Namespace, s.Container.Pod, s.Container.UID = ref.Namespace, ref.Name, ref.UID
