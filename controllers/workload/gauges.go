@@ -57,8 +57,8 @@ var about = [gaugeKinds]struct{ name, help string }{
 		"Pods in which a container is stalled just below its limit. Absent until the first stall.",
 	},
 	loaned: {
-		"memfit_loaned_bytes", "Total increase of running pods' limits by loans (sizing.rescue); absent while there is " +
-			"none.",
+		"memfit_loaned_bytes", "Total increase of running pods' limits by loans (sizing.rescue); absent without a " +
+			"loan.",
 	},
 }
 
