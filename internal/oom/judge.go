@@ -81,7 +81,7 @@ var rules = []func(death) (verdict, bool){
 	killedByKernel,  // OOMKilled, 137: the ordinary case
 	childWasKilled,  // OOMKilled with another exit code: the counter is cumulative
 	heapExit,        // 134, 133, 3: the runtime gave up
-	heapFault,       // 139 of Node.js with a full heap: its fatal handler ends so in some builds
+	heapFault,       // 139 of Node.js, 134 of Java and .NET: a full heap where memory was at its cap, else a bug
 	killedOnPurpose, // 137 while the pod is being ended
 	killedNearLimit, // 137 without a reason, close to the limit
 }
@@ -133,7 +133,8 @@ func reasonText(reason string) string {
 func lostTrack(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
 
 func heapSaidSo(d death) (verdict, bool) {
-	if d.HeapWords == "" || d.ExitCode == 0 || d.labeled() {
+	terminated := d.stopping != "" && (d.ExitCode == exitTerm || d.sigkill())
+	if d.HeapWords == "" || d.ExitCode == 0 || terminated || d.labeled() {
 		return noOOM, false
 	}
 	return verdict{
@@ -226,7 +227,7 @@ func childWasKilled(d death) (verdict, bool) {
 	return verdict{memory.OOMChildProcess, memory.High, why}, true
 }
 
-// abortsWhenFull are the runtimes in which an abort means that their heap was full: "Node.js, Java, .NET or Deno".
+// abortsWhenFull are the runtimes in which an abort means that their heap was full: "Node.js or Deno".
 var abortsWhenFull = func() string {
 	titles := runtimes.EndWith(runtimes.Abort)
 	last := len(titles) - 1
@@ -249,8 +250,8 @@ func heapExit(d death) (verdict, bool) {
 	return noOOM, false
 }
 
-// heapFault: a segmentation fault is usually a bug in native code. Where the process was seen to use as much as its
-// heap may hold, V8's fatal handler for a full heap is the better explanation; close to the limit it is unknown.
+// heapFault: such an end is usually a bug. Where the process was seen to use as much as its heap may hold, a full heap
+// is the better explanation; close to the limit it is unknown.
 func heapFault(d death) (verdict, bool) {
 	r := runtimes.Lookup(d.runtime)
 	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" {
@@ -259,12 +260,12 @@ func heapFault(d death) (verdict, bool) {
 	switch {
 	case d.heapCap > 0 && d.peak >= d.heapCap:
 		return verdict{memory.OOMHeapAbort, memory.Low,
-			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s exit with this code when their heap is "+
-				"full", d.facts(), d.peak, d.heapCap, r.Title)}, true
+			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and %s may exit with this code when its heap is full",
+				d.facts(), d.peak, d.heapCap, r.Title)}, true
 	case d.limit > 0 && d.peak >= d.limit.Percent(nearLimitPercent):
 		return verdict{memory.OOMSuspected, memory.Low,
-			fmt.Sprintf("%s; a segmentation fault, which may be a full heap of %s or a bug: seen at %s of its %s",
-				d.facts(), r.Title, d.peak, d.limit)}, true
+			fmt.Sprintf("%s; it may be a full heap of %s or a bug: seen at %s of its %s", d.facts(), r.Title, d.peak,
+				d.limit)}, true
 	}
 	return noOOM, false
 }

@@ -182,12 +182,35 @@ func TestTruthTable(t *testing.T) {
 		"JVM ExitOnOutOfMemoryError": {
 			pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium,
 		},
-		"JVM CrashOnOutOfMemoryError": {
-			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium,
+		"JVM 134 with its heap full: CrashOnOutOfMemoryError": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 200 * memory.MiB},
+			want: memory.OOMHeapAbort, wantSure: memory.Low, wantSays: "seen at 200Mi with a heap cap of 180Mi",
 		},
-		".NET 134": {
-			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", want: memory.OOMHeapAbort,
-			wantSure: memory.Medium,
+		"JVM 134 far below its heap cap: a crash in native code": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 90 * memory.MiB},
+		},
+		"JVM 134 before anything was measured": {pod: app(ended(0, end(0, "Error", 134, 0, 1))), runtime: "JVM"},
+		".NET 134 with its heap full": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 200 * memory.MiB}, want: memory.OOMHeapAbort, wantSure: memory.Low,
+		},
+		".NET 134 far below its heap cap: an exception that was not handled": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 90 * memory.MiB},
+		},
+		"Java ran out of Metaspace, which is not its heap": {
+			pod: app(says(ended(0, end(0, "Error", 1, 0, 60)), "java.lang.OutOfMemoryError: Metaspace")),
+		},
+		"Java ran out of threads": {
+			pod: app(says(ended(0, end(0, "Error", 1, 0, 60)),
+				"java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process limits")),
+		},
+		"Java ran out of memory for buffers, of which it allows as much as of heap": {
+			pod: app(says(ended(0, end(0, "Error", 1, 0, 60)),
+				"java.lang.OutOfMemoryError: Cannot reserve 1048576 bytes of direct buffer memory (allocated: 9, limit: 9)")),
+			want: memory.OOMHeapAbort, wantSure: memory.High,
 		},
 		"Node.js 139 with its heap full": {
 			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", heapCap: 180 * memory.MiB,
@@ -220,7 +243,7 @@ func TestTruthTable(t *testing.T) {
 		"134 of who knows what: a hint, and what to declare": {
 			pod:  app(ended(0, end(0, "Error", 134, 0, 60))),
 			want: memory.OOMSuspected, wantSure: memory.Low,
-			wantSays: "a full heap in Node.js, Java, .NET or Deno: declare the runtime",
+			wantSays: "a full heap in Node.js or Deno: declare the runtime",
 		},
 		"exit 134, and the last words say why": {
 			pod: app(
@@ -238,7 +261,7 @@ func TestTruthTable(t *testing.T) {
 			want: memory.OOMHeapAbort, wantSure: memory.High,
 		},
 		"exit 0 with such words in its log is no abort": {
-			pod: app(says(ended(0, end(0, "Completed", 0, 0, 60)), "recovered from java.lang.OutOfMemoryError")),
+			pod: app(says(ended(0, end(0, "Completed", 0, 0, 60)), "recovered from OutOfMemoryError: Java heap space")),
 		},
 		"pod-level limit, the container has none": {
 			pod: podLimited(
@@ -263,6 +286,12 @@ func TestTruthTable(t *testing.T) {
 				container("proxy", limit, running(0, 0)).pod, "320Mi"),
 			peak: map[string]memory.Bytes{"app": 120 * memory.MiB, "proxy": 190 * memory.MiB},
 			want: memory.OOMPodLimit, wantSure: memory.Medium, wantSays: "together were at 310Mi of the pod's 320Mi",
+		},
+		"terminated with its pod, with such words in its log": {
+			pod: deleted(
+				app(says(ended(0, end(0, "Error", 143, 0, 60)), "recovered from java.lang.OutOfMemoryError: Java heap space")),
+				59.5, 30,
+			),
 		},
 		"no pod-level limit, though the kubelet fills in the sum of the containers' in status": {
 			pod: podStatus(

@@ -12,8 +12,7 @@ import (
 type FullHeap struct {
 	// Exits are exit codes with which the runtime gives up. 128+n is death by signal n.
 	Exits []int32
-	// Faults are exit codes of a full heap in some builds, and of a bug in others: they count where memory was seen
-	// at the cap.
+	// Faults are exit codes of a full heap and of bugs as well: they count where memory was seen at the cap.
 	Faults []int32
 	// Words are what the runtime writes before it gives up, as in the log.
 	Words []string
