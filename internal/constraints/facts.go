@@ -4,6 +4,8 @@
 package constraints
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -21,6 +23,8 @@ type Objects struct {
 }
 
 // Facts are what the objects around it mean for one workload. The zero value means that there are none.
+	// NodesShort is since when nodes report MemoryPressure, by name.
+	NodesShort map[string]time.Time
 type Facts struct {
 	// Conflict names the autoscalers that control the workload's memory as well, or the client that applies a bare pod
 	// together with it; Remedy is what to do about it. "" when there are none.
@@ -37,12 +41,15 @@ type Facts struct {
 
 	limits []limits
 }
+	// NodesShort is [Objects.NodesShort] (shared: read only).
+	NodesShort map[string]time.Time
 
 // About gathers what the objects around it mean for a workload, whose managed containers and newest pod are given.
 // Without a pod, quotas that choose pods by scope are left out.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
 	f := Facts{
-		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges),
+		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, NodesShort: o.NodesShort,
+		limits: limitsOf(o.LimitRanges),
 	}
 	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {
 		f.Conflict, f.Remedy = appliedBy(pod)

@@ -276,11 +276,12 @@ func slimNode(in any) (any, error) {
 	return in, nil
 }
 
-// pressure keeps the condition that the node is short of memory, while it is: such a node is lent nothing.
+// pressure keeps the condition that the node is short of memory, while it is: its pods are lent nothing, and kills
+// there may be the node's.
 func pressure(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 	for _, c := range conditions {
 		if c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue {
-			return []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+			return []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
 	return nil

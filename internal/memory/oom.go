@@ -71,7 +71,8 @@ type OOMKill struct {
 	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with
 	// Time only as far as the node's clock is right. Zero: not known.
 	Seen time.Time `json:"s,omitzero"`
-	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
+	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none, unknown, or
+	// not reached, because its node ran out of memory.
 	Limit Bytes `json:"l,omitempty"`
 	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be effective
 	// for the container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0:

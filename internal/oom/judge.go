@@ -27,10 +27,10 @@ const (
 	sureOfLimitPercent = 97
 	// podShareGapPercent: a container this far below its own limit was not killed by it.
 	podShareGapPercent = 90
-	// debugGapPercent is the same beside a debug session. What that uses is unknown, and it may be idle, so that the gap
-	// is a wide one: nothing answers a kill that is taken for the session's. The fixtures, with 150Mi and 240Mi of 256Mi,
-	// are judged alike from 59 to 93.
-	debugGapPercent = 60
+	// wideGapPercent is the same beside a debug session, which may be idle, and on a node that is short of memory: the gap
+	// is a wide one, because no limit is raised for a kill that is taken for theirs. The fixtures, with 150Mi and 240Mi
+	// of 256Mi, are judged alike from 59 to 93.
+	wideGapPercent = 60
 )
 
 // Exit codes. 128+n is death by signal n. Those of a full heap are in the table of runtimes.
@@ -61,6 +61,8 @@ type death struct {
 	neighbor bool
 	// debugged is an ephemeral container that ran then, in a pod whose cgroup has a limit; empty: none.
 	debugged string
+	// nodeShort is true when the node was short of memory.
+	nodeShort bool
 }
 
 // verdict is what a death was. An empty kind is no OOM.
@@ -151,6 +153,9 @@ func killedByKernel(d death) (verdict, bool) {
 	switch {
 	case d.counted && d.stopping != "": // the label may come from the child's kill, the SIGKILL from the grace period
 		return noOOM, true
+	case d.nodeRanOut():
+		v.confidence = memory.Medium
+		v.why += fmt.Sprintf("; seen at %s of its %s, while its node was short of memory (MemoryPressure)", d.peak, d.limit)
 	case d.stopping != "":
 		v.confidence = memory.Medium
 		v.why += fmt.Sprintf(
@@ -175,10 +180,16 @@ func killedByKernel(d death) (verdict, bool) {
 	return v, true
 }
 
+// nodeRanOut: the kernel ends processes of pods that use more than they request when its node has no memory left,
+// however far below their limits they are, and the kubelet reports that alike.
+func (d death) nodeRanOut() bool {
+	return d.nodeShort && d.peak > 0 && d.peak < d.limit.Percent(wideGapPercent) && !d.hitPodLimit()
+}
+
 // debugFilled: a debug session ran in the pod, and the container was seen so far below its limit that the session took
 // the rest.
 func (d death) debugFilled() bool {
-	return d.debugged != "" && d.peak > 0 && d.peak < d.limit.Percent(debugGapPercent)
+	return d.debugged != "" && d.peak > 0 && d.peak < d.limit.Percent(wideGapPercent)
 }
 
 // hitPodLimit is true when the pod's limit must have been the one: the container has none, or none below it, so that

@@ -71,7 +71,34 @@ func TestTruthTable(t *testing.T) {
 		wantSure memory.Confidence
 		wantSays string
 		measured float64 // the minute from which memory is measured; -1: never
+		pressed  float64 // the minute from which the node reports MemoryPressure; 0: it does not
+		noLimit  bool    // none was reached
 	}{
+		"its node ran out of memory: no limit was reached": {
+			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, pressed: 60.2,
+			want: memory.OOMMainProcess, wantSure: memory.Medium, noLimit: true,
+			wantSays: "seen at 150Mi of its 256Mi, while its node was short of memory (MemoryPressure)",
+		},
+		"its node ran out of memory, and the kubelet evicts its pod": {
+			pod:  evicted(app(ended(0, end(0, "OOMKilled", 137, 0, 60)))),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, pressed: 50,
+			want: memory.OOMMainProcess, wantSure: memory.Medium, noLimit: true,
+		},
+		"it uses most of its limit on a node that is short of memory": {
+			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
+			peak: map[string]memory.Bytes{"app": 225 * memory.MiB}, pressed: 50,
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"it was not measured on a node that is short of memory": {
+			pod: app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), pressed: 50,
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"its node was not short of memory yet": {
+			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, pressed: 61,
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
 		"lastState OOMKilled 137: the main process": {
 			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
 			peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
@@ -260,6 +287,12 @@ func TestTruthTable(t *testing.T) {
 			),
 			want: memory.OOMHeapAbort, wantSure: memory.High,
 		},
+		"terminated with its pod, with such words in its log": {
+			pod: deleted(
+				app(says(ended(0, end(0, "Error", 143, 0, 60)), "recovered from java.lang.OutOfMemoryError: Java heap space")),
+				59.5, 30,
+			),
+		},
 		"exit 0 with such words in its log is no abort": {
 			pod: app(says(ended(0, end(0, "Completed", 0, 0, 60)), "recovered from OutOfMemoryError: Java heap space")),
 		},
@@ -286,12 +319,6 @@ func TestTruthTable(t *testing.T) {
 				container("proxy", limit, running(0, 0)).pod, "320Mi"),
 			peak: map[string]memory.Bytes{"app": 120 * memory.MiB, "proxy": 190 * memory.MiB},
 			want: memory.OOMPodLimit, wantSure: memory.Medium, wantSays: "together were at 310Mi of the pod's 320Mi",
-		},
-		"terminated with its pod, with such words in its log": {
-			pod: deleted(
-				app(says(ended(0, end(0, "Error", 143, 0, 60)), "recovered from java.lang.OutOfMemoryError: Java heap space")),
-				59.5, 30,
-			),
 		},
 		"no pod-level limit, though the kubelet fills in the sum of the containers' in status": {
 			pod: podStatus(
@@ -349,6 +376,9 @@ func TestTruthTable(t *testing.T) {
 				if tc.measured >= 0 {
 					obs[i].Measured = at(tc.measured)
 				}
+				if tc.pressed > 0 {
+					obs[i].NodeShort = at(tc.pressed)
+				}
 			}
 			kills := l.Update(obs, peaks(tc.peak), at(70))
 			if tc.want == "" {
@@ -366,6 +396,9 @@ func TestTruthTable(t *testing.T) {
 			}
 			if !strings.Contains(k.Why, tc.wantSays) {
 				t.Errorf("%q does not say %q", k.Why, tc.wantSays)
+			}
+			if tc.noLimit && k.Limit+k.Asked != 0 {
+				t.Errorf("it counts as one at a limit of %s (%s asked)", k.Limit, k.Asked)
 			}
 			wantTotal := int64(1)
 			if tc.want == memory.OOMSuspected {

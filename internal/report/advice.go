@@ -10,6 +10,10 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
+// NodeRanOut is what helps against kills by a node that has no memory left.
+const NodeRanOut = "its node ran out of memory, and the container reached no limit: raise the request, so that the " +
+	"scheduler reserves what it uses, or find what fills the node"
+
 // Advice is what helps against a kind of kill, for a runtime as v1alpha1 spells it (may be empty). Heap aborts get
 // another answer than kernel kills: there the limit may be right. CapSetBy is which text sets the heap cap, as an
 // instruction to change it (empty: unknown).

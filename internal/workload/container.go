@@ -183,6 +183,8 @@ type containerInput struct {
 	measured []string
 }
 
+	// onFullNode: its node ran out of memory, and ended it. That shows nothing about its limit.
+	onFullNode bool
 type containerResult struct {
 	status v1alpha1.ContainerRecommendation
 	// recommendation is the current one: its size is that of status.
@@ -218,6 +220,9 @@ func (q *containerInput) result() containerResult {
 		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: Disabled)`
 	} else {
 		advice = append(advice, q.recommend(&a)...)
+	if q.onFullNode {
+		advice = append(advice, report.NodeRanOut)
+	}
 	}
 	a.status.Advice = head(distinct(advice), 8)
 	return a

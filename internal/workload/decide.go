@@ -275,6 +275,9 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	case lent:
 		in.Current = from
 	case c.another && e != nil: // another writer resized this pod only
+	if in.onFullNode = slices.ContainsFunc(in.Kills, nodeRanOut); c.current.Limit > 0 {
+		in.Kills = slices.DeleteFunc(in.Kills, nodeRanOut)
+	}
 		in.Current = cmp.Or(e.Held, e.Owner, c.current)
 	}
 	if e != nil {

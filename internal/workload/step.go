@@ -21,7 +21,7 @@ import (
 
 // complete adds to observations what a pod's status does not have: what their containers run (exit code 134 is a full
 // heap in Node.js, and anything at all elsewhere), since when memory is measured (only then is a kill without a sample
-// one at start), and when memfit last saw them run (a node's clock may be wrong).
+// one at start), when memfit last saw them run (a node's clock may be wrong), and which nodes are short of memory.
 func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -33,7 +33,7 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	plan := inject.MakePlan(inject.Input{Pod: s.Template, Profile: s.Profile, Created: true, PerRun: s.perRun()})
 	for i := range observations {
 		o := &observations[i]
-		o.Measured = st.measuredSince
+		o.Measured, o.NodeShort = st.measuredSince, s.Facts.NodesShort[o.Node]
 		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
 			if len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
