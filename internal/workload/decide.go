@@ -158,7 +158,8 @@ func (d *decider) outdated(in containerInput, s shape.Shape) {
 	if !sized || !found {
 		return
 	}
-	in.Current, in.container.current = least, least
+	// rollout keeps the class of each
+	in.Current, in.container.current, in.container.guaranteed = least, least, false
 	in.published = memory.Size{} // it is for pods with the present numbers; without evidence, these stay as they are
 	r := containerResult{shape: s}
 	in.recommend(&r)
@@ -263,6 +264,9 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 // input is what is known of one program in one container; e is nil when nothing is.
 func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
+	if owner := st.programs[instanceKey{c.pod, c.Name}].Owner; owner.Request > 0 && owner.Request < owner.Limit {
+		c.guaranteed = false // it became so by the size that memfit gave it
+	}
 	in := containerInput{
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
@@ -271,13 +275,13 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
 	}
+	if in.onFullNode = slices.ContainsFunc(in.Kills, nodeRanOut); c.current.Limit > 0 {
+		in.Kills = slices.DeleteFunc(in.Kills, nodeRanOut)
+	}
 	switch from, _, lent := st.rollout.Lent(c.pod, c.Name); {
 	case lent:
 		in.Current = from
 	case c.another && e != nil: // another writer resized this pod only
-	if in.onFullNode = slices.ContainsFunc(in.Kills, nodeRanOut); c.current.Limit > 0 {
-		in.Kills = slices.DeleteFunc(in.Kills, nodeRanOut)
-	}
 		in.Current = cmp.Or(e.Held, e.Owner, c.current)
 	}
 	if e != nil {
