@@ -117,9 +117,9 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 }
 
 // expire deletes a record of an identity of which no pod has existed for [identity.TimeToLive], or that has no
-// recommendation and is as old, as those of pods that no profile governs any more.
+// recommendation and was not written for as long, as those of pods that no profile governs any more.
 func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool, err error) {
-	seen := record.GetCreationTimestamp()
+	seen := lastWritten(record)
 	var rec v1alpha1.MemoryRecommendation
 	err = w.Get(ctx, client.ObjectKeyFromObject(record), &rec, client.UnsafeDisableDeepCopy)
 	switch {
@@ -134,6 +134,17 @@ func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool
 		return false, nil
 	}
 	return w.delete(ctx, record, "its identity has had no pod for 35 days")
+}
+
+// lastWritten is when a record was created, or written last as its managed fields show.
+func lastWritten(record client.Object) metav1.Time {
+	last := record.GetCreationTimestamp()
+	for _, e := range record.GetManagedFields() {
+		if e.Time != nil && last.Before(e.Time) {
+			last = *e.Time
+		}
+	}
+	return last
 }
 
 // Clear deletes both records of a workload, if the API server confirms that they are orphaned.
