@@ -55,6 +55,19 @@ func (p *Pod) effective(c Container) memory.Size {
 	return have(c)
 }
 
+// waits reports whether what is asked for a container waits for memory of the node.
+func (p *Pod) waits(c Container) bool { return p.effective(c) != have(c) }
+
+// before is the size that another takes the place of: what is effective, or what is asked for where that is to be more.
+// The latter is not lowered, whatever the kubelet has come to.
+func (p *Pod) before(c Container, to memory.Size) memory.Size {
+	size := p.effective(c)
+	if asked := have(c).Limit; to.Limit > asked {
+		size.Limit = min(size.Limit, asked)
+	}
+	return size
+}
+
 // inForce reports whether the kubelet has made sizes effective that the spec has, and nothing shows that it has not.
 func (p *Pod) inForce(sizes map[string]memory.Size) bool {
 	r := p.Resize
