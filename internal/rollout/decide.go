@@ -222,10 +222,8 @@ func (d *decider) send(st *Step) {
 
 // gated is what the gates make of a step that was written down.
 func (d *decider) gated(pod *Pod, st *Step) (worst again) {
-	for _, c := range pod.Containers {
-		if to, asked := st.To[c.Name]; asked {
-			worst = max(worst, d.refusedAgain(d.changeOf(pod, c, to, st.evicts())))
-		}
+	for _, c := range pod.sized(st.To) {
+		worst = max(worst, d.refusedAgain(d.changeOf(pod, c, st.To[c.Name], st.evicts())))
 	}
 	return worst
 }
@@ -397,11 +395,6 @@ func (d *decider) about(pod *Pod, c Container) string {
 		return "pod " + pod.Name + ": "
 	}
 	return "pod " + pod.Name + ", container " + c.Name + ": "
-}
-
-// begun reports whether the change of some pod is not confirmed yet.
-func (d *decider) begun() bool {
-	return slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.Phase != Watching })
 }
 
 // begin writes a step down and asks for it.

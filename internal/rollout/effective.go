@@ -88,10 +88,8 @@ func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
 // Kubernetes 1.35 reports a raise of a container that dies within a second of its start as done when it is not; and
 // what is done is not sent again, so that the container kept dying at its old limit for one to three minutes.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
-	for _, c := range p.Containers {
-		if _, asked := to[c.Name]; asked && until.Before(c.DoubtedUntil) {
-			until = c.DoubtedUntil
-		}
+	for _, c := range p.sized(to) {
+		until = later(until, c.DoubtedUntil)
 	}
 	return until
 }
@@ -116,12 +114,10 @@ func (p *Pod) down(st *Step) (Container, bool) {
 // lives counts the starts and ends of the containers that get a size: it is another number when another instance runs,
 // or none.
 func (p *Pod) lives(to map[string]memory.Size) (n int32) {
-	for _, c := range p.Containers {
-		if _, asked := to[c.Name]; asked {
-			n += 2 * c.Restarts
-			if c.Started.IsZero() {
-				n++
-			}
+	for _, c := range p.sized(to) {
+		n += 2 * c.Restarts
+		if c.Started.IsZero() {
+			n++
 		}
 	}
 	return n
@@ -131,10 +127,8 @@ func (p *Pod) lives(to map[string]memory.Size) (n int32) {
 // ran: that one is down is not the kubelet's doing.
 func (o *observation) ignored(st *Step, pod *Pod) bool {
 	since := st.Request.At
-	for _, c := range pod.Containers {
-		if _, asked := st.To[c.Name]; asked {
-			since = later(since, c.Started)
-		}
+	for _, c := range pod.sized(st.To) {
+		since = later(since, c.Started)
 	}
 	_, down := pod.down(st)
 	return !down && o.Now.Sub(since) >= patience

@@ -119,12 +119,9 @@ func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.By
 
 // programs are what the containers run that get a size.
 func (p *Pod) programs(of map[string]memory.Size) map[string]string {
-	var all map[string]string
-	for _, c := range p.Containers {
-		if _, asked := of[c.Name]; asked && c.Program != "" {
-			if all == nil {
-				all = map[string]string{}
-			}
+	all := map[string]string{}
+	for _, c := range p.sized(of) {
+		if c.Program != "" {
 			all[c.Name] = c.Program
 		}
 	}

@@ -221,7 +221,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	for i := range o.Pods {
 		next := &o.Pods[i]
 		_, taken := o.state.step(next.UID)
-		if taken || next.Leaving || !st.Present.before(next, st.At) || !next.has(limits(st.To), actual) {
+		if taken || next.Leaving || !st.Present.before(next) || !next.has(limits(st.To), actual) {
 			continue
 		}
 		switch {
@@ -272,10 +272,8 @@ func limits(sizes map[string]memory.Size) map[string]memory.Size {
 // sizesOf are the sizes a pod has, of the containers that are asked for.
 func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
 	out := make(map[string]memory.Size, len(of))
-	for _, c := range pod.Containers {
-		if _, asked := of[c.Name]; asked {
-			out[c.Name] = c.Spec
-		}
+	for _, c := range pod.sized(of) {
+		out[c.Name] = c.Spec
 	}
 	return out
 }

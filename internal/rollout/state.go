@@ -436,10 +436,7 @@ func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 // done reports whether one of these containers has ended and will not run again. Before 1.36 an init container may not
 // be resized, so that all that was asked for with it is refused.
 func (p *Pod) done(of map[string]memory.Size) bool {
-	return slices.ContainsFunc(p.Containers, func(c Container) bool {
-		_, asked := of[c.Name]
-		return asked && c.Done
-	})
+	return slices.ContainsFunc(p.sized(of), func(c Container) bool { return c.Done })
 }
 
 func (s *State) revert(r Revert) {
@@ -494,13 +491,19 @@ func (p *Pod) container(name string) (Container, bool) {
 	return Container{}, false
 }
 
+// sized are the containers that get a size.
+func (p *Pod) sized(sizes map[string]memory.Size) []Container {
+	return slices.DeleteFunc(slices.Clone(p.Containers), func(c Container) bool {
+		_, asked := sizes[c.Name]
+		return !asked
+	})
+}
+
 // restarts is how often the containers have restarted that get a size.
 func (p *Pod) restarts(of map[string]memory.Size) map[string]int32 {
 	all := map[string]int32{}
-	for _, c := range p.Containers {
-		if _, asked := of[c.Name]; asked {
-			all[c.Name] = c.Restarts
-		}
+	for _, c := range p.sized(of) {
+		all[c.Name] = c.Restarts
 	}
 	return all
 }
