@@ -15,6 +15,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -25,6 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
 )
 
 // An autoscaler that scales on memory reacts to every change of requests; memfit then only recommends and names it.
@@ -55,18 +57,40 @@ func targetKey(kind, name string) string { return kind + "/" + name }
 func (n *Watcher) Facts(
 	ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod,
 ) (constraints.Facts, error) {
-	var hpas autoscalingv2.HorizontalPodAutoscalerList
-	near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(w.Kind, w.Name)}
 	o, failed := n.Bounds.In(ctx, w.Namespace)
-	vpas, err := n.vpas.list(ctx, n.Cache, near, about)
-	if err := errors.Join(failed, err, n.Cache.List(ctx, &hpas, near, about)); err != nil {
-		return constraints.Facts{}, fmt.Errorf("reading what else manages the memory of %s: %w", w, err)
+	o.Above = n.above(ctx, w)
+	for _, of := range []memory.WorkloadRef{w, o.Above} {
+		if of.Kind == "" {
+			continue
+		}
+		var hpas autoscalingv2.HorizontalPodAutoscalerList
+		near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(of.Kind, of.Name)}
+		vpas, err := n.vpas.list(ctx, n.Cache, near, about)
+		failed = errors.Join(failed, err, n.Cache.List(ctx, &hpas, near, about))
+		o.VPAs = append(o.VPAs, vpas...)
+		for i := range hpas.Items {
+			o.HPAs = append(o.HPAs, constraints.ReadHPA(&hpas.Items[i]))
+		}
 	}
-	o.VPAs = vpas
-	for i := range hpas.Items {
-		o.HPAs = append(o.HPAs, constraints.ReadHPA(&hpas.Items[i]))
+	if failed != nil {
+		return constraints.Facts{}, fmt.Errorf("reading what else manages the memory of %s: %w", w, failed)
 	}
 	return constraints.About(w, containers, pod, o), nil
+}
+
+// above returns the controller of a workload, such as a custom resource with its own scale; zero: unknown. News of that
+// controller's autoscaler does not queue the workload: its next sample causes a step.
+func (n *Watcher) above(ctx context.Context, w memory.WorkloadRef) memory.WorkloadRef {
+	m, cached := owners.Metadata(w)
+	key := client.ObjectKey{Namespace: w.Namespace, Name: w.Name}
+	if !cached || n.Cache.Get(ctx, key, m, client.UnsafeDisableDeepCopy) != nil { // deleted, or not seen yet
+		return memory.WorkloadRef{}
+	}
+	ref := metav1.GetControllerOfNoCopy(m)
+	if ref == nil {
+		return memory.WorkloadRef{}
+	}
+	return memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: w.Namespace, Name: ref.Name}
 }
 
 // Follow watches constraints until ctx ends, and queues the workloads that a change concerns; known returns the

@@ -116,10 +116,10 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	return w.delete(ctx, record, "it names no owner")
 }
 
-// expire deletes a record of an identity that had no pod for [identity.TimeToLive], or that is as old without a
-// recommendation, as after its profile was removed.
+// expire deletes a record of an identity that had no pod for [identity.TimeToLive], or that has no recommendation and
+// was not written for as long, as after its profile was removed.
 func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool, err error) {
-	seen := record.GetCreationTimestamp()
+	seen := lastWritten(record)
 	var rec v1alpha1.MemoryRecommendation
 	err = w.Get(ctx, client.ObjectKeyFromObject(record), &rec, client.UnsafeDisableDeepCopy)
 	switch {
@@ -134,6 +134,17 @@ func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool
 		return false, nil
 	}
 	return w.delete(ctx, record, "its identity has had no pod for 35 days")
+}
+
+// lastWritten is when a record was created, or written last as its managed fields show.
+func lastWritten(record client.Object) metav1.Time {
+	last := record.GetCreationTimestamp()
+	for _, e := range record.GetManagedFields() {
+		if e.Time != nil && last.Before(e.Time) {
+			last = *e.Time
+		}
+	}
+	return last
 }
 
 // Clear deletes both records of a workload, if the API server confirms that they are orphaned.

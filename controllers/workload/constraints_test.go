@@ -34,6 +34,7 @@ import (
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -248,6 +249,30 @@ var _ = Describe("What constrains a workload", func() {
 		Expect(s.next()).To(Equal(w.deployment()))
 		Eventually(s.conflict(w.deployment())).Should(BeEmpty())
 		Expect(s.queued.Len()).To(BeZero(), "its status is no news")
+	})
+
+	It("takes an autoscaler of the custom resource that owns a workload for one of the workload", func() {
+		d := build.Deployment(w.namespace, "web")
+		d.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "opentelemetry.io/v1beta1", Kind: "OpenTelemetryCollector", Name: "gateway", UID: "1",
+			Controller: new(true),
+		}}
+		h := w.horizontal(corev1.ResourceMemory)
+		h.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{
+			APIVersion: "opentelemetry.io/v1beta1", Kind: "OpenTelemetryCollector", Name: "gateway",
+		}
+		expect.Applied(w.ctx, w.client, d, h)
+		s := startWatch()
+		metadata, _ := owners.Metadata(w.deployment())
+		_, err := s.Cache.GetInformer(w.ctx, metadata)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(s.conflict(w.deployment())).Should(
+			Equal("HorizontalPodAutoscaler " + w.namespace + "/web (scales on memory)"),
+		)
+		Expect(s.facts(Default, memory.WorkloadRef{
+			APIVersion: "apps/v1", Kind: "Deployment", Namespace: w.namespace, Name: "api",
+		}).Conflict).To(BeEmpty(), "another workload")
+		expect.Deleted(w.ctx, w.client, h, d)
 	})
 
 	It("hears of VerticalPodAutoscalers once they exist, and forgets them when they are gone", func() {

@@ -57,6 +57,6 @@ func (x *Index) In(ctx context.Context, namespace string) (constraints.Objects, 
 		return constraints.Objects{}, fmt.Errorf("reading what bounds namespace %s: %w", namespace, err)
 	}
 	o := constraints.Objects{LimitRanges: ranges.Items, Quotas: quotas.Items}
-	o.NodeSize, o.LargestNode = x.nodes.all()
+	o.NodeSize, o.LargestNode, o.NodesShort = x.nodes.all()
 	return o, nil
 }

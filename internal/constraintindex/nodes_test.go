@@ -5,6 +5,7 @@ package constraintindex
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -37,8 +38,41 @@ func TestTheLargestNode(t *testing.T) {
 		{"and the last ones", func() { h.OnDelete(node("a", "2Gi")); h.OnDelete(node("b", "4Gi")) }, "0"},
 	} {
 		step.do()
-		if sizes, largest := n.all(); largest.String() != step.want {
+		if sizes, largest, _ := n.all(); largest.String() != step.want {
 			t.Errorf("%s: the largest is %s of %v, want %s", step.what, largest, sizes, step.want)
+		}
+	}
+}
+
+// TestANodeIsShortOfMemoryWhileItReportsIt: readers keep what they were given.
+func TestANodeIsShortOfMemoryWhileItReportsIt(t *testing.T) {
+	n, since := &nodes{}, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	h := n.handler()
+	node := func(status corev1.ConditionStatus) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{
+			Allocatable: amount("8Gi"),
+			Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeMemoryPressure, Status: status, LastTransitionTime: metav1.NewTime(since)},
+			},
+		}}
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want time.Time
+	}{
+		{"at first", func() { h.OnAdd(node(corev1.ConditionFalse), true) }, time.Time{}},
+		{"under pressure", func() { h.OnUpdate(node(corev1.ConditionFalse), node(corev1.ConditionTrue)) }, since},
+		{"no longer", func() { h.OnUpdate(node(corev1.ConditionTrue), node(corev1.ConditionFalse)) }, time.Time{}},
+		{"again", func() { h.OnUpdate(node(corev1.ConditionFalse), node(corev1.ConditionTrue)) }, since},
+		{"gone", func() { h.OnDelete(node(corev1.ConditionTrue)) }, time.Time{}},
+	} {
+		_, _, before := n.all()
+		was := before["a"]
+		step.do()
+		if _, _, short := n.all(); !short["a"].Equal(step.want) || !before["a"].Equal(was) {
+			t.Errorf("%s: short since %s, want %s; what was read before is now %s", step.what, short["a"], step.want,
+				before["a"])
 		}
 	}
 }

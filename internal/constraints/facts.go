@@ -4,6 +4,8 @@
 package constraints
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -11,6 +13,9 @@ import (
 
 // Objects are the constraints of a workload: the objects of its namespace, in any order, and the nodes.
 type Objects struct {
+	// Above is the controller of the workload; zero: none is known. Where that is the custom resource of an operator,
+	// autoscalers may be for it.
+	Above       memory.WorkloadRef
 	VPAs        []VPA
 	HPAs        []HPA
 	LimitRanges []corev1.LimitRange
@@ -19,6 +24,8 @@ type Objects struct {
 	// unchanged.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
+	// NodesShort is since when nodes report MemoryPressure, by name.
+	NodesShort map[string]time.Time
 }
 
 // Facts are the effective constraints of one workload. The zero value has none.
@@ -35,6 +42,8 @@ type Facts struct {
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
 	NodeIs      string
+	// NodesShort is [Objects.NodesShort] (shared: read only).
+	NodesShort map[string]time.Time
 
 	limits []limits
 }
@@ -43,9 +52,13 @@ type Facts struct {
 // ignores quotas with scopes.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
 	f := Facts{
-		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, limits: limitsOf(o.LimitRanges),
+		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, NodesShort: o.NodesShort,
+		limits: limitsOf(o.LimitRanges),
 	}
 	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {
+		f.Conflict, f.Remedy = Conflict(o.Above, containers, o.VPAs, o.HPAs)
+	}
+	if f.Conflict == "" {
 		f.Conflict, f.Remedy = appliedBy(pod)
 	}
 	f.Range = rangeOf(f.limits)

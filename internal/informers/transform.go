@@ -275,11 +275,11 @@ func slimNode(in any) (any, error) {
 	return in, nil
 }
 
-// pressure keeps a true MemoryPressure condition: such a node gets no loans.
+// pressure keeps a true MemoryPressure condition: such a node gets no loans, and kills there may be due to the node.
 func pressure(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 	for _, c := range conditions {
 		if c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue {
-			return []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+			return []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
 	return nil

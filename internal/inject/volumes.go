@@ -148,6 +148,15 @@ func WasResized(pod *corev1.Pod) bool {
 	})
 }
 
+// LimitMoved reports whether a container of a running pod has outdated settings and another limit than the one from
+// which they were derived.
+func LimitMoved(pod *corev1.Pod, n *profile.Profile) bool {
+	p := OfRunning(pod, n, nil)
+	return slices.ContainsFunc(p.containers, func(c ContainerPlan) bool {
+		return c.edit.Env != nil && c.before.atAdmission() != c.limit.effective
+	})
+}
+
 // RaisedInPlace reports whether a running pod has a higher limit for a container than it was created with. If the limit
 // at creation is unknown, any resize counts.
 func RaisedInPlace(pod *corev1.Pod, n *profile.Profile, container string) bool {

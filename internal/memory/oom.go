@@ -71,7 +71,8 @@ type OOMKill struct {
 	// Seen is when memfit learned of it, on memfit's own clock, for comparison with memfit's actions; Time depends on the
 	// node's clock. Zero: unknown.
 	Seen time.Time `json:"s,omitzero"`
-	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
+	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none, unknown, or
+	// not reached, because its node ran out of memory.
 	Limit Bytes `json:"l,omitempty"`
 	// Asked is the limit in the pod's spec at the kill, if it was not proven to be effective for the container and its
 	// pod: a resize that the kubelet had not completed. Limit is then the previous one. 0: Limit was effective.

@@ -27,10 +27,10 @@ const (
 	sureOfLimitPercent = 97
 	// podShareGapPercent: a container this far below its own limit was not killed at it.
 	podShareGapPercent = 90
-	// debugGapPercent is the same during a debug session. Its use is unknown and it may be idle, so the gap is wide,
-	// because a kill attributed to the session raises no limit. The fixtures, with 150Mi and 240Mi of 256Mi, give equal
+	// wideGapPercent is the same during a debug session, which may be idle, and on a node that is short of memory: the gap
+	// is wide, because a kill attributed to them raises no limit. The fixtures, with 150Mi and 240Mi of 256Mi, give equal
 	// results from 59 to 93.
-	debugGapPercent = 60
+	wideGapPercent = 60
 )
 
 // Exit codes. 128+n is death by signal n. Those of a full heap are in the table of runtimes.
@@ -61,6 +61,8 @@ type death struct {
 	neighbor bool
 	// debugged is an ephemeral container that ran then, in a pod whose cgroup has a limit; empty: none.
 	debugged string
+	// nodeShort is true when the node was short of memory.
+	nodeShort bool
 }
 
 // verdict classifies a death. An empty kind is not an OOM kill.
@@ -81,7 +83,7 @@ var rules = []func(death) (verdict, bool){
 	killedByKernel,  // OOMKilled, 137: the ordinary case
 	childWasKilled,  // OOMKilled with another exit code: the counter is cumulative
 	heapExit,        // 134, 133, 3: the runtime aborted
-	heapFault,       // 139 of Node.js with a full heap, in some builds
+	heapFault,       // 139 of Node.js, 134 of Java and .NET: a full heap if memory was at its cap, else a bug
 	killedOnPurpose, // 137 while the pod is terminating
 	killedNearLimit, // 137 without a reason, close to the limit
 }
@@ -133,7 +135,8 @@ func reasonText(reason string) string {
 func lostTrack(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
 
 func heapLogged(d death) (verdict, bool) {
-	if d.HeapWords == "" || d.ExitCode == 0 || d.labeled() {
+	terminated := d.stopping != "" && (d.ExitCode == exitTerm || d.sigkill())
+	if d.HeapWords == "" || d.ExitCode == 0 || terminated || d.labeled() {
 		return noOOM, false
 	}
 	return verdict{
@@ -150,6 +153,9 @@ func killedByKernel(d death) (verdict, bool) {
 	switch {
 	case d.counted && d.stopping != "": // perhaps the label of a child's kill, and a SIGKILL after the grace period
 		return noOOM, true
+	case d.nodeRanOut():
+		v.confidence = memory.Medium
+		v.why += fmt.Sprintf("; seen at %s of its %s, while its node was short of memory (MemoryPressure)", d.peak, d.limit)
 	case d.stopping != "":
 		v.confidence = memory.Medium
 		v.why += fmt.Sprintf(
@@ -174,10 +180,16 @@ func killedByKernel(d death) (verdict, bool) {
 	return v, true
 }
 
+// nodeRanOut: when a node has no memory left, the kernel kills processes of pods that use more than they request,
+// however far below their limits they are, and the kubelet reports them as OOM-killed, too.
+func (d death) nodeRanOut() bool {
+	return d.nodeShort && d.peak > 0 && d.peak < d.limit.Percent(wideGapPercent) && !d.hitPodLimit()
+}
+
 // debugFilled reports whether a debug session ran in the pod, and the container was so far below its limit that the
 // session used the rest.
 func (d death) debugFilled() bool {
-	return d.debugged != "" && d.peak > 0 && d.peak < d.limit.Percent(debugGapPercent)
+	return d.debugged != "" && d.peak > 0 && d.peak < d.limit.Percent(wideGapPercent)
 }
 
 // hitPodLimit reports whether the pod's limit was hit: the container has no lower limit; or it was far below its own
@@ -225,7 +237,7 @@ func childWasKilled(d death) (verdict, bool) {
 	return verdict{memory.OOMChildProcess, memory.High, why}, true
 }
 
-// abortsWhenFull returns the runtimes in which an abort means a full heap: "Node.js, Java, .NET or Deno".
+// abortsWhenFull returns the runtimes in which an abort means a full heap: "Node.js or Deno".
 var abortsWhenFull = func() string {
 	titles := runtimes.EndWith(runtimes.Abort)
 	last := len(titles) - 1
@@ -248,8 +260,8 @@ func heapExit(d death) (verdict, bool) {
 	return noOOM, false
 }
 
-// heapFault: a segmentation fault is usually a bug in native code. If the process used as much as its heap cap, V8's
-// fatal handler for a full heap is more likely; close to the limit it is unknown.
+// heapFault: such an end is usually a bug. If the process used as much as its heap cap, a full heap is more likely;
+// close to the limit it is unknown.
 func heapFault(d death) (verdict, bool) {
 	r := runtimes.Lookup(d.runtime)
 	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" {
@@ -258,12 +270,12 @@ func heapFault(d death) (verdict, bool) {
 	switch {
 	case d.heapCap > 0 && d.peak >= d.heapCap:
 		return verdict{memory.OOMHeapAbort, memory.Low,
-			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s exit with this code when their heap is "+
-				"full", d.facts(), d.peak, d.heapCap, r.Title)}, true
+			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and %s may exit with this code when its heap is full",
+				d.facts(), d.peak, d.heapCap, r.Title)}, true
 	case d.limit > 0 && d.peak >= d.limit.Percent(nearLimitPercent):
 		return verdict{memory.OOMSuspected, memory.Low,
-			fmt.Sprintf("%s; a segmentation fault, which may be a full heap of %s or a bug: seen at %s of its %s",
-				d.facts(), r.Title, d.peak, d.limit)}, true
+			fmt.Sprintf("%s; it may be a full heap of %s or a bug: seen at %s of its %s", d.facts(), r.Title, d.peak,
+				d.limit)}, true
 	}
 	return noOOM, false
 }

@@ -71,7 +71,34 @@ func TestTruthTable(t *testing.T) {
 		wantSure memory.Confidence
 		wantSays string
 		measured float64 // the minute from which memory is measured; -1: never
+		pressed  float64 // the minute from which the node reports MemoryPressure; 0: it does not
+		noLimit  bool    // none was reached
 	}{
+		"its node ran out of memory: no limit was reached": {
+			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, pressed: 60.2,
+			want: memory.OOMMainProcess, wantSure: memory.Medium, noLimit: true,
+			wantSays: "seen at 150Mi of its 256Mi, while its node was short of memory (MemoryPressure)",
+		},
+		"its node ran out of memory, and the kubelet evicts its pod": {
+			pod:  evicted(app(ended(0, end(0, "OOMKilled", 137, 0, 60)))),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, pressed: 50,
+			want: memory.OOMMainProcess, wantSure: memory.Medium, noLimit: true,
+		},
+		"it uses most of its limit on a node that is short of memory": {
+			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
+			peak: map[string]memory.Bytes{"app": 225 * memory.MiB}, pressed: 50,
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"it was not measured on a node that is short of memory": {
+			pod: app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), pressed: 50,
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"its node was not short of memory yet": {
+			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, pressed: 61,
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
 		"lastState OOMKilled 137: the main process": {
 			pod:  app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))),
 			peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
@@ -182,12 +209,35 @@ func TestTruthTable(t *testing.T) {
 		"JVM ExitOnOutOfMemoryError": {
 			pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium,
 		},
-		"JVM CrashOnOutOfMemoryError": {
-			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium,
+		"JVM 134 with its heap full: CrashOnOutOfMemoryError": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 200 * memory.MiB},
+			want: memory.OOMHeapAbort, wantSure: memory.Low, wantSays: "seen at 200Mi with a heap cap of 180Mi",
 		},
-		".NET 134": {
-			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", want: memory.OOMHeapAbort,
-			wantSure: memory.Medium,
+		"JVM 134 far below its heap cap: a crash in native code": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 90 * memory.MiB},
+		},
+		"JVM 134 before anything was measured": {pod: app(ended(0, end(0, "Error", 134, 0, 1))), runtime: "JVM"},
+		".NET 134 with its heap full": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 200 * memory.MiB}, want: memory.OOMHeapAbort, wantSure: memory.Low,
+		},
+		".NET 134 far below its heap cap: an exception that was not handled": {
+			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "DotNet", heapCap: 180 * memory.MiB,
+			peak: map[string]memory.Bytes{"app": 90 * memory.MiB},
+		},
+		"Java ran out of Metaspace, which is not its heap": {
+			pod: app(says(ended(0, end(0, "Error", 1, 0, 60)), "java.lang.OutOfMemoryError: Metaspace")),
+		},
+		"Java ran out of threads": {
+			pod: app(says(ended(0, end(0, "Error", 1, 0, 60)),
+				"java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process limits")),
+		},
+		"Java ran out of memory for buffers, of which it allows as much as of heap": {
+			pod: app(says(ended(0, end(0, "Error", 1, 0, 60)),
+				"java.lang.OutOfMemoryError: Cannot reserve 1048576 bytes of direct buffer memory (allocated: 9, limit: 9)")),
+			want: memory.OOMHeapAbort, wantSure: memory.High,
 		},
 		"Node.js 139 with its heap full": {
 			pod: app(ended(0, end(0, "Error", 139, 0, 60))), runtime: "NodeJS", heapCap: 180 * memory.MiB,
@@ -220,7 +270,7 @@ func TestTruthTable(t *testing.T) {
 		"134 of who knows what: a hint, and what to declare": {
 			pod:  app(ended(0, end(0, "Error", 134, 0, 60))),
 			want: memory.OOMSuspected, wantSure: memory.Low,
-			wantSays: "a full heap in Node.js, Java, .NET or Deno: declare the runtime",
+			wantSays: "a full heap in Node.js or Deno: declare the runtime",
 		},
 		"exit 134, and the last words say why": {
 			pod: app(
@@ -237,8 +287,14 @@ func TestTruthTable(t *testing.T) {
 			),
 			want: memory.OOMHeapAbort, wantSure: memory.High,
 		},
+		"terminated with its pod, with such words in its log": {
+			pod: deleted(
+				app(says(ended(0, end(0, "Error", 143, 0, 60)), "recovered from java.lang.OutOfMemoryError: Java heap space")),
+				59.5, 30,
+			),
+		},
 		"exit 0 with such words in its log is no abort": {
-			pod: app(says(ended(0, end(0, "Completed", 0, 0, 60)), "recovered from java.lang.OutOfMemoryError")),
+			pod: app(says(ended(0, end(0, "Completed", 0, 0, 60)), "recovered from OutOfMemoryError: Java heap space")),
 		},
 		"pod-level limit, the container has none": {
 			pod: podLimited(
@@ -320,6 +376,9 @@ func TestTruthTable(t *testing.T) {
 				if tc.measured >= 0 {
 					obs[i].Measured = at(tc.measured)
 				}
+				if tc.pressed > 0 {
+					obs[i].NodeShort = at(tc.pressed)
+				}
 			}
 			kills := l.Update(obs, peaks(tc.peak), at(70))
 			if tc.want == "" {
@@ -337,6 +396,9 @@ func TestTruthTable(t *testing.T) {
 			}
 			if !strings.Contains(k.Why, tc.wantSays) {
 				t.Errorf("%q does not say %q", k.Why, tc.wantSays)
+			}
+			if tc.noLimit && k.Limit+k.Asked != 0 {
+				t.Errorf("it counts as one at a limit of %s (%s asked)", k.Limit, k.Asked)
 			}
 			wantTotal := int64(1)
 			if tc.want == memory.OOMSuspected {

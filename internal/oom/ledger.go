@@ -227,7 +227,7 @@ func (l *Ledger) died(
 		podLimit: o.PodLimit,
 		peak:     peak, podPeak: podPeak,
 		counted: c.counts(t) || l.agentCounted(o.Container, t), neighbor: neighbor,
-		debugged: o.debugged(t),
+		debugged: o.debugged(t), nodeShort: o.nodeShort(t),
 	}
 	if o.stopped(t) {
 		d.stopping = o.Stopping
@@ -235,6 +235,9 @@ func (l *Ledger) died(
 	v := judge(d)
 	if v.kind == "" {
 		return nil
+	}
+	if v.kind == memory.OOMMainProcess && d.nodeRanOut() { // no limit was reached
+		limit, asked = 0, 0
 	}
 	kill := memory.OOMKill{
 		Container: o.Container, Kind: v.kind, Time: storable(t.Finished), Limit: limit, Asked: asked,
@@ -271,7 +274,9 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 			continue // the limit changed: that instance was restarted for a resize
 		}
 		kill := visible
-		kill.Limit, kill.Asked = limit, asked
+		if visible.Limit > 0 {
+			kill.Limit, kill.Asked = limit, asked
+		}
 		kill.Peak, kill.Uptime = 0, 0
 		kill.Confidence = visible.Confidence.Lower()
 		if !t.Started.IsZero() {
@@ -391,7 +396,7 @@ func (l *Ledger) Totals() (kills, stalls int64) {
 func (l *Ledger) UsedUp(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
 	for _, n := range l.names {
 		for i := range n.Kills {
-			if k := &n.Kills[i]; k.Own == 0 && k.Seen.Equal(storable(now)) {
+			if k := &n.Kills[i]; k.Own == 0 && k.Limit > 0 && k.Seen.Equal(storable(now)) {
 				k.Own = own(k)
 			}
 		}

@@ -43,6 +43,10 @@ type Observation struct {
 	Before memory.Bytes
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time
+	// Node is the node of the pod. NodeShort is since when it reports MemoryPressure; zero: it does not, or it is unknown.
+	// Observe leaves it zero.
+	Node      string
+	NodeShort time.Time
 	// Restarts is the kubelet's restartCount.
 	Restarts int32
 	// ContainerID is the instance in the status; empty before the first one.
@@ -94,6 +98,15 @@ func (o *Observation) debugged(t Termination) string {
 		}
 	}
 	return ""
+}
+
+// pressureLag is how long after a node ran out of memory its kubelet may report that: it compares every 10 s, and
+// writes its status every 10 s.
+const pressureLag = 20 * time.Second
+
+// nodeShort reports whether the instance ended while its node was short of memory.
+func (o *Observation) nodeShort(t Termination) bool {
+	return !o.NodeShort.IsZero() && !t.Finished.Before(o.NodeShort.Add(-pressureLag))
 }
 
 // stopped reports whether the instance ended while its pod was terminating.
@@ -164,6 +177,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, spec *corev1.Container
 		Container:        memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: cs.Name},
 		Class:            class,
 		PodCreated:       pod.CreationTimestamp.UTC(),
+		Node:             pod.Spec.NodeName,
 		Restarts:         cs.RestartCount,
 		ContainerID:      cs.ContainerID,
 		RestartsOnResize: RestartsOnResize(spec),

@@ -10,6 +10,10 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
+// NodeRanOut is the advice about kills by a node without free memory.
+const NodeRanOut = "its node ran out of memory, and the container reached no limit: raise the request, so that the " +
+	"scheduler reserves what it uses, or find what fills the node"
+
 // Advice returns what to do about a kind of kill, for a runtime in v1alpha1's spelling (may be empty). For heap aborts
 // the limit may be right. capSetBy is the text that sets the heap cap, as an instruction (empty: unknown).
 func Advice(kind memory.OOMKind, runtime, capSetBy string) string {

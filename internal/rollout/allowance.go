@@ -87,7 +87,7 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 			continue
 		}
 		s.Bytes = s.Bytes.Plus(max(request, limit))
-		evict = evict || c.RestartsOnResize && !p.goesAlone(c, size) // which was paid with its request
+		evict = evict || c.RestartsOnResize && !p.waits(c) // or it was paid
 	}
 	s.Bytes = max(s.Bytes, whole)
 	if evict {

@@ -70,7 +70,7 @@ func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		switch {
-		case st.Phase != Watching && lowersAny(st.From, st.To) && (s.Rollout.Decrease || !s.hasLoan(st.UID)), s.canary(st):
+		case st.Phase == Resizing && lowersAny(st.From, st.To) && (s.Rollout.Decrease || !s.hasLoan(st.UID)), s.canary(st):
 			all[st.UID] = true // the canary, and each lower limit until it is effective
 		case st.evicts(), st.Phase != Watching && slices.ContainsFunc(pods, func(p Pod) bool {
 			return p.UID == st.UID && !p.Leaving && p.restartsFor(st)

@@ -57,10 +57,7 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
 	desired := d.Desired[c.Key()]
 	ch := &change{
-		pod: pod, c: c, from: pod.effective(c), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize,
-	}
-	if asked := have(c).Limit; to.Limit > asked {
-		ch.from.Limit = min(ch.from.Limit, asked) // what is to be more is not lowered, whatever the kubelet has come to
+		pod: pod, c: c, from: pod.before(c, to), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize,
 	}
 	ch.bound = outOfBounds(have(c), ch.Policy) && !outOfBounds(to, ch.Policy)
 	if evict {
@@ -96,6 +93,12 @@ func (ch *change) lowersRequest() bool {
 
 // cost is what the change takes of the budget of the cluster.
 func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
+
+// asksAgain reports whether the new size is one that was refused, or has more of a request.
+func (ch *change) asksAgain(refused memory.Size) bool {
+	to := memory.Size{Limit: ch.to.Limit, Request: min(ch.to.Request, refused.Request)}
+	return !recommend.Differs(refused, to, ch.Policy)
+}
 
 // givesBack reports whether a change rolls back a size that did harm. No raise restores that there was no limit: the
 // first one from the size that did harm counts.

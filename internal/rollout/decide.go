@@ -135,12 +135,12 @@ func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
 // onTheWay reports whether a pod is about to get a lower limit, or has had it for less than the time it is watched.
 func (d *decider) onTheWay(st Step) bool {
 	switch {
-	case !lowersAny(st.From, st.To), st.Phase == Undoing:
+	case !lowersAny(st.From, st.To), st.Phase == Undoing, st.Phase == Deferred:
 		return false
 	case st.Phase == Watching:
 		return d.Now.Before(st.Watch.Since.Add(d.Policy.Watch))
 	}
-	return !d.pods[st.UID].deferred(&st)
+	return true
 }
 
 // supersede ends a decrease when more is wanted instead: more than before it, or more than its target where that is
@@ -186,7 +186,7 @@ func (d *decider) again() {
 		case st.Phase == Resizing && pod.has(st.To, spec) && !held:
 			d.requeueIn(settle)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
-		case d.gated(pod, st) >= waits: // taking back what memfit did is not beginning
+		case st.Phase == Deferred, d.gated(pod, st) >= waits: // taking back what memfit did is not beginning
 			d.requeueIn(recheckAfter)
 		case st.Phase == Evicting && d.awaitsPermit(st):
 			d.requeueIn(permitReaches)
@@ -204,12 +204,6 @@ func (d *decider) again() {
 	}
 }
 
-// deferred reports whether a resize is in the pod's spec and waits for memory of the node, maybe for days. It is the
-// pod's own: no change of all pods waits for it, and it is decided anew when the pod is to have another size.
-func (p *Pod) deferred(st *Step) bool {
-	return p != nil && st.Phase == Resizing && p.Resize.Deferred && p.has(st.To, spec)
-}
-
 // limitWaits reports whether another limit waits for memory of the node, although only requests take any. A request
 // that must equal its limit waits with it.
 func (p *Pod) limitWaits() bool {
@@ -217,11 +211,6 @@ func (p *Pod) limitWaits() bool {
 		slices.ContainsFunc(p.Containers, func(c Container) bool {
 			return c.Actual.Limit > 0 && c.Spec.Limit != c.Actual.Limit
 		})
-}
-
-// goesAlone reports whether a size is the limit that a container waits for, without the request that it waits with.
-func (p *Pod) goesAlone(c Container, to memory.Size) bool {
-	return p.limitWaits() && to.Limit == c.Spec.Limit
 }
 
 // send asks for what a step was written down for.
@@ -233,10 +222,8 @@ func (d *decider) send(st *Step) {
 
 // gated is what the gates make of a step that was written down.
 func (d *decider) gated(pod *Pod, st *Step) (worst again) {
-	for _, c := range pod.Containers {
-		if to, asked := st.To[c.Name]; asked {
-			worst = max(worst, d.refusedAgain(d.changeOf(pod, c, to, st.evicts())))
-		}
+	for _, c := range pod.sized(st.To) {
+		worst = max(worst, d.refusedAgain(d.changeOf(pod, c, st.To[c.Name], st.evicts())))
 	}
 	return worst
 }
@@ -271,7 +258,7 @@ func (d *decider) next() {
 		}
 	}
 	for _, pod := range d.wanting {
-		if d.State.roomFor(d.pods, pod.UID, d.need(pod) > full) {
+		if d.State.roomFor(pod.UID, d.need(pod) > full) {
 			d.change(pod)
 		}
 	}
@@ -281,7 +268,7 @@ func (d *decider) next() {
 // of the node, or lowers what is to be higher by now.
 func (d *decider) followed(pod *Pod) bool {
 	return slices.ContainsFunc(d.State.Steps, func(st Step) bool {
-		if st.UID != pod.UID || st.Phase == Watching {
+		if st.UID != pod.UID || st.Phase == Watching || st.Phase == Deferred {
 			return false
 		}
 		higher := func(c Container) bool {
@@ -289,33 +276,32 @@ func (d *decider) followed(pod *Pod) bool {
 			to, differs := d.target(pod, c)
 			return asked && differs && to.Limit > size.Limit && lowers(st.From[c.Name].Limit, size.Limit)
 		}
-		waits := pod.deferred(&st) && d.Now.Sub(st.Request.At) >= settle
-		return !waits && (st.Phase != Resizing || !pod.sent(&st) || !slices.ContainsFunc(pod.Containers, higher))
+		return st.Phase != Resizing || !pod.has(st.To, spec) || !slices.ContainsFunc(pod.Containers, higher)
 	})
 }
 
 // roomFor reports whether the change of a pod may be begun: the number of pods that are changed or watched at a time is
 // bounded. What cannot be changed now, because it was refused or waits for its node, takes a place of its own once, for
 // which a pod that is full does not wait.
-func (s *State) roomFor(pods map[types.UID]*Pod, pod types.UID, isFull bool) bool {
-	changing, own := 0, false
+func (s *State) roomFor(pod types.UID, isFull bool) bool {
+	changing, most := 0, maxHeld
 	for i := range s.Steps {
-		if st := &s.Steps[i]; !pods[st.UID].deferred(st) {
+		if s.Steps[i].Phase != Deferred {
 			changing++
-			own = own || st.UID == pod
 		}
+	}
+	if isFull {
+		most = maxRefusals
 	}
 	_, begun := s.step(pod)
 	_, refused := s.refusal(pod)
 	switch {
-	case own, begun && len(s.Steps) < maxSteps: // it has a place
+	case begun: // it has a place
 		return true
-	case changing >= maxWatched:
+	case changing >= maxWatched, len(s.Steps) >= maxSteps:
 		return false
-	case isFull:
-		return len(s.Steps) < maxSteps
 	}
-	return len(s.Steps) < maxRefusals && (refused || len(s.Steps)+len(s.Refusals) < maxRefusals)
+	return refused || len(s.Steps)+len(s.Refusals) < most
 }
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.
@@ -370,7 +356,7 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 		if differs {
 			sizes[c.Name] = to
 		}
-		if was && differs && recommend.Differs(size, to, d.Desired[c.Key()].Policy) {
+		if ch.to = to; was && differs && !ch.asksAgain(size) {
 			return false
 		}
 	}
@@ -411,11 +397,6 @@ func (d *decider) about(pod *Pod, c Container) string {
 	return "pod " + pod.Name + ", container " + c.Name + ": "
 }
 
-// begun reports whether the change of some pod is not confirmed yet.
-func (d *decider) begun() bool {
-	return slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.Phase != Watching })
-}
-
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
@@ -427,7 +408,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	for name, size := range to {
 		c, _ := pod.container(name)
 		from[name], last[name] = have(c), c.Spec
-		lowering = lowering || lowers(d.own(pod, c).Limit, size.Limit)
+		lowering = lowering || lowers(min(d.own(pod, c).Limit, pod.before(c, size).Limit), size.Limit)
 		ofAll = ofAll || size.Limit != pod.effective(c).Limit
 	}
 	maps.Copy(from, d.State.replace(pod.UID, to))
@@ -464,6 +445,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 // note remembers what all pods are to have of the size that a container of one gets, and from what a limit is lowered.
 func (d *decider) note(pod *Pod, c Container, to memory.Size) {
 	e, of, own, limit := &d.State.Rollout, c.Key(), d.own(pod, c), to.Limit
+	own.Limit = min(own.Limit, pod.before(c, to).Limit)
 	from := own
 	switch ours := c.given(); {
 	case own.Limit == 0:
@@ -517,11 +499,7 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 
 // conclude puts what was decided into words.
 func (d *decider) conclude() Transition {
-	ofAll := func(st Step) bool { // where only a request waits, the step is the pod's own
-		pod := d.pods[st.UID]
-		return !pod.deferred(&st) || !pod.has(limits(st.To), actual)
-	}
-	if len(d.wanting) == 0 && !slices.ContainsFunc(d.State.Steps, ofAll) {
+	if len(d.wanting) == 0 && !d.State.busy() {
 		d.State.Rollout = Rollout{} // every pod has it, and has had it long enough
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}

@@ -55,6 +55,19 @@ func (p *Pod) effective(c Container) memory.Size {
 	return have(c)
 }
 
+// waits reports whether what is asked for a container waits for memory of the node.
+func (p *Pod) waits(c Container) bool { return p.effective(c) != have(c) }
+
+// before is the size that another takes the place of: what is effective, or what is asked for where that is to be more.
+// The latter is not lowered, whatever the kubelet has come to.
+func (p *Pod) before(c Container, to memory.Size) memory.Size {
+	size := p.effective(c)
+	if asked := have(c).Limit; to.Limit > asked {
+		size.Limit = min(size.Limit, asked)
+	}
+	return size
+}
+
 // inForce reports whether the kubelet has made sizes effective that the spec has, and nothing shows that it has not.
 func (p *Pod) inForce(sizes map[string]memory.Size) bool {
 	r := p.Resize
@@ -75,10 +88,8 @@ func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
 // Kubernetes 1.35 reports a raise of a container that dies within a second of its start as done when it is not; and
 // what is done is not sent again, so that the container kept dying at its old limit for one to three minutes.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
-	for _, c := range p.Containers {
-		if _, asked := to[c.Name]; asked && until.Before(c.DoubtedUntil) {
-			until = c.DoubtedUntil
-		}
+	for _, c := range p.sized(to) {
+		until = later(until, c.DoubtedUntil)
 	}
 	return until
 }
@@ -103,12 +114,10 @@ func (p *Pod) down(st *Step) (Container, bool) {
 // lives counts the starts and ends of the containers that get a size: it is another number when another instance runs,
 // or none.
 func (p *Pod) lives(to map[string]memory.Size) (n int32) {
-	for _, c := range p.Containers {
-		if _, asked := to[c.Name]; asked {
-			n += 2 * c.Restarts
-			if c.Started.IsZero() {
-				n++
-			}
+	for _, c := range p.sized(to) {
+		n += 2 * c.Restarts
+		if c.Started.IsZero() {
+			n++
 		}
 	}
 	return n
@@ -118,10 +127,8 @@ func (p *Pod) lives(to map[string]memory.Size) (n int32) {
 // ran: that one is down is not the kubelet's doing.
 func (o *observation) ignored(st *Step, pod *Pod) bool {
 	since := st.Request.At
-	for _, c := range pod.Containers {
-		if _, asked := st.To[c.Name]; asked {
-			since = later(since, c.Started)
-		}
+	for _, c := range pod.sized(st.To) {
+		since = later(since, c.Started)
 	}
 	_, down := pod.down(st)
 	return !down && o.Now.Sub(since) >= patience

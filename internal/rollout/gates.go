@@ -175,13 +175,13 @@ func (in *Input) mayEvict(pod *Pod) bool {
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID)
 	size, about := r.Sizes[ch.c.Name]
-	again := about && !recommend.Differs(size, ch.to, ch.Policy)
+	again := ch.asksAgain(size)
 	back, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
-	switch restored := active && about && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
+	switch restored := active && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
 	case r.All:
 	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || !about:
 		return Verdict{}
-	case about && !again && ch.kind&givesBack != 0 && ch.to.Limit < size.Limit:
+	case !again && ch.kind&givesBack != 0 && ch.to.Limit < size.Limit:
 		return Verdict{}
 	case !again && !restored && !d.stillAsked(ch.pod, r):
 		return Verdict{}
@@ -304,7 +304,7 @@ func (d *decider) coolingDown(ch *change) Verdict {
 	switch {
 	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
 	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
-	case !ch.evict && ch.pod.goesAlone(ch.c, ch.to):
+	case ch.kind&(lowerings|evictions) == 0 && ch.pod.waits(ch.c): // nothing has come of the last one
 	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.takesBack(ch)):
 	default:
 		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
@@ -674,6 +674,7 @@ func (d *decider) besideALoan(ch *change) Verdict {
 	for i := range d.State.Steps {
 		st := &d.State.Steps[i]
 		switch {
+		case st.Phase == Deferred:
 		case returns:
 			return refuse(v1alpha1.ReasonWatching, "its loan (sizing.rescue) is returned when pod %s has been watched with its "+
 				"lower limit", st.Pod)
@@ -701,13 +702,13 @@ func (d *decider) besideARefusal(ch *change) Verdict {
 // othersChange refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
 // a new pod is. It also refuses to restart a pod whose size is being changed, or while another is evicted for its size.
 func (d *decider) othersChange(ch *change) Verdict {
-	_, begun := d.State.step(ch.pod.UID)
+	begun := func(st Step) bool { return st.UID == ch.pod.UID && st.Phase != Deferred }
 	switch r := d.State.Restart; {
 	case r != nil:
 		return refuse(v1alpha1.ReasonDisruptionBudget, "pod %s was evicted at %s, and its successor is not ready yet",
 			r.Pod, format.Time(r.At))
 	case ch.kind != fresh:
-	case begun:
+	case slices.ContainsFunc(d.State.Steps, begun):
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
 	case slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.evicts() }):
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "another pod is evicted for its size: one at a time"}

@@ -119,12 +119,9 @@ func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.By
 
 // programs are what the containers run that get a size.
 func (p *Pod) programs(of map[string]memory.Size) map[string]string {
-	var all map[string]string
-	for _, c := range p.Containers {
-		if _, asked := of[c.Name]; asked && c.Program != "" {
-			if all == nil {
-				all = map[string]string{}
-			}
+	all := map[string]string{}
+	for _, c := range p.sized(of) {
+		if c.Program != "" {
 			all[c.Name] = c.Program
 		}
 	}
@@ -138,7 +135,7 @@ func (p *Pod) runs(programs map[string]string) bool {
 
 // canary reports whether a step gives its pod a lower limit that no pod has proven. The end of a loan does not count.
 func (s *State) canary(st *Step) bool {
-	if !s.Rollout.Decrease {
+	if !s.Rollout.Decrease || st.Phase == Deferred {
 		return false
 	}
 	for name, to := range st.To {
@@ -228,8 +225,7 @@ func (s *State) unexplained(pod *Pod, c Container) bool {
 // adopt takes up pods whose lower limit no pod has proven and that no step follows: they were created with it, or a
 // change of other pods took the place of theirs. Those that do not run with it yet are resized still.
 func (o *observation) adopt() {
-	ofAll := func(st Step) bool { return !o.pods[st.UID].deferred(&st) }
-	if !o.state.Rollout.Decrease && slices.ContainsFunc(o.state.Steps, ofAll) {
+	if !o.state.Rollout.Decrease && o.state.busy() {
 		return // raises end soon
 	}
 	for i := range o.Pods {
@@ -272,18 +268,21 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 		}
 		st.Phase, st.Watch, st.Request, st.Why = Resizing, watch{}, request{At: st.At}, ""
 	}
+	if o.decrease(pod, &st); o.state.roomFor(pod.UID, true) {
+		o.state.Steps = append(o.state.Steps, st)
+	}
+}
+
+// decrease makes what gives a pod its lower limits the change under way.
+func (o *observation) decrease(pod *Pod, st *Step) {
 	o.state.begin(true, st.At)
 	e := &o.state.Rollout
-	if !o.state.roomFor(o.pods, pod.UID, true) {
-		return
-	}
-	for name := range st.To {
+	for _, name := range lowered(st.From, st.To) {
 		c, _ := pod.container(name)
 		if _, known := e.Targets[c.Key()]; !known {
 			e.Targets[c.Key()] = st.To[name]
 		}
 	}
-	o.state.Steps = append(o.state.Steps, st)
 }
 
 // killed finds the lowering that a kill disproves: one of its container and program whose old size was above the limit

@@ -109,7 +109,8 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	case pod.has(st.To, spec):
 		return o.awaited(st, pod)
 	case pod.has(st.From, spec), len(st.Request.Spec) > 0 && pod.has(st.Request.Spec, spec):
-		return false, false // written down and not done: Decide does it
+		st.Phase = Resizing // written down and not done: Decide does it
+		return false, false
 	}
 	o.foreign(st, pod)
 	return true, false
@@ -118,6 +119,9 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 // awaited follows a resize that the API server has accepted: the kubelet has made it effective, or it is given up.
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	waited, since, r := o.Now.Sub(st.Request.At), format.Time(st.Request.At), pod.Resize
+	if st.Phase = Resizing; r.Deferred && waited >= settle {
+		st.Phase = Deferred
+	}
 	switch {
 	case pod.inForce(st.To):
 		if c, held := pod.held(st.To); held {
@@ -131,7 +135,11 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		st.Watch = watch{Since: stamp(o.Now), Restarts: pod.restarts(st.To)}
 		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after it was asked for", what,
 			format.InWords(max(waited, 0)))
-		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
+		lowering := lowersAny(st.From, st.To)
+		if lowering && !o.state.underWay() && !o.state.hasLoan(st.UID) {
+			o.decrease(pod, st) // its change ended while it waited
+		}
+		if o.state.Rollout.Decrease && lowering {
 			return false, false
 		}
 		return true, !o.state.Rollout.Decrease
@@ -142,8 +150,9 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Deferred && waited >= patience && (o.Policy.OnlyWatch || pod.restartsFor(st) ||
 		o.mayEvict(pod) && !pod.has(limits(st.To), actual)): // what may restart at any time counts as not serving
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+since+": "+r.Message)
-	case !r.Deferred && o.notMet(st, pod):
-	case !r.Deferred && !r.InProgress && o.ignored(st, pod):
+	case r.Deferred:
+	case o.notMet(st, pod):
+	case !r.InProgress && o.ignored(st, pod):
 		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since the request at "+since)
 	}
 	return false, false
@@ -212,7 +221,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	for i := range o.Pods {
 		next := &o.Pods[i]
 		_, taken := o.state.step(next.UID)
-		if taken || next.Leaving || !st.Present.before(next, st.At) || !next.has(limits(st.To), actual) {
+		if taken || next.Leaving || !st.Present.before(next) || !next.has(limits(st.To), actual) {
 			continue
 		}
 		switch {
@@ -264,10 +273,8 @@ func limits(sizes map[string]memory.Size) map[string]memory.Size {
 // sizesOf are the sizes a pod has, of the containers that are asked for.
 func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
 	out := make(map[string]memory.Size, len(of))
-	for _, c := range pod.Containers {
-		if _, asked := of[c.Name]; asked {
-			out[c.Name] = c.Spec
-		}
+	for _, c := range pod.sized(of) {
+		out[c.Name] = c.Spec
 	}
 	return out
 }

@@ -24,7 +24,7 @@ func (c *cluster) mostAsked() (most int) {
 // TestNoPodIsAskedTwiceWithinAnHour: the API server refuses all of more pods than are changed at a time, and of more
 // than are remembered.
 func TestNoPodIsAskedTwiceWithinAnHour(t *testing.T) {
-	for _, n := range []int{100, maxRefusals + 50} {
+	for _, n := range []int{100, maxHeld + 50} {
 		c := newCluster(t, n, small)
 		c.refuse = func(Action) bool { return true }
 		c.wants(big, true)
@@ -32,7 +32,7 @@ func TestNoPodIsAskedTwiceWithinAnHour(t *testing.T) {
 			c.reconcile()
 			c.passes(30 * time.Second)
 		}
-		if most := c.mostAsked(); most != 1 || c.writes() != min(n, maxRefusals) {
+		if most := c.mostAsked(); most != 1 || c.writes() != min(n, maxHeld) {
 			t.Errorf("of %d pods one was asked %d times, and all together %d times", n, most, c.writes())
 		}
 		last := &c.in.Pods[n-1]
@@ -87,7 +87,7 @@ func TestARightThatIsMissingIsOneRefusalForAllPods(t *testing.T) {
 
 // TestPodsThatAreRefusedAreEvictedHoweverManyTheyAre: evictions have to wait for a maintenance window.
 func TestPodsThatAreRefusedAreEvictedHoweverManyTheyAre(t *testing.T) {
-	c := newCluster(t, maxRefusals+22, small)
+	c := newCluster(t, maxHeld+22, small)
 	c.refuse = func(Action) bool { return true }
 	c.in.Policy.Evict, c.in.Policy.Windows = true, nightly(t)
 	c.passes(17*time.Hour + 30*time.Minute) // 01:30

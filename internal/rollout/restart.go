@@ -80,7 +80,7 @@ func (o *observation) followRestart() {
 		return
 	}
 	for i := range o.Pods {
-		if next := &o.Pods[i]; next.serves() && st.Present.before(next, st.At) {
+		if next := &o.Pods[i]; next.serves() && st.Present.before(next) {
 			o.state.record(Change{Kind: Fresh, At: o.Now, Pod: next.Name, Why: "instead of " + st.Pod + ": " + st.Why}, st.At)
 			o.state.Restart = nil
 			return
@@ -93,12 +93,7 @@ func (o *observation) followRestart() {
 
 // restartsFor reports whether the kubelet has to restart a container for a step.
 func (p *Pod) restartsFor(st *Step) bool {
-	for _, c := range p.Containers {
-		if _, asked := st.To[c.Name]; asked && c.RestartsOnResize {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.sized(st.To), func(c Container) bool { return c.RestartsOnResize })
 }
 
 // restart lets a pod be replaced by a fresh one, if the gates allow it. What was written down and not sent, as far as

@@ -80,7 +80,7 @@ type Step struct {
 
 	// Phase is how far the change is, and each of the fields after it belongs to one or two phases.
 	Phase Phase `json:"phase"`
-	// Request is of Resizing.
+	// Request is of Resizing and Deferred.
 	Request request `json:"request,omitzero"`
 	// Present is of Evicting and AwaitingSuccessor: the pods of which none is the successor.
 	Present present `json:"present,omitzero"`
@@ -109,6 +109,9 @@ const (
 	// Resizing means that To is asked for, and not seen effective yet. The step is written down before the request is
 	// sent, so only the pod's spec shows whether it was.
 	Resizing Phase = "Resizing"
+	// Deferred means that the pod's spec has To, which waits for memory of the node, maybe for days. It is the pod's own:
+	// no change of other pods waits for it, and it is decided anew when the pod is to have another size.
+	Deferred Phase = "Deferred"
 	// Undoing means that the resize did not take effect, and From is written again.
 	Undoing Phase = "Undoing"
 	// Evicting means that the pod is evicted, and still there.
@@ -175,12 +178,14 @@ const (
 	budgetHold  = time.Minute
 	// foreignHold is how long memfit stops after another writer resized the same pods.
 	foreignHold = period.Day
-	// maxRefusals and maxWatched bound the state: 200 bytes each, and maxWords more for a reason. A pod that was refused
-	// is asked again after an hour, so that of larger workloads as many are asked within one. A pod that waits for its
-	// node has a place as a refused one has, and each may be changed besides.
-	maxRefusals = 128
+	// maxHeld and maxWatched bound the state: 200 bytes each, and maxWords more for a reason. A pod that was refused is
+	// asked again after an hour, so that of larger workloads as many are asked within one; as many again, which are full,
+	// wait for none of them. A pod that waits for its node has a place as a refused one has, and each may be changed
+	// besides.
+	maxHeld     = 128
+	maxRefusals = 2 * maxHeld
 	maxWatched  = 32
-	maxSteps    = maxRefusals + maxWatched
+	maxSteps    = maxHeld + maxWatched
 )
 
 // ActiveRevert returns the rollback for a container and program whose restored size is still kept; false: none.
@@ -290,7 +295,7 @@ func (s *State) drop(a Action) {
 		if st.Phase == Undoing {
 			asked = st.From
 		}
-		return st.UID == a.UID && maps.Equal(asked, a.Sizes)
+		return st.UID == a.UID && st.Phase != Watching && maps.Equal(asked, a.Sizes)
 	})
 	s.abandon()
 }
@@ -316,7 +321,7 @@ func (s *State) begin(decrease bool, at time.Time) {
 		Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{},
 	}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { // what the kubelet was asked for is followed
-		return st.Phase != Resizing && st.Phase != Undoing
+		return st.Phase == Watching || st.evicts()
 	})
 }
 
@@ -329,11 +334,10 @@ func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]mem
 		if st.UID == uid {
 			again := maps.Clone(to)
 			for name, size := range to {
-				old, asked := st.To[name]
-				if asked && st.Phase == Resizing {
+				switch old, asked := st.To[name]; {
+				case asked && st.Phase != Watching:
 					from[name] = st.From[name]
-				}
-				if asked && st.Phase == Watching && old.Limit == size.Limit {
+				case asked && old.Limit == size.Limit:
 					delete(again, name)
 				}
 			}
@@ -359,12 +363,15 @@ func without(sizes, changed map[string]memory.Size) map[string]memory.Size {
 // becomes of the change that asked for it.
 func (s *State) end(pods map[types.UID]*Pod) {
 	s.Rollout = Rollout{}
-	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { return !pods[st.UID].sent(&st) })
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool {
+		pod := pods[st.UID]
+		return pod == nil || st.Phase == Watching || st.evicts() || st.Phase == Resizing && !pod.has(st.To, spec)
+	})
 }
 
-// sent reports whether a resize is in the pod's spec, or is taken out of it.
-func (p *Pod) sent(st *Step) bool {
-	return p != nil && (st.Phase == Undoing || st.Phase == Resizing && p.has(st.To, spec))
+// busy reports whether pods are changed or watched.
+func (s *State) busy() bool {
+	return slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Phase != Deferred })
 }
 
 // abandon ends a rollout that has changed no pod and changes none now.
@@ -429,10 +436,7 @@ func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 // done reports whether one of these containers has ended and will not run again. Before 1.36 an init container may not
 // be resized, so that all that was asked for with it is refused.
 func (p *Pod) done(of map[string]memory.Size) bool {
-	return slices.ContainsFunc(p.Containers, func(c Container) bool {
-		_, asked := of[c.Name]
-		return asked && c.Done
-	})
+	return slices.ContainsFunc(p.sized(of), func(c Container) bool { return c.Done })
 }
 
 func (s *State) revert(r Revert) {
@@ -487,13 +491,19 @@ func (p *Pod) container(name string) (Container, bool) {
 	return Container{}, false
 }
 
+// sized are the containers that get a size.
+func (p *Pod) sized(sizes map[string]memory.Size) []Container {
+	return slices.DeleteFunc(slices.Clone(p.Containers), func(c Container) bool {
+		_, asked := sizes[c.Name]
+		return !asked
+	})
+}
+
 // restarts is how often the containers have restarted that get a size.
 func (p *Pod) restarts(of map[string]memory.Size) map[string]int32 {
 	all := map[string]int32{}
-	for _, c := range p.Containers {
-		if _, asked := of[c.Name]; asked {
-			all[c.Name] = c.Restarts
-		}
+	for _, c := range p.sized(of) {
+		all[c.Name] = c.Restarts
 	}
 	return all
 }

@@ -15,7 +15,7 @@ import (
 // creation was taken for the successor of the next one as well, which was evicted in that second, so that a third was
 // evicted while only one of three served.
 type present struct {
-	// Newest is when the youngest of them was created; zero: not known. UIDs are those created in that second.
+	// Newest is when the youngest of them was created. UIDs are those created in that second.
 	Newest time.Time   `json:"newest,omitzero"`
 	UIDs   []types.UID `json:"uids,omitempty"`
 }
@@ -40,11 +40,8 @@ func presentOf(pods []Pod) present {
 	return p
 }
 
-// before reports whether a pod was created after all of p. The zero value only has when the eviction was decided on.
-func (p present) before(pod *Pod, decided time.Time) bool {
-	if p.Newest.IsZero() {
-		return !pod.Created.Before(stamp(decided))
-	}
+// before reports whether a pod was created after all of p.
+func (p present) before(pod *Pod) bool {
 	if created := stamp(pod.Created); !created.Equal(p.Newest) {
 		return created.After(p.Newest)
 	}

@@ -93,11 +93,9 @@ func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) (refused Verdict
 // wholeChange is the change of the pod as a whole, which quotas and the node count instead of its containers'.
 func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.Size) *change {
 	ch := &change{kind: podSize, pod: pod, from: pod.Whole.Spec, to: to, nodeSize: pod.NodeSize, sizes: sizes}
-	for _, c := range pod.Containers {
-		if size, asked := sizes[c.Name]; asked {
-			ch.Quota = d.Desired[c.Key()].Quota // of the namespace, for whichever container
-			ch.urgent = ch.urgent || d.changeOf(pod, c, size, false).urgent
-		}
+	for _, c := range pod.sized(sizes) {
+		ch.Quota = d.Desired[c.Key()].Quota // of the namespace, for whichever container
+		ch.urgent = ch.urgent || d.changeOf(pod, c, sizes[c.Name], false).urgent
 	}
 	return ch
 }

@@ -19,9 +19,11 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
 	case d.State.ConflictingWriter != nil:
 		return false, v1alpha1.ReasonConflict, d.others(d.State.ConflictingWriter.Why)
-	case d.begun():
-		reason, message = d.underWay()
+	}
+	if reason, message = d.underWay(); reason != "" {
 		return false, reason, message
+	}
+	switch {
 	case d.State.Rollout.Decrease && len(d.State.Steps) > 0:
 		return len(d.wanting) == 0, v1alpha1.ReasonWatching, d.watching()
 	case d.reason == v1alpha1.ReasonUpToDate || len(d.wanting) == 0:
@@ -32,7 +34,7 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	return false, v1alpha1.ReasonApplying, d.others("waiting for its turn")
 }
 
-// underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
+// underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any; empty: each is.
 func (d *decider) underWay() (reason, message string) {
 	for _, st := range d.State.Steps {
 		if st.Phase == Watching {
@@ -64,7 +66,7 @@ func (d *decider) underWay() (reason, message string) {
 		}
 		return reason, d.others(message)
 	}
-	return v1alpha1.ReasonApplying, d.others("")
+	return "", ""
 }
 
 // heldWords are about a resize that the container's status shows and its pod does not have yet. A container that ends

@@ -53,8 +53,9 @@ var _ = row(&Runtime{
 		return Growth{HeapPercent: percent}
 	},
 	FullHeap: FullHeap{
-		Exits: []int32{Abort}, Words: []string{"OutOfMemoryException"},
-		Raise: "raise DOTNET_GCHeapHardLimitPercent (heapPercent in the profile)",
+		Faults: []int32{Abort}, // any exception that is not handled aborts
+		Words:  []string{"OutOfMemoryException"},
+		Raise:  "raise DOTNET_GCHeapHardLimitPercent (heapPercent in the profile)",
 	},
 	Advisories: []Advisory{
 		{Before: V(3), Text: ".NET Core before 3.0 does not size its heap by the memory limit: upgrade",

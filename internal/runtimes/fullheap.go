@@ -12,7 +12,7 @@ import (
 type FullHeap struct {
 	// Exits are exit codes of the runtime for a full heap. 128+n is death by signal n.
 	Exits []int32
-	// Faults are exit codes of a full heap in some builds, and of a bug in others: they count if memory was at the cap.
+	// Faults are exit codes of a full heap and also of bugs: they count if memory was at the cap.
 	Faults []int32
 	// Words are the runtime's log messages for a full heap.
 	Words []string

@@ -83,7 +83,13 @@ var _ = row(&Runtime{
 		return Growth{HeapPercent: percent}
 	},
 	FullHeap: FullHeap{
-		Exits: []int32{exitOnOutOfMemoryError, Abort}, Words: []string{"java.lang.OutOfMemoryError"},
+		Exits:  []int32{exitOnOutOfMemoryError},
+		Faults: []int32{Abort}, // CrashOnOutOfMemoryError, and any crash in native code
+		// not of Metaspace, nor of threads that cannot be created, which more heap does not help
+		Words: []string{
+			"OutOfMemoryError: Java heap space", "OutOfMemoryError: GC overhead limit exceeded",
+			"OutOfMemoryError: Direct buffer memory", "bytes of direct buffer memory",
+		},
 		Raise: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)",
 	},
 	NoHeapLimit: noXmx,
@@ -192,7 +198,7 @@ const (
 
 	noXmx = "is not for the JVM, whose -Xmx belongs to the application: use heapPercent"
 
-	exitOnOutOfMemoryError int32 = 3 // of -XX:+ExitOnOutOfMemoryError; CrashOnOutOfMemoryError aborts
+	exitOnOutOfMemoryError int32 = 3 // of -XX:+ExitOnOutOfMemoryError
 
 	hotspotPercent int32 = 25 // HotSpot's own MaxRAMPercentage
 

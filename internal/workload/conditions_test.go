@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -251,5 +252,31 @@ func TestProblem(t *testing.T) {
 		if got := Problem(c.all); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestAGuaranteedPodIsRecommendedWhatItGets: a request below the limit would make a pod of it that is Burstable, as
+// would the exported patch, and no pod would ever have what is recommended.
+func TestAGuaranteedPodIsRecommendedWhatItGets(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(512, 512), 60*memory.MiB, 0)
+	d.guaranteed, d.replicas = true, 2
+	d.scale()
+	d.run(27*time.Hour+10*time.Minute, 2*time.Minute)
+	for range 2 { // the first new pod is watched
+		d.deploy("a restart")
+		d.run(2*time.Hour, 2*time.Minute)
+	}
+	size := d.shown.Containers[0].Recommended
+	if size == nil || size.Limit.Cmp(*size.Request) != 0 || size.Limit.Cmp(resource.MustParse("512Mi")) >= 0 {
+		d.fail("%+v is recommended", size)
+	}
+	for _, p := range d.pods {
+		if p.shown().Status.QOSClass != corev1.PodQOSGuaranteed {
+			d.fail("%s has %s", p.name, p.size)
+		}
+	}
+	applied := meta.FindStatusCondition(d.shown.Conditions, v1alpha1.ConditionApplied)
+	if applied.Status != metav1.ConditionTrue {
+		d.fail("Applied is %s: %s", applied.Status, applied.Message)
 	}
 }

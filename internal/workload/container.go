@@ -79,6 +79,8 @@ type managedContainer struct {
 	current  memory.Size
 	// another: another writer than memfit resized the pod last.
 	another bool
+	// guaranteed: its owner made the pod Guaranteed, which memfit keeps.
+	guaranteed bool
 	// podLimit and podRequest are the bounds by the whole pod's size (spec.resources); 0: none.
 	podLimit, podRequest memory.Bytes
 	// volumesHold is the capacity of its memory-backed volumes; 0: none, or unknown.
@@ -106,6 +108,7 @@ func (c *managedContainer) newSize() recommend.Policy {
 	if c.policy.Sizing.Mode.SizesNewPods() {
 		p.PodLimit, p.PodRequest = 0, 0
 	}
+	p.RequestEqualsLimit = p.RequestEqualsLimit || c.guaranteed
 	return p
 }
 
@@ -122,6 +125,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 			Name: c.Name, priorKey: priorKey(c), policy: policy, pod: pod.UID,
 			current: sizeEffective(constraints.Find(pod, c.Name)),
 			another: another(pod), volumesHold: inject.VolumesHold(pod, c),
+			guaranteed: pod.Status.QOSClass == corev1.PodQOSGuaranteed,
 		}
 		m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 		all = append(all, m)
@@ -177,6 +181,8 @@ type containerInput struct {
 	reverted *rollout.Revert
 	before   shapeCache
 	leak     shape.Ramps
+	// onFullNode: its node ran out of memory, and ended it. That shows nothing about its limit.
+	onFullNode bool
 	// measured are settings with an effect predicted by an agent.
 	measured []string
 }
@@ -212,6 +218,9 @@ func (q *containerInput) result() containerResult {
 		runs := cmp.Or(q.plan.Runs(), string(q.container.policy.Runtime.Type))
 		advice = append(advice, report.Advice(kind, runs, q.plan.CapSetBy()))
 	}
+	if q.onFullNode {
+		advice = append(advice, report.NodeRanOut)
+	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingDisabled {
 		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: Disabled)`
 	} else {
@@ -239,6 +248,9 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	in.Leak, in.Doubt = q.leak.String(), q.leak.Doubt
 	in.Climbing = a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low
 	rec := recommend.Evaluate(in)
+	if q.container.guaranteed && rec.Size.Limit > 0 {
+		rec.Reasons = append(rec.Reasons, "the request equals the limit, because the pod is Guaranteed")
+	}
 	if q.reverted != nil {
 		rec = q.reverted.Override(rec, q.Current)
 	}

@@ -41,7 +41,7 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 		case inject.Stale:
 			c.Stale++
 			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
-			if inject.WasResized(pod) { // but not its environment
+			if inject.WasResized(pod) && inject.LimitMoved(pod, s.Profile) { // but not its environment
 				c.outOfStep = cmp.Or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
 			}
 		case inject.Missed:

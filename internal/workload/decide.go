@@ -159,7 +159,8 @@ func (d *decider) outdated(in containerInput, s shape.Shape) {
 	if !sized || !found {
 		return
 	}
-	in.Current, in.container.current = least, least
+	// rollout keeps the class of each
+	in.Current, in.container.current, in.container.guaranteed = least, least, false
 	in.published = memory.Size{} // it is for pods with the current owner's size; without evidence, keep these
 	r := containerResult{shape: s}
 	in.recommend(&r)
@@ -263,6 +264,9 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 // input returns the data about one program in one container; e nil: unknown.
 func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
+	if owner := st.programs[instanceKey{c.pod, c.Name}].Owner; owner.Request > 0 && owner.Request < owner.Limit {
+		c.guaranteed = false // it became so by the size that memfit gave it
+	}
 	in := containerInput{
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
@@ -270,6 +274,9 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 			Prior: d.prior(&c),
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
+	}
+	if in.onFullNode = slices.ContainsFunc(in.Kills, nodeRanOut); c.current.Limit > 0 {
+		in.Kills = slices.DeleteFunc(in.Kills, nodeRanOut)
 	}
 	switch from, _, lent := st.rollout.Lent(c.pod, c.Name); {
 	case lent:

@@ -46,6 +46,8 @@ type day struct {
 	pause string
 	// series is how many the owner's rollbackQuery has; nil: there is no query.
 	series *int
+	// guaranteed: the owner sets CPU as well, and requests equal limits.
+	guaranteed bool
 	// elsewhere is a pod that follows another profile.
 	elsewhere types.UID
 
@@ -171,7 +173,11 @@ func (p *dayPod) shown() *corev1.Pod {
 		list := func(b memory.Bytes) corev1.ResourceList {
 			return corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(b), resource.BinarySI)}
 		}
-		return corev1.ResourceRequirements{Limits: list(s.Limit), Requests: list(s.Request)}
+		r := corev1.ResourceRequirements{Limits: list(s.Limit), Requests: list(s.Request)}
+		if p.of.guaranteed {
+			r.Limits[corev1.ResourceCPU], r.Requests[corev1.ResourceCPU] = resource.MustParse("1"), resource.MustParse("1")
+		}
+		return r
 	}
 	key := template{p.image, p.size}
 	containers, known := p.of.templates[key]
@@ -200,6 +206,9 @@ func (p *dayPod) shown() *corev1.Pod {
 				LastTerminationState: corev1.ContainerState{Terminated: p.last},
 			}},
 		},
+	}
+	if p.of.guaranteed && p.size.Request == p.size.Limit {
+		pod.Status.QOSClass = corev1.PodQOSGuaranteed
 	}
 	if p.resized {
 		pod.Generation = 2

@@ -33,8 +33,12 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 		reason   string
 		exit     int32
 		children int64
+		short    bool   // its node reports MemoryPressure
 		want     string // empty: nothing is rolled back
 	}{
+		"the main process, on a node without memory": {
+			runtime: v1alpha1.RuntimeNative, use: 45 * memory.MiB, reason: "OOMKilled", exit: 137, short: true,
+		},
 		"the main process": {
 			runtime: v1alpha1.RuntimeNative, use: 120 * memory.MiB, reason: "OOMKilled", exit: 137, want: "was OOM killed at it",
 		},
@@ -65,6 +69,9 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 				Profile: governing(build.Profile("shop", "web", test.runtime, build.Sizing(v1alpha1.SizingInPlace))),
 			}
 			st, now := NewState(), began.Add(14*24*time.Hour)
+			if test.short {
+				s.Facts.NodesShort = map[string]time.Time{"node-1": now}
+			}
 			st.rollout.Lowerings = []rollout.Lowering{
 				{Container: "app", From: sizeMi(64, 512), To: sizeMi(64, 128), At: began, Proven: true},
 			}
@@ -90,6 +97,10 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 			e := step()
 			if len(e.Kills) == 0 {
 				t.Fatal("no kill was counted")
+			}
+			size := e.Status.Containers[0].Recommended
+			if test.short && size != nil && size.Limit.Cmp(resource.MustParse("128Mi")) > 0 {
+				t.Errorf("for a kill by its node, a limit of %s is recommended", size.Limit)
 			}
 			i := slices.IndexFunc(e.Findings, func(f rollout.Finding) bool { return f.Kind == rollout.Reverted })
 			switch {

@@ -112,17 +112,20 @@ func sizeChanges(from, to map[string]memory.Size) (all []v1alpha1.SizeChange) {
 	return all
 }
 
-// kinds returns the kinds of the last kills, in a fixed order.
+// kinds returns the kinds of the last kills at a limit, in a fixed order.
 func kinds(kills []memory.OOMKill) []memory.OOMKind {
 	var all []memory.OOMKind
 	for i := range kills {
-		if !slices.Contains(all, kills[i].Kind) {
+		if !nodeRanOut(kills[i]) && !slices.Contains(all, kills[i].Kind) {
 			all = append(all, kills[i].Kind)
 		}
 	}
 	slices.Sort(all)
 	return all
 }
+
+// nodeRanOut reports whether the kernel ended a container that reached no limit.
+func nodeRanOut(k memory.OOMKill) bool { return k.Kind == memory.OOMMainProcess && k.Limit == 0 }
 
 func recommendedLimit(c *v1alpha1.ContainerRecommendation) *resource.Quantity {
 	if c.Recommended == nil {

@@ -64,8 +64,9 @@ func debugged(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// TestADebugSessionIsNoResize: settings that the profile has changed since are out of date, and fit the limit.
-func TestADebugSessionIsNoResize(t *testing.T) {
+// TestOnlyAnotherLimitIsNamed: settings that the profile has changed since are out of date, and fit the limit, also
+// after a debug session, and a resize that left the limit as it was.
+func TestOnlyAnotherLimitIsNamed(t *testing.T) {
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
 	pod := build.Pod("shop", "web-1").On("node-1").Container("app", build.Limit("512Mi")).Obj()
 	podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: governing(p)}))
@@ -75,6 +76,10 @@ func TestADebugSessionIsNoResize(t *testing.T) {
 		t.Errorf("after a debug session: %+v, %q", c.Coverage, c.outOfStep)
 	}
 	pod.ManagedFields = resizedBy(FieldManager)
+	if c := cover(s, nil); c.Stale != 1 || c.outOfStep != "" {
+		t.Errorf("after a resize of the request: %+v, %q", c.Coverage, c.outOfStep)
+	}
+	pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("640Mi")
 	if c := cover(s, nil); c.Stale != 1 || c.outOfStep == "" {
 		t.Errorf("after a resize: %+v, %q", c.Coverage, c.outOfStep)
 	}

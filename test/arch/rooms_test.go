@@ -318,7 +318,9 @@ var rooms = []room{
 	},
 	{
 		name: "controllers-constraints", dir: "controllers/constraints", noStd: ownsNoProcess,
-		ours:    []string{"internal/constraintindex", "internal/informers", "internal/memory", "internal/constraints"},
+		ours: []string{
+			"internal/constraintindex", "internal/informers", "internal/memory", "internal/constraints", "internal/owners",
+		},
 		outside: edge,
 	},
 	{

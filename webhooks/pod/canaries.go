@@ -37,19 +37,24 @@ func (c *Canaries) allowed(rec *v1alpha1.MemoryRecommendation) bool {
 }
 
 // plan makes the canary's plan for a pod if it is the first to ask and runs the program of the recommended size;
-// otherwise that of any other pod.
-func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation) inject.Plan {
-	others := inject.MakePlan(in)
-	in.Sizes = inject.CanariesIn(rec.Status.Containers)
-	canary := inject.MakePlan(in)
-	if !lowers(rec, canary, others) || !c.use(rec) {
+// otherwise that of any other pod. seen: memfit has changed the pod before, and is called again because another webhook
+// has changed it since; a canary then remains one, without another permission.
+func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation, seen, dryRun bool) inject.Plan {
+	others, allowed := inject.MakePlan(in), !dryRun && c.allowed(rec)
+	if !seen && !allowed {
 		return others
 	}
-	return canary
+	in.Sizes = inject.CanariesIn(rec.Status.Containers)
+	canary, asItIs := inject.MakePlan(in), inject.Plan{}
+	stays := seen && differ(rec, others, asItIs) && !differ(rec, canary, asItIs)
+	if stays || allowed && differ(rec, canary, others) && c.use(rec) {
+		return canary
+	}
+	return others
 }
 
-// lowers reports whether two plans give some container different limits.
-func lowers(rec *v1alpha1.MemoryRecommendation, plan, than inject.Plan) bool {
+// differ reports whether two plans give some container different limits.
+func differ(rec *v1alpha1.MemoryRecommendation, plan, than inject.Plan) bool {
 	for i := range rec.Status.Containers {
 		name := rec.Status.Containers[i].Container
 		a, b := plan.Edit(name).Memory, than.Edit(name).Memory

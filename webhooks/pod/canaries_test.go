@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -44,10 +45,7 @@ func TestOnePodIsTheCanary(t *testing.T) {
 	}}
 	in.Sizes = inject.OffersIn(rec.Status.Containers)
 	limit := func(c *Canaries) memory.Bytes {
-		if !c.allowed(rec) {
-			return 0
-		}
-		if m := c.plan(in, rec).Edit("app").Memory; m != nil {
+		if m := c.plan(in, rec, false, false).Edit("app").Memory; m != nil {
 			return m.Limit
 		}
 		return 0
@@ -77,6 +75,20 @@ func TestOnePodIsTheCanary(t *testing.T) {
 	rec.Status.Containers[0].Program = inject.ProgramOf(injected, "app", false).ID
 	if got := limit(mine); got != 100*memory.MiB {
 		t.Errorf("a pod of another program took the permission: %s", got)
+	}
+	rec.Status.Canary.Number++
+	canary := pod.DeepCopy()
+	podplan.Apply(canary, mine.plan(in, rec, false, false))
+	canary.Spec.Containers = append(canary.Spec.Containers, corev1.Container{Name: "vault-agent"})
+	again := in
+	again.Pod = canary
+	for _, c := range []*Canaries{mine, other, nil} {
+		if m := c.plan(again, rec, true, false).Edit("app").Memory; m != nil {
+			t.Errorf("a canary that another webhook changed gets %s when memfit is called again", m)
+		}
+	}
+	if again.Pod = injected; other.plan(again, rec, true, false).Edit("app").Memory != nil {
+		t.Error("a pod that was not the canary becomes one when memfit is called again")
 	}
 	var none *Canaries
 	if none.allowed(rec) {

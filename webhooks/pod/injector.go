@@ -124,9 +124,10 @@ func (h *Injector) inject(
 	if err != nil {
 		return nil, err
 	}
+	_, seen := pod.Annotations[v1alpha1.InjectedAnnotation]
 	var plan inject.Plan
-	if in.canary && !asked.DryRun && h.Canaries.allowed(in.rec) {
-		plan = h.Canaries.plan(in.Input, in.rec)
+	if in.canary && in.rec.Status.Canary != nil {
+		plan = h.Canaries.plan(in.Input, in.rec, seen, asked.DryRun)
 	} else {
 		plan = inject.MakePlan(in.Input)
 	}
@@ -134,7 +135,7 @@ func (h *Injector) inject(
 	if err := patch(a, plan.Patch(pod), ""); err != nil {
 		return nil, err
 	}
-	if _, seen := pod.Annotations[v1alpha1.InjectedAnnotation]; seen && len(a.Patch) == 0 {
+	if seen && len(a.Patch) == 0 {
 		return a, nil // second call for a pod, after other webhooks: the first one has warned and counted
 	}
 	if !asked.DryRun {
