@@ -7,14 +7,18 @@ package agentbench
 
 import (
 	"cmp"
+	"errors"
 	"flag"
+	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -45,6 +49,7 @@ func TestCost(t *testing.T) {
 	b := newBench(t)
 	t.Logf("pods=%d processes=%s load=%s", *pods+1, b.kinds(), load())
 	b.quiet(t)
+	b.alone(t)
 	b.noticed(t)
 }
 
@@ -88,6 +93,55 @@ func (b *bench) quiet(t *testing.T) {
 	check(t, "writes_per_container_and_hour", perHour, boundPerHour)
 	t.Logf("looked_into=%d writes=%d cpu_percent_of_threads=%.2f load=%s", inspected, writes,
 		busiest[:min(len(busiest), 6)], load())
+}
+
+// alone reports the processor time of the least that an agent can do: with the agent stopped, read the use of all
+// containers from open files, once in half a second. Where other machines share the processor's caches, what was not
+// touched for half a second is slow: it tells what a figure of cpu_percent_of_core is worth on this machine.
+func (b *bench) alone(t *testing.T) {
+	t.Helper()
+	const times, every = 10, 500 * time.Millisecond
+	if err := unix.Kill(b.node.PID(), unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Kill(b.node.PID(), unix.SIGCONT) }()
+	var files []*os.File
+	for i := range b.pods {
+		f, err := b.cgroups.OpenUsage(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+		files = append(files, f)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var slept, awake []float64 // microseconds of processor time of a reading
+	read := func() float64 {
+		before, buffer := threadTime(t), make([]byte, 32)
+		for _, f := range files {
+			if _, err := f.ReadAt(buffer, 0); err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+		}
+		return float64(threadTime(t)-before) / 1e3 / float64(len(files))
+	}
+	for range times {
+		time.Sleep(every)
+		slept, awake = append(slept, read()), append(awake, read())
+	}
+	t.Logf("reading_us_each_half_second=%.1f reading_us_at_once_again=%.1f percent_of_core_for_reading_each_second=%.2f",
+		median(slept), median(awake), median(slept)*float64(len(files))/1e4)
+}
+
+// threadTime is the processor time that this thread has used.
+func threadTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Nano())
 }
 
 // taken is the processor time that a process has used, and its resident memory in bytes.

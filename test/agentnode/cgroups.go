@@ -72,6 +72,11 @@ func (c *Cgroups) Usage(i int) (memory.Bytes, error) {
 	return memory.Bytes(n), err
 }
 
+// OpenUsage opens the file that Usage reads.
+func (c *Cgroups) OpenUsage(i int) (*os.File, error) {
+	return os.Open(filepath.Join(c.top, dirOf(i), c.file("memory.usage_in_bytes", "memory.current")))
+}
+
 // SetLimit sets the limit of a container.
 func (c *Cgroups) SetLimit(i int, limit memory.Bytes) error {
 	file := filepath.Join(c.top, dirOf(i), c.file("memory.limit_in_bytes", "memory.max"))
