@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// lowersBesideARaise is a cluster of Guaranteed pods on full nodes: the lower limit of one container waits with the raise
-// of the other, and has for a while.
+// lowersBesideARaise is a cluster of Guaranteed pods on full nodes: the lower limit of one container waits with the
+// raise of the other, and has for a while.
 func lowersBesideARaise(t *testing.T, n int) *cluster {
 	t.Helper()
 	c := newCluster(t, n, size(512*mib, 512*mib))
