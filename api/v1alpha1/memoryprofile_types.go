@@ -269,11 +269,12 @@ const (
 	RescueEnabled  RescuePolicy = "Enabled"
 )
 
-// SizingPosture is a point on the curve between OOM kills and unused memory.
-// +kubebuilder:validation:Enum=Frugal;Balanced;Cautious
+// SizingPosture is the price of an OOM kill, by a name or as an amount of memory. Example: 20Gi.
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="self in ['Frugal', 'Balanced', 'Cautious'] || !self.matches('[eE][-+]?[0-9]{3}') && isQuantity(self) && quantity(self).compareTo(quantity('1Gi')) >= 0 && quantity(self).compareTo(quantity('1Ti')) <= 0",message="posture must be Frugal, Balanced, Cautious, or the price of a kill between 1Gi and 1Ti, for example 20Gi"
 type SizingPosture string
 
-// The postures.
+// The postures that have a name.
 const (
 	PostureFrugal   SizingPosture = "Frugal"
 	PostureBalanced SizingPosture = "Balanced"
@@ -314,8 +315,9 @@ type SizingSpec struct {
 	// +kubebuilder:validation:Maximum=200
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 
-	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 10Gi, Cautious 200Gi.
-	// A higher price gives higher limits and fewer kills. See docs/design/sizing.md.
+	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 10Gi, Cautious 200Gi,
+	// or an amount between 1Gi and 1Ti. A higher price gives higher limits and fewer kills. See docs/design/sizing.md.
+	// Example: 20Gi.
 	Posture SizingPosture `json:"posture,omitempty"`
 
 	// limit bounds the recommended memory limit. Example: {min: 64Mi, max: 4Gi}.

@@ -252,7 +252,7 @@ func TestContainerSizingHasEveryDefaultButHeadroom(t *testing.T) {
 // TestSizePolicy: an empty profile sizes with the defaults, and 0 is a value like any other.
 func TestSizePolicy(t *testing.T) {
 	want := recommend.Policy{
-		HeadroomPercent: 15, LeastRoomPercent: 5, Posture: recommend.Balanced, LimitMin: 16 * memory.MiB,
+		HeadroomPercent: 15, LeastRoomPercent: 5, KillPrice: recommend.Balanced, LimitMin: 16 * memory.MiB,
 		RequestMin: 16 * memory.MiB, OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10,
 	}
 	app := of(v1alpha1.MemoryProfileSpec{}).Container("app", nil)
@@ -265,6 +265,19 @@ func TestSizePolicy(t *testing.T) {
 	want.HeadroomPercent, want.LeastRoomPercent, want.MinChangePercent = 0, 0, 0
 	if got := app.SizePolicy(); got != want {
 		t.Errorf("without headroom: %+v, want %+v", got, want)
+	}
+}
+
+// TestAPostureIsTheNameOfAPriceOrThePrice; one that the API server would refuse is the default.
+func TestAPostureIsTheNameOfAPriceOrThePrice(t *testing.T) {
+	for posture, want := range map[v1alpha1.SizingPosture]memory.Bytes{
+		"Frugal": 3 * memory.GiB, "": 10 * memory.GiB, "Balanced": 10 * memory.GiB, "Cautious": 200 * memory.GiB,
+		"20Gi": 20 * memory.GiB, "1.5Gi": 1536 * memory.MiB, "Brave": 10 * memory.GiB, "-5Gi": 10 * memory.GiB,
+	} {
+		app := of(v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Posture: posture}}).Container("app", nil)
+		if got := app.SizePolicy().KillPrice; got != want {
+			t.Errorf("posture %q: a kill is worth %s, want %s", posture, got, want)
+		}
 	}
 }
 

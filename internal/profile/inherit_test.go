@@ -387,7 +387,7 @@ func TestInheritedTellsApart(t *testing.T) {
 func TestValuesOfLayers(t *testing.T) {
 	profiles := []Profile{
 		scope("base", 0, giving(v1alpha1.MemoryProfileSpec{
-			Sizing: v1alpha1.SizingSpec{Posture: v1alpha1.PostureCautious, Limit: &v1alpha1.Bounds{Max: quantity("4Gi")}},
+			Sizing: v1alpha1.SizingSpec{Posture: "20Gi", Limit: &v1alpha1.Bounds{Max: quantity("4Gi")}},
 			Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))},
 		})),
 		scope("shop/team", 0, giving(v1alpha1.MemoryProfileSpec{
@@ -406,7 +406,7 @@ func TestValuesOfLayers(t *testing.T) {
 	}
 	for _, want := range []Value{
 		{"sizing.mode", "Recommend", "default"},
-		{"sizing.posture", "Cautious", "ClusterMemoryProfile base (defaults)"},
+		{"sizing.posture", "20Gi", "ClusterMemoryProfile base (defaults)"},
 		{"sizing.limit.max", "2Gi", "MemoryProfile shop/team (defaults)"},
 		{"sizing.headroomPercent", "15", "MemoryProfile shop/web"}, // what is the default anyway, but it was said
 		{"drift.action", "Restart", "MemoryProfile shop/team (defaults)"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -31,7 +32,7 @@ func (c *Container) SizePolicy() recommend.Policy {
 		RequestEqualsLimit: s.RequestPolicy == v1alpha1.RequestEqualsLimit,
 		HeadroomPercent:    headroom,
 		LeastRoomPercent:   leastRoom,
-		Posture:            recommend.Posture(s.Posture),
+		KillPrice:          killPrice(s.Posture),
 		LimitMin:           bytesOf(s.Limit.Min),
 		LimitMax:           bytesOf(s.Limit.Max),
 		RequestMin:         bytesOf(s.Request.Min),
@@ -42,6 +43,23 @@ func (c *Container) SizePolicy() recommend.Policy {
 		OOMMinIncrease:     bytesOf(s.OOM.MinIncrease),
 		MinChangePercent:   *s.Disruption.MinChangePercent,
 	}
+}
+
+// killPrice returns what an OOM kill is worth by a posture: a name, or the price itself.
+func killPrice(p v1alpha1.SizingPosture) memory.Bytes {
+	switch p {
+	case v1alpha1.PostureFrugal:
+		return recommend.Frugal
+	case v1alpha1.PostureBalanced:
+		return recommend.Balanced
+	case v1alpha1.PostureCautious:
+		return recommend.Cautious
+	}
+	q, err := resource.ParseQuantity(string(p))
+	if err != nil || q.Sign() <= 0 { // the API server refuses it
+		return recommend.Balanced
+	}
+	return memory.FromQuantity(q)
 }
 
 // Rescues reports whether memfit may raise the limit of the running container before the kernel kills: sizing.rescue is

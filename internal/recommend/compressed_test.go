@@ -55,7 +55,7 @@ func tell(r *rand.Rand) story {
 		}
 	}
 	s.traits.FollowsLimit = r.IntN(4) == 0
-	s.policy.Posture = []Posture{Frugal, Balanced, Cautious}[r.IntN(3)]
+	s.policy.KillPrice = []memory.Bytes{Frugal, Balanced, Cautious}[r.IntN(3)]
 	return s
 }
 

@@ -25,7 +25,7 @@ var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 
 // defaults is what an empty profile asks for (internal/profile).
 var defaults = Policy{
-	HeadroomPercent: 15, LeastRoomPercent: 5, Posture: Balanced, LimitMin: 16 * mib, RequestMin: 16 * mib,
+	HeadroomPercent: 15, LeastRoomPercent: 5, KillPrice: Balanced, LimitMin: 16 * mib, RequestMin: 16 * mib,
 	OOMFactorPercent: 150, OOMMinIncrease: 64 * mib, MinChangePercent: 10,
 }
 
@@ -38,7 +38,7 @@ func with(edit func(p *Policy)) Policy {
 
 func limitMax(limit memory.Bytes) Policy { return with(func(p *Policy) { p.LimitMax = limit }) }
 
-func posed(posture Posture) Policy { return with(func(p *Policy) { p.Posture = posture }) }
+func posed(price memory.Bytes) Policy { return with(func(p *Policy) { p.KillPrice = price }) }
 
 var decreaseNever = with(func(p *Policy) { p.DecreaseNever = true })
 
@@ -163,7 +163,7 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	want := []string{
 		"peak demand 412Mi over 9 days (1 replica, 3k samples)",
 		"460Mi is 48Mi above the last day's peak of 412Mi: 0.083 kills are expected in 100 days like the last 10; " +
-			"10 % less would save 46Mi and cost 65 more, worth 6.5Gi (Balanced: a kill is worth 10Gi held for a day)",
+			"10 % less would save 46Mi and cost 65 more, worth 6.5Gi (posture: a kill is worth 10Gi held for a day)",
 		"clamped from 460Mi to limit.max 448Mi",
 		"request: 90 % of hours peaked at 416Mi or less, + a third of the headroom = 437Mi",
 	}

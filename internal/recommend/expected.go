@@ -44,11 +44,10 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 		if highest <= o.elsewhere {
 			e.say("the peak of %s is not held: use stayed above %s all of that day, which was another load", highest, top)
 		} else {
-			e.say("the peak of %s is not held: that would cost more than the kills it may cause (posture %s)", highest,
-				e.Policy.Posture)
+			e.say("the peak of %s is not held: that would cost more than the kills it may cause", highest)
 		}
 	}
-	e.say("%s", o.words(limit, e.Policy.Posture))
+	e.say("%s", o.words(limit))
 	if lower > 0 {
 		e.say("limit stays at %s: %s, which has been enough for %s, would cost less, but by less than it costs to lower a "+
 			"limit (%s for a day)", e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB),
@@ -132,7 +131,7 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	known := e.knownDays()
 	seen := e.History.Records()
 	o := outlook{
-		kill: float64(m.price(e.Policy.Posture).Kill), top: top,
+		kill: float64(e.Policy.KillPrice), top: top,
 		records: lomax{m.Records + float64(seen.Seen), m.excess(top) + float64(seen.Excess) + e.killExcess(&known)},
 		// The hours of the day before are more where data is missing, and as few where the program does not always run.
 		rate: float64(max(min(hours, history.RecordHours), len(all)-hours)) / float64(min(hours, history.RecordHours)+1),
@@ -227,13 +226,13 @@ func (o *outlook) kills(limit float64) float64 {
 
 // words are the sentence by which an operator can check a limit: the peak, what is above it, the kills expected, and
 // what 10 % less would save and cost.
-func (o *outlook) words(limit memory.Bytes, p Posture) string {
+func (o *outlook) words(limit memory.Bytes) string {
 	lower, top := limit.Percent(90), memory.Bytes(o.top)
 	kills := o.kills(float64(limit))
 	more := o.kills(float64(lower)) - kills
 	return sprintf("%s is %s above the last day's peak of %s: %s kills are expected in 100 days like the last %d; "+
-		"10 %% less would save %s and cost %s more, worth %s (%s: a kill is worth %s held for a day)", limit,
-		limit.Minus(top), top, per100(kills), len(o.days), limit.Minus(lower), per100(more), memory.Bytes(o.kill*more), p,
+		"10 %% less would save %s and cost %s more, worth %s (posture: a kill is worth %s held for a day)", limit,
+		limit.Minus(top), top, per100(kills), len(o.days), limit.Minus(lower), per100(more), memory.Bytes(o.kill*more),
 		memory.Bytes(o.kill))
 }
 

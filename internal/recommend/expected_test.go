@@ -23,8 +23,8 @@ func TestAnOperatorCanCheckALimit(t *testing.T) {
 	}
 	// A record above 500Mi comes with 0.5 x 1 / (1 + 100 / 100), one above 450Mi with 0.5 x 1 / (1 + 50 / 100).
 	const want = "500Mi is 100Mi above the last day's peak of 400Mi: 50 kills are expected in 100 days like the last 3; " +
-		"10 % less would save 50Mi and cost 33 more, worth 2.7Gi (Balanced: a kill is worth 8Gi held for a day)"
-	if got := o.words(500*mib, Balanced); got != want {
+		"10 % less would save 50Mi and cost 33 more, worth 2.7Gi (posture: a kill is worth 8Gi held for a day)"
+	if got := o.words(500 * mib); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	h := history.New()
@@ -97,9 +97,8 @@ func tenDays(high ...int) func(time.Duration) memory.Bytes {
 func afterTenDays(price float64, use func(time.Duration) memory.Bytes) memory.Bytes {
 	h := history.New()
 	now := feed(h, 10*day-5*time.Minute, 4*gib, use)
-	m := DefaultModel()
-	m.Balanced.Kill = memory.Bytes(price * float64(gib))
-	return Evaluate(Input{Policy: defaults, Model: &m, History: h, Current: sizeOf(gib, 4*gib), Now: now}).Size.Limit
+	policy := posed(memory.Bytes(price * float64(gib)))
+	return Evaluate(Input{Policy: policy, History: h, Current: sizeOf(gib, 4*gib), Now: now}).Size.Limit
 }
 
 // TestAPeakIsWeighedByThePriceOfAKill: a high hour of two days ago is held where a kill is dear and given back where it
@@ -143,8 +142,8 @@ func TestDaysThatFollowedADayLikeTheLastCountMost(t *testing.T) {
 // headroom of a guess, one at a higher limit with twice the limit.
 func TestAKillIsAnsweredWithWhatTheOwnerAsksFor(t *testing.T) {
 	for _, factor := range []int32{120, 150, 300} {
-		for _, posture := range []Posture{Frugal, Balanced, Cautious} {
-			p := with(func(p *Policy) { p.OOMFactorPercent, p.Posture = factor, posture })
+		for _, posture := range []memory.Bytes{Frugal, Balanced, Cautious} {
+			p := with(func(p *Policy) { p.OOMFactorPercent, p.KillPrice = factor, posture })
 			h, limit := history.New(), 2*gib
 			now := feed(h, 10*day, limit, flat(1900*mib))
 			var kills []memory.OOMKill
@@ -210,7 +209,7 @@ func TestALowerLimitIsTakenAfterDays(t *testing.T) {
 // TestASmallLimitIsLowered: also where what is given back is a small part of a kill.
 func TestASmallLimitIsLowered(t *testing.T) {
 	for _, c := range []struct {
-		posture       Posture
+		posture       memory.Bytes
 		use, have, to memory.Bytes
 	}{
 		{Frugal, 20 * mib, 64 * mib, 32 * mib}, {Balanced, 20 * mib, 64 * mib, 40 * mib},

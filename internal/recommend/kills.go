@@ -223,7 +223,7 @@ func (e *evaluation) ask(i int) ask {
 	}
 	room := 2 * e.headroom(bare)
 	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf("twice the headroom (%s)", room)}
-	if young := e.burstRoom(); young > room {
+	if young, _ := e.burstRoom(0); young > room {
 		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
 	}
 	if most := e.mostAnswer(k); a.limit > most {
@@ -265,7 +265,7 @@ func (e *evaluation) boundAnswer(limit memory.Bytes) memory.Bytes {
 // mostGuess bounds the space for bursts after a kill at a limit; 0: unbounded. With Cautious the bound ends after an
 // hour of use: from then on it would give less space than without the kill.
 func (e *evaluation) mostGuess(killedAt memory.Bytes) memory.Bytes {
-	if e.Policy.Posture == Cautious && !e.young() {
+	if e.Policy.KillPrice >= Cautious && !e.young() {
 		return 0
 	}
 	return killedAt.Percent(e.model.GuessPercent)

@@ -4,27 +4,16 @@
 package recommend
 
 import (
+	"math"
+
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
 )
-
-// Price is what a posture makes of an OOM kill.
-type Price struct {
-	// Kill is what one is worth: this much memory held for a day.
-	Kill memory.Bytes
-	// Young is how long a container gets space for bursts that it has not shown. It goes with the price of a kill in
-	// the first two days.
-	Young period.Evidence
-}
 
 // Model holds the constants that the size of a container follows from, beside those that owners set in [Policy]. They
 // are not configurable; they are values so that the backtest can measure each of them: docs/design/sizing.md has its
 // table.
 type Model struct {
-	// Prices of a kill, by posture: each as high as makes it at least as safe, over the tuning halves together, as the
-	// rules before it.
-	Frugal, Balanced, Cautious Price
-
 	// OldFrom is the age from which the rule of expected cost decides. A younger container has hardly a day to be
 	// compared with another.
 	OldFrom period.Evidence
@@ -52,14 +41,22 @@ type Model struct {
 	LeastHeadroom memory.Bytes
 
 	// BurstPerDoubling is the hazard curve of bursts that have not been seen yet: for every time that the age of a young
-	// container can double before it is as old as [Price] has it, it gets this much. The chance that the next hour brings
-	// a new record falls as one over the age, and the sizes of bursts are spread exponentially. Then the headroom at which
-	// one more MiB costs what it saves is this logarithm, and the age at which it is 0 goes with the price of a kill.
+	// container can double before it is as old as Young, it gets this much. The chance that the next hour brings a new
+	// record falls with the age, and the sizes of bursts are spread exponentially. Then the headroom at which one more MiB
+	// costs what it saves is this logarithm, and the age at which it is 0 goes with the price of a kill.
 	BurstPerDoubling memory.Bytes
+	// Young is how long a container gets space for bursts at the price of Balanced. It goes with the price to the power of
+	// YoungPower, because the chance of a record falls as one over that root of the age. That is as near as a power comes
+	// to the times that each posture had by itself before: the space at an hour differs by at most 9Mi.
+	Young      period.Evidence
+	YoungPower float64
 	// BurstUse is the use up to which a burst is an amount, not a share: a fork, a batch or a library loaded late is as
-	// large in a process of 10Mi as in one of 60Mi. From there the headroom for it falls in a straight line, and from
-	// BurstEnds on the ordinary headroom holds it.
+	// large in a process of 10Mi as in one of 60Mi. From there the headroom for it falls in a straight line to 0 at
+	// BurstEnds, but not below BurstShare of use.
 	BurstUse, BurstEnds memory.Bytes
+	// BurstShare is that of large containers: on the tuning half of nezha-pods, those of 450Mi went beyond their record
+	// and headroom by 4.6 % of use.
+	BurstShare float64
 
 	// StepHalfLife is for the headroom that a young container has for its next step, on top of its record: memory moves
 	// in steps at first, caches fill, code is compiled, a first large request comes, and the next step tends to be as
@@ -84,29 +81,19 @@ type Model struct {
 // DefaultModel is the model that memfit sizes with.
 func DefaultModel() Model {
 	return Model{
-		Frugal:   Price{Kill: 3 * memory.GiB, Young: 2 * period.Day / 7},
-		Balanced: Price{Kill: 10 * memory.GiB, Young: 2 * period.Day},
-		Cautious: Price{Kill: 200 * memory.GiB, Young: 800 * period.Day / 7},
-
 		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
 		DayHalfLife: 30, Alike: 0.2, Unlike: 0.2,
 		LowerLimit: 0.05, LowerKill: 0.008,
 
 		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
-		BurstPerDoubling: 23 * memory.MiB, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
+		BurstPerDoubling: 23 * memory.MiB, Young: 2 * period.Day, YoungPower: 1.4,
+		BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB, BurstShare: 0.03,
 		StepHalfLife: 5 * period.Hour, EatenPercent: 33,
 		RepeatPercent: 200, RememberedPercent: 400, GuessPercent: 300,
 	}
 }
 
-// price of a kill for the owner's posture.
-func (m *Model) price(p Posture) Price {
-	switch p {
-	case Frugal:
-		return m.Frugal
-	case Cautious:
-		return m.Cautious
-	case Balanced:
-	}
-	return m.Balanced
+// young is how long a container gets space for bursts that it has not shown, at a price of a kill.
+func (m *Model) young(price memory.Bytes) period.Evidence {
+	return period.Evidence(float64(m.Young) * math.Pow(float64(price)/float64(Balanced), m.YoungPower))
 }

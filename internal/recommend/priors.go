@@ -79,7 +79,8 @@ func (p Priors) Text() []byte {
 
 // Add takes in what was learned. Where more is learned than is kept, what was learned last is kept.
 func (p Priors) Add(runs string, l Learned) {
-	least, most := DefaultModel().Frugal.Young.Hours(), DefaultModel().Cautious.Young.Hours()
+	m := DefaultModel()
+	least, most := m.young(Frugal).Hours(), m.young(Cautious).Hours()
 	if !plain(runs) || !(l.Hours > least) || l.Containers == 0 || l.Day < 0 {
 		return
 	}

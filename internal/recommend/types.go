@@ -25,14 +25,12 @@ const (
 	Decrease Decision = "Decrease"
 )
 
-// Posture is a point on the curve between OOM kills and unused memory. The names are those of the API.
-type Posture string
-
-// The postures.
+// Prices of an OOM kill, by the postures of the API: it is worth this much memory held for a day. Each is as high as
+// makes it at least as safe, over the tuning halves together, as the rules before expected cost.
 const (
-	Frugal   Posture = "Frugal"
-	Balanced Posture = "Balanced"
-	Cautious Posture = "Cautious"
+	Frugal   = 3 * memory.GiB
+	Balanced = 10 * memory.GiB
+	Cautious = 200 * memory.GiB
 )
 
 // Traits say what a container's runtime does with a limit.
@@ -66,7 +64,8 @@ type Policy struct {
 	HeadroomPercent int32
 	// LeastRoomPercent is what the limit of an older one is above the peak of the last day at least.
 	LeastRoomPercent int32
-	Posture          Posture
+	// KillPrice is what an OOM kill is worth: this much memory held for a day.
+	KillPrice memory.Bytes
 	// Bounds of the limit and the request; 0: none.
 	LimitMin, LimitMax, RequestMin, RequestMax memory.Bytes
 	// PodLimit is spec.resources.limits.memory of the pod, above which the API server takes no limit of a container;

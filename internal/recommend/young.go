@@ -32,7 +32,7 @@ func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 // when it is old enough.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	usual := e.History.Quantile(youngQuantile)
-	room := e.tapered(e.burstRoom(), usual)
+	room, learned := e.burstRoom(usual)
 	if most := e.mostGuess(e.killedAt()); most > 0 {
 		room = min(room, most)
 	}
@@ -41,23 +41,37 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	}
 	young := usual.Plus(room)
 	if young > limit {
+		words := ""
+		if learned {
+			of := format.Count(e.Prior.Containers, "young container")
+			words = sprintf(" (learned from bursts of %s of %s)", of, e.Prior.Image)
+		}
 		e.say(
 			"only %s of history: usual %s + %s for bursts not seen yet%s = %s", format.InWords(e.History.Span()), usual, room,
-			e.priorWords(), young,
+			words, young,
 		)
 	}
 	return young
 }
 
-// burstRoom is the hazard curve at the age the history has; see [Model]. Nobody is asked in the first hour, so that it
-// counts as one.
-func (e *evaluation) burstRoom() memory.Bytes {
+// burstRoom is the hazard curve at the age the history has; see [Model]. What others have shown are amounts, which add
+// little to a large container. learned: they decided.
+func (e *evaluation) burstRoom(use memory.Bytes) (room memory.Bytes, learned bool) {
+	own, others := e.doublings(e.model.young(e.Policy.KillPrice)), e.doublings(e.learned())
+	amount := memory.Bytes(max(own, others) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
+	share := memory.Bytes(own * e.model.BurstShare * float64(use)).FloorTo(memory.MiB)
+	room = max(e.tapered(amount, use), share)
+	return room, others > own && room > share
+}
+
+// doublings is how often the age of a young container can double until then. Nobody is asked in the first hour, so that
+// it counts as one.
+func (e *evaluation) doublings(until period.Evidence) float64 {
 	if e.age() >= e.model.OldFrom {
 		return 0
 	}
 	age := max(e.age(), enoughSpan)
-	doublings := math.Log2(max(e.model.price(e.Policy.Posture).Young, e.learned()).Hours() / age.Hours())
-	return memory.Bytes(max(doublings, 0) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
+	return math.Log2(max(until, age).Hours() / age.Hours())
 }
 
 // learned is for how long others that run the same needed space for bursts, at most for as long as Cautious gives it to
@@ -67,15 +81,7 @@ func (e *evaluation) learned() period.Evidence {
 	if len(e.kills) > 0 {
 		return 0
 	}
-	return min(e.Prior.Young, e.model.Cautious.Young)
-}
-
-func (e *evaluation) priorWords() string {
-	if e.learned() <= e.model.price(e.Policy.Posture).Young {
-		return ""
-	}
-	of := format.Count(e.Prior.Containers, "young container")
-	return sprintf(" (learned from bursts of %s of %s)", of, e.Prior.Image)
+	return min(e.Prior.Young, e.model.young(Cautious))
 }
 
 // teaches is for how long space for bursts would have held all that this container has shown; 0: every posture's does,
@@ -96,7 +102,7 @@ func (e *evaluation) teaches() (young period.Evidence) {
 		i, _ := slices.BinarySearch(peaks, peak)
 		peaks = slices.Insert(peaks, i, peak)
 	}
-	if young <= e.model.Frugal.Young {
+	if young <= e.model.young(Frugal) {
 		return 0
 	}
 	return young
@@ -106,7 +112,7 @@ func (e *evaluation) teaches() (young period.Evidence) {
 // does.
 func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) period.Evidence {
 	perDoubling := e.tapered(e.model.BurstPerDoubling, usual)
-	most := e.model.Cautious.Young
+	most := e.model.young(Cautious)
 	doublings := float64(burst) / float64(max(perDoubling, 1))
 	if doublings >= math.Log2(most.Hours()/age.Hours()) {
 		return most
@@ -134,13 +140,10 @@ func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 	return memory.Bytes(float64(amount) * float64(end.Minus(use)) / float64(end-full))
 }
 
-// recordLimit holds the next record of a young container; 0 when it is old enough.
+// recordLimit holds the next record of a young container.
 func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
-	if e.age() >= e.model.price(e.Policy.Posture).Young {
-		return 0
-	}
 	r := e.records()
-	step := e.tapered(max(r.trend, r.step), r.highest)
+	step := e.tapered(r.step, r.highest)
 	roomy := e.plusHeadroom(r.highest).Plus(step)
 	if have := e.Current.Limit; step > 0 && roomy > limit && have > 0 && roomy > have {
 		roomy = max(roomy, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left

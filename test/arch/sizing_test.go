@@ -39,7 +39,7 @@ func TestSizingConstantsAreTold(t *testing.T) {
 		all[name] = value
 	}
 	for name, value := range all {
-		if _, exempt := noSize[name]; exempt || strings.HasPrefix(name, "Frugal.") || strings.HasPrefix(name, "Cautious.") {
+		if _, exempt := noSize[name]; exempt || name == "Frugal" || name == "Cautious" {
 			continue
 		}
 		cell, found := told[name]
@@ -69,7 +69,7 @@ func TestThePricesOfPosturesAreTold(t *testing.T) {
 	all := sizingConstants(t, "recommend", 40)
 	for _, row := range []string{"Frugal", "Balanced (default)", "Cautious"} {
 		name := strings.Fields(row)[0]
-		price := all[name+".Kill"]
+		price := all[name]
 		if want := strings.Replace(price, "Gi", " GiB for a day", 1); price == "" || told[row] != want {
 			t.Errorf("docs/design/sizing.md says that a kill costs %q with %s, and the code says %q", told[row], name, want)
 		}
@@ -115,7 +115,7 @@ func sizingConstants(t *testing.T, room string, least int) map[string]string {
 				constantsOf(d, all)
 			case *ast.FuncDecl:
 				if d.Name.Name == "DefaultModel" {
-					ast.Inspect(d, func(n ast.Node) bool { return !fieldsOf(n, "", all) })
+					ast.Inspect(d, func(n ast.Node) bool { return !fieldsOf(n, all) })
 				}
 			}
 		}
@@ -145,8 +145,8 @@ func constantsOf(d *ast.GenDecl, all map[string]string) {
 	}
 }
 
-// fieldsOf reads a literal of a struct, and those in it; false for anything else.
-func fieldsOf(n ast.Node, prefix string, all map[string]string) bool {
+// fieldsOf reads a literal of a struct; false for anything else.
+func fieldsOf(n ast.Node, all map[string]string) bool {
 	literal, ok := n.(*ast.CompositeLit)
 	if !ok {
 		return false
@@ -157,11 +157,8 @@ func fieldsOf(n ast.Node, prefix string, all map[string]string) bool {
 			continue
 		}
 		key, _ := pair.Key.(*ast.Ident)
-		if fieldsOf(pair.Value, prefix+key.Name+".", all) {
-			continue
-		}
 		if text, number := inDocs(pair.Value); number {
-			all[prefix+key.Name] = text
+			all[key.Name] = text
 		}
 	}
 	return true

@@ -108,7 +108,8 @@ func (v Verdict) Print(w io.Writer) {
 				} else if policy != vpaFlagDefaults.String() {
 					continue
 				}
-			} else if strings.HasPrefix(policy, settingsPrefix) {
+			} else if strings.HasPrefix(policy, settingsPrefix) ||
+				strings.HasPrefix(policy, pricePrefix) && policy != pricedName(price) {
 				continue
 			}
 			fmt.Fprintf(w, "set=%s price=%g policy=%s cost=%.2f%s\n", v.Set, price, policy, v.trades[policy].cost(price), note)

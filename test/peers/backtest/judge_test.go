@@ -175,6 +175,18 @@ func TestSettingsAreLikeForLike(t *testing.T) {
 	}
 }
 
+// TestAnOwnPriceIsPrintedAtThatPrice, and belongs to no curve.
+func TestAnOwnPriceIsPrintedAtThatPrice(t *testing.T) {
+	outcomes := []Outcome{{Policy: "memfit"}, {Policy: "vpa"}, {Policy: "price-20", Results: []Result{{Kills: 3}}}}
+	var out bytes.Buffer
+	v := Judge("s", outcomes)
+	v.Print(&out)
+	if got := strings.Count(out.String(), "policy=price-20"); got != 1 || len(v.mine) != 1 ||
+		!strings.Contains(out.String(), "set=s price=20 policy=price-20 cost=60.00\n") {
+		t.Errorf("memfit's curve is %s, and printed is\n%s", v.mine, out.String())
+	}
+}
+
 // TestSettingsAreJudgedByThemselves: a setting that is better than the postures moves the curve over settings alone.
 func TestSettingsAreJudgedByThemselves(t *testing.T) {
 	trades := map[string]trade{"vpa": {4, 4}, "vpa-wide": {8, 1}, "memfit": {3, 5}, "memfit-cautious": {7, 2}}
@@ -199,8 +211,7 @@ func TestSettingsAreJudgedByThemselves(t *testing.T) {
 	}
 }
 
-// TestEveryConstantIsWeighed: a constant that is added to the model, but for the prices of other postures, appears in
-// the table.
+// TestEveryConstantIsWeighed: a constant that is added to the model appears in the table.
 func TestEveryConstantIsWeighed(t *testing.T) {
 	changed := map[string]bool{}
 	for _, c := range constants {
@@ -218,7 +229,7 @@ func TestEveryConstantIsWeighed(t *testing.T) {
 	}
 	model := reflect.TypeFor[recommend.Model]()
 	for field := range model.Fields() {
-		if name := field.Name; !changed[name] && name != "Frugal" && name != "Cautious" {
+		if name := field.Name; !changed[name] {
 			t.Errorf("nothing weighs %s", name)
 		}
 	}

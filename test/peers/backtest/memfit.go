@@ -44,10 +44,10 @@ type memfit struct {
 
 var theContainer = memory.ContainerRef{Namespace: "trace", Pod: "pod", UID: "1", Container: "c"}
 
-// newMemfit sizes with the defaults of an empty profile, at one posture.
-func newMemfit(posture recommend.Posture) *memfit {
+// newMemfit sizes with the defaults of an empty profile, at one price of a kill.
+func newMemfit(price memory.Bytes) *memfit {
 	p := defaultPolicy()
-	p.Posture = posture
+	p.KillPrice = price
 	return &memfit{policy: p, model: recommend.DefaultModel()}
 }
 

@@ -117,7 +117,7 @@ func curvePlot(v Verdict) (*plot.Plot, error) {
 		case strings.HasPrefix(policy, "vpa-"):
 			vpa = append(vpa, at)
 			continue
-		case strings.HasPrefix(policy, settingsPrefix): // points of the curve over its settings
+		case strings.HasPrefix(policy, settingsPrefix), strings.HasPrefix(policy, pricePrefix): // points of one more curve
 			continue
 		case policy == "naive20": // so many kills that nothing else could be told apart
 			continue

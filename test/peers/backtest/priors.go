@@ -41,28 +41,21 @@ func Priors(w io.Writer, set Set) {
 	}
 	tuning, reporting := Halves(set)
 	for _, known := range []int{0, 1, 2, len(set.Series)} {
-		for _, posture := range []recommend.Posture{recommend.Frugal, recommend.Balanced, recommend.Cautious} {
+		for _, posture := range postures {
 			for _, half := range []Set{tuning, reporting} {
 				var sum trade
 				for _, s := range half.Series {
-					m := newMemfit(posture)
+					m := newMemfit(posture.price)
 					m.prior = priorOf(set, taught, s.Name, known)
 					o := Outcome{Results: []Result{Simulate(s, m, false)}}
 					sum.kills, sum.slack = sum.kills+o.Trade().kills, sum.slack+o.Trade().slack
 				}
-				fmt.Fprintf(w, "set=%s posture=%s reporting=%t known=%d kills=%g slack=%.2f cost=%.2f\n", set.Name, posture,
+				fmt.Fprintf(w, "set=%s posture=%s reporting=%t known=%d kills=%g slack=%.2f cost=%.2f\n", set.Name, posture.name,
 					half.Series[0].Name == reporting.Series[0].Name, known, sum.kills, sum.slack,
-					sum.cost(float64(priceOf(posture))/float64(memory.GiB)))
+					sum.cost(float64(posture.price)/float64(memory.GiB)))
 			}
 		}
 	}
-}
-
-func priceOf(p recommend.Posture) memory.Bytes {
-	m := recommend.DefaultModel()
-	return map[recommend.Posture]recommend.Price{
-		recommend.Frugal: m.Frugal, recommend.Balanced: m.Balanced, recommend.Cautious: m.Cautious,
-	}[p].Kill
 }
 
 // priorOf is what the next so many other workloads of the image have taught, in the order of their names.

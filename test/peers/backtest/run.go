@@ -22,6 +22,21 @@ type contender struct {
 	make func() Policy
 }
 
+// pricePrefix marks memfit with a price of a kill that an owner chose, at which its cost is printed.
+const pricePrefix = "price-"
+
+func pricedName(price float64) string { return fmt.Sprintf("%s%g", pricePrefix, price) }
+
+// priced are memfit with each of the prices as its posture.
+func priced() (all []contender) {
+	for _, price := range prices {
+		all = append(all, contender{
+			pricedName(price), func() Policy { return newMemfit(memory.Bytes(price) * memory.GiB) },
+		})
+	}
+	return all
+}
+
 // contenders are compared in every run, in this order.
 var contenders = []contender{
 	{"memfit", func() Policy { return newMemfit(recommend.Balanced) }},
@@ -42,17 +57,23 @@ func vpaVariants() (all []contender) {
 	return all
 }
 
+// postures are the prices of a kill that have a name.
+var postures = []struct {
+	name  string
+	price memory.Bytes
+}{{"Frugal", recommend.Frugal}, {"Balanced", recommend.Balanced}, {"Cautious", recommend.Cautious}}
+
 // settingsPrefix tells the points of memfit's curve over its settings from its postures.
 const settingsPrefix = "settings-"
 
 // settings are memfit's counterparts of VPA's variants: posture instead of percentile, sizing.headroomPercent at VPA's
 // margins and sizing.limit.min at its floors. The postures by themselves are contenders already.
 func settings() (all []contender) {
-	for _, posture := range []recommend.Posture{recommend.Frugal, recommend.Balanced, recommend.Cautious} {
+	for _, posture := range postures {
 		for _, margin := range margins {
 			for _, floor := range floorsMiB {
 				p := defaultPolicy()
-				p.Posture = posture
+				p.KillPrice = posture.price
 				ours := p
 				if percent := int32(math.Round(100 * margin)); percent != p.HeadroomPercent { // else the defaults
 					p.HeadroomPercent, p.LeastRoomPercent = percent, percent
@@ -61,7 +82,7 @@ func settings() (all []contender) {
 				if p == ours {
 					continue
 				}
-				name := fmt.Sprintf("%s%s-m%d-f%g", settingsPrefix, strings.ToLower(string(posture)), p.HeadroomPercent, floor)
+				name := fmt.Sprintf("%s%s-m%d-f%g", settingsPrefix, strings.ToLower(posture.name), p.HeadroomPercent, floor)
 				all = append(all, contender{name, func() Policy { return &memfit{policy: p, model: recommend.DefaultModel()} }})
 			}
 		}
@@ -104,7 +125,7 @@ func Run(set Set, c contender) Outcome {
 // settings of memfit are points of a curve.
 func RunAll(set Set, w io.Writer) (outcomes []Outcome) {
 	usual := Usual(set)
-	for _, c := range slices.Concat(contenders, vpaVariants(), settings()) {
+	for _, c := range slices.Concat(contenders, priced(), vpaVariants(), settings()) {
 		o := Run(set, c)
 		outcomes = append(outcomes, o)
 		if !strings.HasPrefix(c.name, "vpa-") && !strings.HasPrefix(c.name, settingsPrefix) {

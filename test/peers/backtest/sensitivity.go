@@ -17,7 +17,7 @@ var constants = []struct {
 	name  string
 	scale func(m *recommend.Model, p *recommend.Policy, by float64)
 }{
-	{"Balanced.Kill", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Balanced.Kill, by) }},
+	{"Balanced", func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.KillPrice, by) }},
 	{"OldFrom", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.OldFrom, by) }},
 	{"Records", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Records *= by }},
 	{"Excess", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Excess, by) }},
@@ -29,7 +29,9 @@ var constants = []struct {
 	{"LowerKill", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerKill *= by }},
 	{"usualLeastRoom",
 		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.LeastRoomPercent, by) }},
-	{"Balanced.Young", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Balanced.Young, by) }},
+	{"Young", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Young, by) }},
+	{"YoungPower", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.YoungPower *= by }},
+	{"BurstShare", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.BurstShare *= by }},
 	{"BurstPerDoubling", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstPerDoubling, by) }},
 	{"BurstUse", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstUse, by) }},
 	{"BurstEnds", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstEnds, by) }},
@@ -57,7 +59,7 @@ func scale[N ~int64 | ~int32](n *N, by float64) { *n = N(math.Round(by * float64
 
 // priceOfDefault is a kill's price in the default posture, in GiB-days, at which sensitivity is measured.
 func priceOfDefault() float64 {
-	return float64(recommend.DefaultModel().Balanced.Kill) / float64(memory.GiB)
+	return float64(recommend.Balanced) / float64(memory.GiB)
 }
 
 // Sensitivity prints, for every constant and both halves, by how many percent total cost changes with a quarter less

@@ -8,6 +8,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/memfit/memfit/internal/recommend"
 )
 
 // half requests half of its limit.
@@ -61,7 +63,7 @@ func TestMemfitRequestsWhatItRecommends(t *testing.T) {
 		}
 		s.Points = append(s.Points, Point{someDay.Unix() + i*600, use})
 	}
-	m := newMemfit("Balanced")
+	m := newMemfit(recommend.Balanced)
 	Simulate(s, m, false)
 	limit := int64(m.last.Size.Limit)
 	if got := m.Request(limit); got >= limit || got < 100*mib {
