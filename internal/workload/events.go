@@ -224,6 +224,11 @@ func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Even
 	return ofWorkload(o, corev1.EventTypeWarning, problem.EventReason(), "Decided", why)
 }
 
+// PodsNotCreated is an Event of a workload whose new pods the webhook leaves as they come.
+func PodsNotCreated(o memory.Workload, note string) Event {
+	return ofWorkload(o, corev1.EventTypeWarning, v1alpha1.EventPodsNotCreated, "Admitted", note)
+}
+
 // conflictAppeared is a warning where memfit would change pods, and a hint where it only recommends anyway.
 func conflictAppeared(s *Snapshot, message string) Event {
 	kind := corev1.EventTypeWarning

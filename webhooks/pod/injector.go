@@ -62,6 +62,8 @@ type Injector struct {
 	Kills *PendingKills
 	// Canaries are the permissions for canaries that this replica has used.
 	Canaries *Canaries
+	// Trials are the workloads of which no pod was seen since memfit changed some. Nil: none.
+	Trials *Trials
 	// Metrics count what happened.
 	Metrics *Metrics
 	// Clock times admissions.
@@ -137,6 +139,12 @@ func (h *Injector) inject(
 	}
 	if seen && len(a.Patch) == 0 {
 		return a, nil // the second call for a pod, after other webhooks: the first one has warned and counted
+	}
+	of := memory.Workload{Ref: resolved.Ref, UID: resolved.UID}
+	if !seen && len(a.Patch) > 0 && h.Trials.leave(ctx, meta, of, h.Clock.Now(), asked.DryRun) {
+		h.Metrics.errors.WithLabelValues("refused").Inc()
+		return allowed("the pod was left as it came, because none that memfit changed was created; see the Event " +
+			v1alpha1.EventPodsNotCreated + " of its workload"), nil
 	}
 	if !asked.DryRun {
 		h.Metrics.count(plan, pod)
