@@ -21,13 +21,17 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraintindex"
+	"github.com/memfit/memfit/internal/informers"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -47,6 +51,8 @@ var (
 	registry = prometheus.NewRegistry()
 	lookups  = &fault{}
 	room     = &constraintindex.Index{}
+	later    = &laterClock{}
+	reports  = make(chan string, 16) // Events about pods that were not created
 )
 
 func TestWebhooks(t *testing.T) {
@@ -92,13 +98,23 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	Expect(room.Follow(ctx, mgr.GetCache())).To(Succeed())
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry),
-		Clock: clock.RealClock{},
+		Clock: later, Trials: &podwebhook.Trials{Report: func(of memory.Workload, note string) {
+			reports <- string(of.UID) + ": " + note
+		}},
 		Kills: &podwebhook.PendingKills{ // which follow no informer
 			Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		},
 	}
 	mgr.GetWebhookServer().Register(podwebhook.Path, injector)
 	profilewebhook.SetupValidators(mgr, resolver)
+	pending, err := cache.New(config, informers.PendingPods(scheme))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(mgr.Add(pending)).To(Succeed())
+	watched := make(chan error, 1)
+	Expect(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		watched <- injector.WatchNewPods(ctx, pending)
+		return nil
+	}))).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
 
@@ -107,9 +123,19 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	api, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() error { return server.StartedChecker()(nil) }).WithTimeout(30 * time.Second).Should(Succeed())
+	Eventually(watched).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
 	Eventually(resolver.Built()).WithTimeout(30 * time.Second).Should(BeClosed())
 	return stopped
 }
+
+// laterClock is ahead of the clock by a time that only grows.
+type laterClock struct{ by atomic.Int64 }
+
+func (c *laterClock) Now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
+
+func (c *laterClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+func (c *laterClock) advance(by time.Duration) { c.by.Add(int64(by)) }
 
 // mustWatch: the interceptor wants a client that can watch; the manager's cannot, and nobody here does.
 func mustWatch(c client.Client) client.WithWatch { return noWatch{c} }

@@ -279,6 +279,11 @@ const (
 	// EventInjectionOutOfDate: some pods run without the current settings of the profile. Restart the workload at a
 	// convenient time; if memfit was installed without its webhook, install the webhook first.
 	EventInjectionOutOfDate = "InjectionOutOfDate"
+	// EventPodsNotCreated: memfit changed new pods of the workload, and none of them was created, perhaps because another
+	// admission policy refuses what memfit gives. New pods are left as they come until the time in the note; the Event
+	// FailedCreate of the pods' controller quotes the policy. Set limit.max or requestPolicy to what it allows, or exclude
+	// the workload.
+	EventPodsNotCreated = "PodsNotCreated"
 	// EventDriftDetected: memory began to grow or to stay high. See the reasons of [ConditionDriftDetected].
 	EventDriftDetected = "DriftDetected"
 	// EventProfileNotFound: the annotation names a profile that does not exist, or one with role Defaults, which governs

@@ -193,6 +193,18 @@ func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.Pendi
 	return kills, errors.Join(mgr.Add(failed), mgr.Add(follow))
 }
 
+// watchTrials watches new pods on every replica, for the webhook, and writes Events about those that do not come.
+func watchTrials(mgr ctrl.Manager, injector *podwebhook.Injector) error {
+	pending, err := cache.New(mgr.GetConfig(), informers.PendingPods(mgr.GetScheme()))
+	if err != nil {
+		return fmt.Errorf("making the cache of new pods: %w", err)
+	}
+	recorder := workloadctl.NewEventWriter(mgr.GetClient(), replica(), clock.RealClock{})
+	injector.Trials = &podwebhook.Trials{Report: recorder.PodsNotCreated}
+	watch := everywhere(func(ctx context.Context) error { return injector.WatchNewPods(ctx, pending) })
+	return errors.Join(mgr.Add(pending), mgr.Add(watch), mgr.Add(everywhere(recorder.Start)))
+}
+
 // serve adds the webhooks. They start when their certificate exists.
 func serve(
 	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver,
@@ -207,6 +219,9 @@ func serve(
 	}
 	var err error
 	if injector.Kills, err = followKills(mgr, resolver); err != nil {
+		return err
+	}
+	if err := watchTrials(mgr, injector); err != nil {
 		return err
 	}
 	if o.configMapKeys {

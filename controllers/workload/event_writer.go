@@ -132,6 +132,11 @@ func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	its.written[groupOf(&e)] = now
 }
 
+// PodsNotCreated records that the webhook leaves new pods of a workload as they come.
+func (w *EventWriter) PodsNotCreated(of memory.Workload, note string) {
+	w.Record(of, workload.PodsNotCreated(of, note))
+}
+
 func (w *EventWriter) workload(of memory.Workload) *workloadEvents {
 	its, known := w.workloads[of.Ref]
 	if !known {
@@ -227,7 +232,7 @@ func summary(of memory.Workload, g eventGroup, held *heldEvents, now time.Time) 
 	}
 }
 
-// Start writes until the context ends, and then drains the queue for eventsAtEnd. It runs on the leader.
+// Start writes until the context ends, and then drains the queue for eventsAtEnd.
 func (w *EventWriter) Start(ctx context.Context) error {
 	var writers sync.WaitGroup
 	for range eventWriters {

@@ -119,6 +119,27 @@ func FailedPods(scheme *runtime.Scheme) cache.Options {
 	}
 }
 
+// PendingPods are the options of a cache that holds the metadata of pods that do not run yet, on every replica. Every
+// pod is in it for a moment after its creation.
+func PendingPods(scheme *runtime.Scheme) cache.Options {
+	return cache.Options{
+		Scheme: scheme, ReaderFailOnMissingInformer: true,
+		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {
+			Field:     fields.OneTermEqualSelector("status.phase", string(corev1.PodPending)),
+			Transform: slimPendingPod, UnsafeDisableDeepCopy: new(true),
+		}},
+	}
+}
+
+// slimPendingPod keeps the metadata, without managed fields.
+func slimPendingPod(in any) (any, error) {
+	if pod, ok := in.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+		return &corev1.Pod{ObjectMeta: pod.ObjectMeta}, nil
+	}
+	return in, nil
+}
+
 // HasFailed selects pods that have failed.
 func HasFailed() fields.Selector {
 	return fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed))

@@ -223,6 +223,11 @@ func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Even
 	return ofWorkload(o, corev1.EventTypeWarning, problem.EventReason(), "Decided", why)
 }
 
+// PodsNotCreated returns the Event that the webhook leaves new pods of a workload unchanged.
+func PodsNotCreated(o memory.Workload, note string) Event {
+	return ofWorkload(o, corev1.EventTypeWarning, v1alpha1.EventPodsNotCreated, "Admitted", note)
+}
+
 // conflictAppeared returns a warning if memfit would change pods, otherwise a hint.
 func conflictAppeared(s *Snapshot, message string) Event {
 	kind := corev1.EventTypeWarning

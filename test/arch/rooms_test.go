@@ -360,8 +360,8 @@ var rooms = []room{
 		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess,
 		ours: []string{
 			"api/v1alpha1", "internal/boundedjson", "internal/constraintindex", "internal/policy", "internal/identity",
-			"internal/informers", "internal/inject", "internal/memory", "internal/oom", "internal/recommend",
-			"internal/constraints", "internal/profile", "internal/records", "internal/workloadkind",
+			"internal/format", "internal/informers", "internal/inject", "internal/memory", "internal/oom",
+			"internal/recommend", "internal/constraints", "internal/profile", "internal/records", "internal/workloadkind",
 		},
 		outside: append(slices.Clone(edge), "github.com/go-json-experiment/json/jsontext"),
 	},

@@ -21,6 +21,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraintindex"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 )
@@ -117,8 +118,10 @@ func benchHandler(b *testing.B, governed bool) *Injector {
 	if err := resolver.Rebuild(b.Context()); err != nil {
 		b.Fatal(err)
 	}
+	trials := &Trials{Report: func(memory.Workload, string) {}}
+	trials.begin()
 	return &Injector{
-		Resolver: resolver, Reader: cache, Constraints: &constraintindex.Index{Reader: cache},
+		Resolver: resolver, Reader: cache, Constraints: &constraintindex.Index{Reader: cache}, Trials: trials,
 		Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
 	}
 }

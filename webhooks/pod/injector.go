@@ -62,6 +62,8 @@ type Injector struct {
 	Kills *PendingKills
 	// Canaries stores the canary permissions that this replica has used.
 	Canaries *Canaries
+	// Trials stores the workloads of which no pod was created since memfit changed some. nil: none.
+	Trials *Trials
 	// Metrics counts admissions.
 	Metrics *Metrics
 	// Clock measures the time of admissions.
@@ -137,6 +139,12 @@ func (h *Injector) inject(
 	}
 	if seen && len(a.Patch) == 0 {
 		return a, nil // second call for a pod, after other webhooks: the first one has warned and counted
+	}
+	of := memory.Workload{Ref: resolved.Ref, UID: resolved.UID}
+	if !seen && len(a.Patch) > 0 && h.Trials.leave(ctx, meta, of, h.Clock.Now(), asked.DryRun) {
+		h.Metrics.errors.WithLabelValues("refused").Inc()
+		return allowed("the pod is unchanged, because no pod that memfit changed was created; see the Event " +
+			v1alpha1.EventPodsNotCreated + " of its workload"), nil
 	}
 	if !asked.DryRun {
 		h.Metrics.count(plan, pod)

@@ -39,7 +39,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"runtime", "result"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_injection_errors_total",
-			Help: "Pods admitted unchanged because of an error, by the step that failed.",
+			Help: "Pods admitted unchanged because of an error, by the step that failed; refused: no pod of the workload that " +
+				"memfit changed was created.",
 		}, []string{"step"}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_admission_reads_total",

@@ -1,0 +1,227 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pod
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+var trialStart = time.Date(2026, 11, 28, 18, 3, 0, 0, time.UTC)
+
+// left returns at which of the times pods are left as they came.
+func left(t trial, after ...time.Duration) (all []time.Duration, last trial) {
+	for _, d := range after {
+		var leave bool
+		if t, leave = t.next(trialStart.Add(d)); leave {
+			all = append(all, d)
+		}
+	}
+	return all, t
+}
+
+// TestABurstIsChanged: a watch may lag behind 500 pods of a second, and behind a rollout for a minute.
+func TestABurstIsChanged(t *testing.T) {
+	var times []time.Duration
+	for i := range 500 {
+		times = append(times, time.Duration(i)*2*time.Millisecond)
+	}
+	got, last := left(trial{}, append(times, 59*time.Second)...)
+	if len(got) > 0 || last.changed != 501 {
+		t.Errorf("left at %v, changed %d", got, last.changed)
+	}
+}
+
+// TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes: a ReplicaSet's attempts, of which a policy refuses each that
+// memfit changed. After each hold, which doubles up to a day, memfit changes pods again, for ten seconds.
+func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
+	var now trial
+	at, holds := trialStart, []time.Duration{}
+	for range 12 {
+		began := at
+		for retry := 5 * time.Millisecond; ; retry *= 2 {
+			var leave bool
+			if now, leave = now.next(at); leave {
+				break
+			}
+			at = at.Add(retry)
+		}
+		if waited := at.Sub(began); waited > 82*time.Second || len(holds) > 0 && waited > 21*time.Second {
+			t.Errorf("hold %d: the ReplicaSet had no pod for %s", len(holds), waited)
+		}
+		holds = append(holds, now.until.Sub(at))
+		if _, leave := now.next(now.until.Add(-time.Nanosecond)); !leave {
+			t.Errorf("hold %d ends before its time", len(holds))
+		}
+		at = now.until
+	}
+	if holds[0] != 10*time.Minute || holds[1] != 20*time.Minute || holds[8] != 24*time.Hour || holds[11] != 24*time.Hour {
+		t.Errorf("pods are left for %v", holds)
+	}
+	if !now.first.Equal(trialStart) {
+		t.Errorf("it began at %s", now.first)
+	}
+}
+
+// TestATrialIsForgotten after two days without a creation, also one for which pods were left.
+func TestATrialIsForgotten(t *testing.T) {
+	if got, _ := left(trial{}, 0, 0, 0, 48*time.Hour-time.Second); len(got) != 1 {
+		t.Errorf("a workload that runs daily: left at %v", got)
+	}
+	if got, last := left(trial{}, 0, 0, 0, 48*time.Hour, 49*time.Hour); len(got) > 0 || last.changed != 2 {
+		t.Errorf("after two days: left at %v, changed %d", got, last.changed)
+	}
+	got, last := left(trial{}, 0, 0, 0, time.Minute, 72*time.Hour, 73*time.Hour)
+	if len(got) != 1 || last.hold != 0 {
+		t.Errorf("after a hold and two days: left at %v, the next hold doubles %s", got, last.hold)
+	}
+}
+
+// TestACreationThatFailedOnceIsNoPolicy: the name was taken, or the API server restarted.
+func TestACreationThatFailedOnceIsNoPolicy(t *testing.T) {
+	if got, _ := left(trial{}, 0, time.Hour, 2*time.Hour); len(got) > 0 {
+		t.Errorf("left at %v", got)
+	}
+	if got, _ := left(trial{}, 0, time.Hour, 2*time.Hour, 3*time.Hour); len(got) != 1 {
+		t.Errorf("a run that fails each hour: left at %v", got)
+	}
+}
+
+func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
+	_, of := left(trial{}, 0, time.Second, 2*time.Second, time.Minute)
+	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created: another " +
+		"admission policy may refuse what memfit gives (the Event FailedCreate of their controller quotes it). New pods " +
+		"are left as they come until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or " +
+		"exclude the workload"
+	if got := of.note(web, trialStart.Add(time.Minute)); got != want {
+		t.Error(got)
+	}
+}
+
+var (
+	web   = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	owned = &metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Controller: new(true)}}}
+)
+
+// trialsOf are trials that a watch follows, and what they report.
+func trialsOf() (trials *Trials, reports *[]string) {
+	reports = &[]string{}
+	trials = &Trials{Report: func(_ memory.Workload, note string) { *reports = append(*reports, note) }}
+	trials.begin()
+	return trials, reports
+}
+
+func TestPodsThatComeEndATrial(t *testing.T) {
+	trials, reports := trialsOf()
+	leave := func(after time.Duration) bool {
+		return trials.leave(t.Context(), owned, memory.Workload{Ref: web}, trialStart.Add(after), false)
+	}
+	onNode := web
+	onNode.NodeClass = "m5.large"
+	for range enough {
+		leave(0)
+	}
+	trials.came(onNode)
+	for range enough {
+		if leave(time.Minute) {
+			t.Error("a pod is left although one of its workload came")
+		}
+	}
+	if !leave(2*time.Minute) || !leave(2*time.Minute+time.Second) || len(*reports) != 1 {
+		t.Errorf("with no pod since, it was reported %d times", len(*reports))
+	}
+	trials.came(web)
+	if leave(2*time.Minute + 2*time.Second) {
+		t.Error("a pod is left although one that memfit changed came late")
+	}
+}
+
+// TestWhatIsNotTried: without a watch that has begun, nothing is known about pods that come; a bare pod is not created
+// again; and a dry run creates none.
+func TestWhatIsNotTried(t *testing.T) {
+	begun, reports := trialsOf()
+	for name, tc := range map[string]struct {
+		trials *Trials
+		pod    *metav1.ObjectMeta
+		dryRun bool
+	}{
+		"no trials": {pod: owned}, "no watch": {trials: &Trials{}, pod: owned},
+		"a bare pod": {trials: begun, pod: &metav1.ObjectMeta{}}, "dry runs": {trials: begun, pod: owned, dryRun: true},
+	} {
+		for i := range 2 * enough {
+			at := trialStart.Add(time.Duration(i) * time.Minute)
+			if tc.trials.leave(t.Context(), tc.pod, memory.Workload{Ref: web}, at, tc.dryRun) {
+				t.Errorf("%s: pod %d is left", name, i)
+			}
+		}
+	}
+	of := memory.Workload{Ref: web}
+	for _, after := range []time.Duration{0, 0, 0, time.Minute} {
+		begun.leave(t.Context(), owned, of, trialStart.Add(after), false)
+	}
+	if !begun.leave(t.Context(), owned, of, trialStart.Add(2*time.Minute), true) || len(*reports) != 1 {
+		t.Error("a dry run shows another pod than would be created, or is reported")
+	}
+}
+
+// TestTrialsAreBounded: beyond the bound pods are changed, and trials that are old make room.
+func TestTrialsAreBounded(t *testing.T) {
+	trials, _ := trialsOf()
+	leave := func(i int, at time.Time) bool {
+		of := web
+		of.Name = fmt.Sprintf("web-%d", i)
+		return trials.leave(t.Context(), owned, memory.Workload{Ref: of}, at, false)
+	}
+	for i := range mostTrials + 5 {
+		leave(i, trialStart)
+	}
+	for range enough {
+		leave(0, trialStart)
+		leave(mostTrials, trialStart)
+	}
+	if len(trials.of) != mostTrials || !leave(0, trialStart.Add(time.Minute)) ||
+		leave(mostTrials, trialStart.Add(time.Minute)) {
+		t.Errorf("%d are remembered, with the wrong decisions", len(trials.of))
+	}
+	if leave(mostTrials, trialStart.Add(50*time.Hour)); len(trials.of) != 1 {
+		t.Errorf("%d are remembered when all but one are old", len(trials.of))
+	}
+}
+
+// TestALeftPodIsCountedAndItsCreatorWarned: the answer has no patch.
+func TestALeftPodIsCountedAndItsCreatorWarned(t *testing.T) {
+	h, pod, _ := served(t, "../../internal/inject/testdata/nodejs/node-512.yaml")
+	h.Trials, _ = trialsOf()
+	later := &shifted{}
+	h.Clock = later
+	body := reviewOf([]byte(strings.Replace(
+		string(pod), `"annotations":{`,
+		`"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Runner","name":"r","uid":"u","controller":true}],`+
+			`"annotations":{`, 1,
+	)))
+	for i := range enough {
+		if got := asked(t, h, body); len(got.Patch) == 0 {
+			t.Fatalf("pod %d is unchanged: %+v", i, got)
+		}
+	}
+	later.by = time.Minute
+	got := asked(t, h, body)
+	if len(got.Patch) > 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "PodsNotCreated") ||
+		counted(t, h, outOfBounds, "refused") != 1 {
+		t.Errorf("left without saying so: %+v", got)
+	}
+}
+
+// shifted is a clock that is ahead.
+type shifted struct{ by time.Duration }
+
+func (c *shifted) Now() time.Time { return trialStart.Add(c.by) }
+
+func (c *shifted) Since(at time.Time) time.Duration { return c.Now().Sub(at) }

@@ -1,0 +1,115 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/expect"
+)
+
+var _ = Describe("A policy that refuses what memfit gives", func() {
+	It("does not keep the pods of a workload out for longer than a minute", func() {
+		b := bounding{template: [2]string{"256Mi", "256Mi"}, recommended: [2]string{"512Mi", "200Mi"}}
+		set := b.workload(v1alpha1.SizingOnCreate)
+		b.eventually(set, "512Mi")
+		enforced := requestsEqualLimits(set.Namespace)
+		Eventually(func() error { return api.Create(ctx, b.pod(set, "web-0").Obj(), client.DryRunAll) }).
+			WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("requests must equal limits")))
+
+		attempt := func(name string) (*corev1.Pod, error) {
+			pod := b.pod(set, name).Obj()
+			return pod, api.Create(ctx, pod)
+		}
+		for range 3 {
+			_, err := attempt("web-1")
+			Expect(err).To(MatchError(ContainSubstring("requests must equal limits")))
+		}
+		later.advance(59 * time.Second)
+		_, err := attempt("web-1")
+		Expect(err).To(HaveOccurred(), "memfit gives up before a watch that broke is back")
+		Expect(reports).To(BeEmpty())
+
+		later.advance(2 * time.Second)
+		warnings.taken()
+		pod, err := attempt("web-1")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pod.Annotations).NotTo(HaveKey(v1alpha1.InjectedAnnotation))
+		Expect(envOf(pod)).To(BeEmpty())
+		Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("256Mi"))
+		Expect(warnings.taken()).To(ContainElement(ContainSubstring("none that memfit changed was created")))
+		deployment := string(set.OwnerReferences[0].UID)
+		Expect(reports).To(Receive(HavePrefix(deployment + ": memfit changed 4 new pods of Deployment web since ")))
+		_, err = attempt("web-2")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(reports).To(BeEmpty(), "it is reported once")
+
+		for _, obj := range enforced {
+			expect.Deleted(ctx, api, obj)
+		}
+		later.advance(11 * time.Minute)
+		name := "web-3"
+		Eventually(func(g Gomega) { // the policy is effective for a moment longer
+			pod, err = attempt(name)
+			g.Expect(err).NotTo(HaveOccurred())
+		}).WithTimeout(9 * time.Second).Should(Succeed())
+		Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation), "memfit tries again")
+		later.advance(2 * time.Minute)
+		Eventually(func(g Gomega) { // as soon as web-3 is seen
+			dry := b.pod(set, "web-4").Obj()
+			g.Expect(api.Create(ctx, dry, client.DryRunAll)).To(Succeed())
+			g.Expect(dry.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation))
+		}).WithTimeout(10 * time.Second).Should(Succeed())
+		pod, err = attempt("web-4")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation))
+		Expect(reports).To(BeEmpty())
+	})
+})
+
+// requestsEqualLimits is a policy for one namespace such as many clusters have.
+func requestsEqualLimits(ns string) []client.Object {
+	GinkgoHelper()
+	name := metav1.ObjectMeta{Name: "requests-equal-limits-" + ns}
+	policy := &admissionregistration.ValidatingAdmissionPolicy{
+		ObjectMeta: name, Spec: admissionregistration.ValidatingAdmissionPolicySpec{
+			FailurePolicy: new(admissionregistration.Fail),
+			MatchConstraints: &admissionregistration.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
+				ResourceRules: []admissionregistration.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistration.RuleWithOperations{
+						Operations: []admissionregistration.OperationType{admissionregistration.Create},
+						Rule: admissionregistration.Rule{
+							APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"},
+						},
+					},
+				}},
+			},
+			Validations: []admissionregistration.Validation{{
+				Expression: "object.spec.containers.all(c, c.resources.requests.memory == c.resources.limits.memory)",
+				Message:    "requests must equal limits",
+			}},
+		},
+	}
+	binding := &admissionregistration.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: name, Spec: admissionregistration.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        name.Name,
+			ValidationActions: []admissionregistration.ValidationAction{admissionregistration.Deny},
+		},
+	}
+	all := []client.Object{policy, binding}
+	for _, obj := range all {
+		Expect(api.Create(ctx, obj)).To(Succeed())
+		DeferCleanup(func() { Expect(client.IgnoreNotFound(api.Delete(ctx, obj))).To(Succeed()) })
+	}
+	return all
+}
