@@ -280,7 +280,7 @@ const (
 	// convenient time; if memfit was installed without its webhook, install the webhook first.
 	EventInjectionOutOfDate = "InjectionOutOfDate"
 	// EventPodsNotCreated: memfit changed new pods of the workload, and none of them was created, perhaps because another
-	// admission policy refuses what memfit gives. New pods are left as they come until the time in the note; the Event
+	// admission policy refuses what memfit gives. New pods are left unchanged until the time in the note; the Event
 	// FailedCreate of the pods' controller quotes the policy. Set limit.max or requestPolicy to what it allows, or exclude
 	// the workload.
 	EventPodsNotCreated = "PodsNotCreated"

@@ -132,7 +132,7 @@ func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	its.written[groupOf(&e)] = now
 }
 
-// PodsNotCreated records that the webhook leaves new pods of a workload as they come.
+// PodsNotCreated records that the webhook leaves new pods of a workload unchanged.
 func (w *EventWriter) PodsNotCreated(of memory.Workload, note string) {
 	w.Record(of, workload.PodsNotCreated(of, note))
 }

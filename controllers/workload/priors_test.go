@@ -125,7 +125,7 @@ var _ = Describe("What young containers show", func() {
 		}}
 		expect.Applied(w.ctx, w.client, c)
 		Expect(w.reconciler.Priors.Sync(w.ctx)).To(Succeed())
-		Expect(string(kept().Status.Observed)).To(MatchRegexp(`"example.test/app":{"hours":27\d\d\.\d+,"containers":3,`))
+		Expect(string(kept().Status.Observed)).To(MatchRegexp(`"example.test/app":{"hours":31\d\d\.\d+,"containers":3,`))
 
 		c = kept()
 		c.Annotations[v1alpha1.PriorsAnnotation] = "{"

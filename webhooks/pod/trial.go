@@ -19,9 +19,9 @@ const (
 	// enough pods that did not come tell a policy from a creation that failed once, as where the name is taken or the API
 	// server restarts. Controllers try as often within 3 s, and a run that is not retried is lost three times.
 	enough = 3
-	// patienceAgain is patience after pods were left as they came: enough for all pods of a rollout to be sent.
+	// patienceAgain is patience after pods were left unchanged: enough for all pods of a rollout to be sent.
 	patienceAgain = 10 * time.Second
-	// firstHold is how long pods are left as they come at first, and each time twice as long as before, up to longestHold.
+	// firstHold is how long pods are left unchanged at first, and each time twice as long as before, up to longestHold.
 	// Pods may be refused for another reason, as while the server of a policy is down: afterwards, their workload must not
 	// be without sizes for long. Where a policy does refuse what memfit gives, ten attempts are lost in three days, and
 	// then one a day.
@@ -36,13 +36,13 @@ type trial struct {
 	// first is when memfit changed the first one, changed how many it did.
 	first   time.Time
 	changed int
-	// since is when memfit began to change pods, or began again after until. Until then they were left as they came, for
+	// since is when memfit began to change pods, or began again after until. Until then they were left unchanged, for
 	// the time of hold.
 	since, until time.Time
 	hold         time.Duration
 }
 
-// next returns the trial after one more creation, and whether that pod is left as it came.
+// next returns the trial after one more creation, and whether that pod is left unchanged.
 func (t trial) next(now time.Time) (after trial, leave bool) {
 	wait := patience
 	if t.hold > 0 {
@@ -69,11 +69,11 @@ func (t trial) old(now time.Time) bool {
 	return now.Sub(t.since) >= forgetAfter && now.Sub(t.until) >= forgetAfter
 }
 
-// note reports to users that pods are left as they come, and what to do.
+// note reports to users that pods are left unchanged, and what to do.
 func (t trial) note(of memory.WorkloadRef, now time.Time) string {
 	return fmt.Sprintf(
 		"memfit changed %s of %s %s since %s, and none of them was created: another admission policy may refuse what memfit "+
-			"gives (the Event FailedCreate of their controller quotes it). New pods are left as they come until %s. Set "+
+			"gives (the Event FailedCreate of their controller quotes it). New pods are left unchanged until %s. Set "+
 			"sizing.limit.max or sizing.requestPolicy to what the policy allows, or exclude the workload",
 		format.Count(t.changed, "new pod"), of.Kind, of.Title(), format.TimeOfDay(t.first, now),
 		format.TimeOfDay(t.until, now),

@@ -16,7 +16,7 @@ import (
 
 var trialStart = time.Date(2026, 11, 28, 18, 3, 0, 0, time.UTC)
 
-// left returns at which of the times pods are left as they came.
+// left returns at which of the times pods are left unchanged.
 func left(t trial, after ...time.Duration) (all []time.Duration, last trial) {
 	for _, d := range after {
 		var leave bool
@@ -98,7 +98,7 @@ func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	_, of := left(trial{}, 0, time.Second, 2*time.Second, time.Minute)
 	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created: another " +
 		"admission policy may refuse what memfit gives (the Event FailedCreate of their controller quotes it). New pods " +
-		"are left as they come until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or " +
+		"are left unchanged until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or " +
 		"exclude the workload"
 	if got := of.note(web, trialStart.Add(time.Minute)); got != want {
 		t.Error(got)

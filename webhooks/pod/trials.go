@@ -25,14 +25,14 @@ const mostTrials = 10_000
 // Trials remembers of which workloads no pod was seen since this replica changed some. Nil, or before new pods are
 // watched, it knows of none.
 type Trials struct {
-	// Report reports that new pods of a workload are left as they come.
+	// Report reports that new pods of a workload are left unchanged.
 	Report func(of memory.Workload, note string)
 
 	mu sync.Mutex
 	of map[memory.WorkloadRef]trial // nil: pods are not watched yet
 }
 
-// leave reports whether a pod that memfit would change is left as it came.
+// leave reports whether a pod that memfit would change is left unchanged.
 func (t *Trials) leave(
 	ctx context.Context, pod *metav1.ObjectMeta, of memory.Workload, now time.Time, dryRun bool,
 ) bool {
@@ -52,7 +52,7 @@ func (t *Trials) leave(
 	t.mu.Unlock()
 	if leave && !dryRun && after.until != before.until {
 		note := after.note(of.Ref, now)
-		logf.FromContext(ctx).WithName("admission").Info("Leaving new pods as they come", "workload", of.Ref, "why", note)
+		logf.FromContext(ctx).WithName("admission").Info("Leaving new pods unchanged", "workload", of.Ref, "why", note)
 		t.Report(of, note)
 	}
 	return leave
