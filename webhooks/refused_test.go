@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionregistration "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,7 +46,7 @@ var _ = Describe("A policy that refuses what memfit gives", func() {
 		Expect(pod.Annotations).NotTo(HaveKey(v1alpha1.InjectedAnnotation))
 		Expect(envOf(pod)).To(BeEmpty())
 		Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("256Mi"))
-		Expect(warnings.taken()).To(ContainElement(ContainSubstring("none that memfit changed was created")))
+		Expect(warnings.taken()).To(ContainElement(ContainSubstring("no pod that memfit changed was created")))
 		deployment := string(set.OwnerReferences[0].UID)
 		Expect(reports).To(Receive(HavePrefix(deployment + ": memfit changed 4 new pods of Deployment web since ")))
 		_, err = attempt("web-2")
@@ -80,30 +80,30 @@ var _ = Describe("A policy that refuses what memfit gives", func() {
 func requestsEqualLimits(ns string) []client.Object {
 	GinkgoHelper()
 	name := metav1.ObjectMeta{Name: "requests-equal-limits-" + ns}
-	policy := &admissionregistration.ValidatingAdmissionPolicy{
-		ObjectMeta: name, Spec: admissionregistration.ValidatingAdmissionPolicySpec{
-			FailurePolicy: new(admissionregistration.Fail),
-			MatchConstraints: &admissionregistration.MatchResources{
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: name, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: new(admissionregistrationv1.Fail),
+			MatchConstraints: &admissionregistrationv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
-				ResourceRules: []admissionregistration.NamedRuleWithOperations{{
-					RuleWithOperations: admissionregistration.RuleWithOperations{
-						Operations: []admissionregistration.OperationType{admissionregistration.Create},
-						Rule: admissionregistration.Rule{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+						Rule: admissionregistrationv1.Rule{
 							APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"},
 						},
 					},
 				}},
 			},
-			Validations: []admissionregistration.Validation{{
+			Validations: []admissionregistrationv1.Validation{{
 				Expression: "object.spec.containers.all(c, c.resources.requests.memory == c.resources.limits.memory)",
 				Message:    "requests must equal limits",
 			}},
 		},
 	}
-	binding := &admissionregistration.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: name, Spec: admissionregistration.ValidatingAdmissionPolicyBindingSpec{
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: name, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName:        name.Name,
-			ValidationActions: []admissionregistration.ValidationAction{admissionregistration.Deny},
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}
 	all := []client.Object{policy, binding}

@@ -17,14 +17,14 @@ import (
 var trialStart = time.Date(2026, 11, 28, 18, 3, 0, 0, time.UTC)
 
 // left returns at which of the times pods are left unchanged.
-func left(t trial, after ...time.Duration) (all []time.Duration, last trial) {
+func left(after ...time.Duration) (all []time.Duration, last trial) {
 	for _, d := range after {
 		var leave bool
-		if t, leave = t.next(trialStart.Add(d)); leave {
+		if last, leave = last.next(trialStart.Add(d)); leave {
 			all = append(all, d)
 		}
 	}
-	return all, t
+	return all, last
 }
 
 // TestABurstIsChanged: a watch may lag behind 500 pods of a second, and behind a rollout for a minute.
@@ -33,7 +33,7 @@ func TestABurstIsChanged(t *testing.T) {
 	for i := range 500 {
 		times = append(times, time.Duration(i)*2*time.Millisecond)
 	}
-	got, last := left(trial{}, append(times, 59*time.Second)...)
+	got, last := left(append(times, 59*time.Second)...)
 	if len(got) > 0 || last.changed != 501 {
 		t.Errorf("left at %v, changed %d", got, last.changed)
 	}
@@ -72,13 +72,13 @@ func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 
 // TestATrialIsForgotten after two days without a creation, also one for which pods were left.
 func TestATrialIsForgotten(t *testing.T) {
-	if got, _ := left(trial{}, 0, 0, 0, 48*time.Hour-time.Second); len(got) != 1 {
+	if got, _ := left(0, 0, 0, 48*time.Hour-time.Second); len(got) != 1 {
 		t.Errorf("a workload that runs daily: left at %v", got)
 	}
-	if got, last := left(trial{}, 0, 0, 0, 48*time.Hour, 49*time.Hour); len(got) > 0 || last.changed != 2 {
+	if got, last := left(0, 0, 0, 48*time.Hour, 49*time.Hour); len(got) > 0 || last.changed != 2 {
 		t.Errorf("after two days: left at %v, changed %d", got, last.changed)
 	}
-	got, last := left(trial{}, 0, 0, 0, time.Minute, 72*time.Hour, 73*time.Hour)
+	got, last := left(0, 0, 0, time.Minute, 72*time.Hour, 73*time.Hour)
 	if len(got) != 1 || last.hold != 0 {
 		t.Errorf("after a hold and two days: left at %v, the next hold doubles %s", got, last.hold)
 	}
@@ -86,16 +86,16 @@ func TestATrialIsForgotten(t *testing.T) {
 
 // TestACreationThatFailedOnceIsNoPolicy: the name was taken, or the API server restarted.
 func TestACreationThatFailedOnceIsNoPolicy(t *testing.T) {
-	if got, _ := left(trial{}, 0, time.Hour, 2*time.Hour); len(got) > 0 {
+	if got, _ := left(0, time.Hour, 2*time.Hour); len(got) > 0 {
 		t.Errorf("left at %v", got)
 	}
-	if got, _ := left(trial{}, 0, time.Hour, 2*time.Hour, 3*time.Hour); len(got) != 1 {
+	if got, _ := left(0, time.Hour, 2*time.Hour, 3*time.Hour); len(got) != 1 {
 		t.Errorf("a run that fails each hour: left at %v", got)
 	}
 }
 
 func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
-	_, of := left(trial{}, 0, time.Second, 2*time.Second, time.Minute)
+	_, of := left(0, time.Second, 2*time.Second, time.Minute)
 	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created: another " +
 		"admission policy may refuse what memfit gives (the Event FailedCreate of their controller quotes it). New pods " +
 		"are left unchanged until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or " +
