@@ -48,7 +48,10 @@ var _ = Describe("A policy that refuses what memfit gives", func() {
 		Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("256Mi"))
 		Expect(warnings.taken()).To(ContainElement(ContainSubstring("no pod that memfit changed was created")))
 		deployment := string(set.OwnerReferences[0].UID)
-		Expect(reports).To(Receive(HavePrefix(deployment + ": memfit changed 4 new pods of Deployment web since ")))
+		Eventually(reports).WithTimeout(10 * time.Second).Should(
+			Receive(HavePrefix(deployment + ": memfit changed 4 new pods of Deployment web since ")),
+		)
+		later.advance(5 * time.Minute)
 		_, err = attempt("web-2")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(reports).To(BeEmpty(), "it is reported once")

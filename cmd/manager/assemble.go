@@ -190,7 +190,7 @@ func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.Pendi
 	}
 	kills := &podwebhook.PendingKills{Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	follow := everywhere(func(ctx context.Context) error { return kills.Follow(ctx, failed) })
-	return kills, errors.Join(mgr.Add(failed), mgr.Add(follow))
+	return kills, errors.Join(mgr.Add(everywhere(failed.Start)), mgr.Add(follow))
 }
 
 // watchTrials watches new pods on every replica, for the webhook, and writes Events about those that do not come.
@@ -202,7 +202,7 @@ func watchTrials(mgr ctrl.Manager, injector *podwebhook.Injector) error {
 	recorder := workloadctl.NewEventWriter(mgr.GetClient(), replica(), clock.RealClock{})
 	injector.Trials = &podwebhook.Trials{Report: recorder.PodsNotCreated}
 	watch := everywhere(func(ctx context.Context) error { return injector.WatchNewPods(ctx, pending) })
-	return errors.Join(mgr.Add(pending), mgr.Add(watch), mgr.Add(everywhere(recorder.Start)))
+	return errors.Join(mgr.Add(everywhere(pending.Start)), mgr.Add(watch), mgr.Add(everywhere(recorder.Start)))
 }
 
 // serve adds the webhooks. They start when their certificate exists.

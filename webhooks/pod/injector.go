@@ -128,7 +128,8 @@ func (h *Injector) inject(
 	}
 	_, seen := pod.Annotations[v1alpha1.InjectedAnnotation]
 	var plan inject.Plan
-	if in.canary && in.rec.Status.Canary != nil {
+	now := h.Clock.Now()
+	if in.canary && in.rec.Status.Canary != nil && !h.Trials.holds(resolved.Ref, now) {
 		plan = h.Canaries.plan(in.Input, in.rec, seen, asked.DryRun)
 	} else {
 		plan = inject.MakePlan(in.Input)
@@ -140,11 +141,10 @@ func (h *Injector) inject(
 	if seen && len(a.Patch) == 0 {
 		return a, nil // second call for a pod, after other webhooks: the first one has warned and counted
 	}
-	of := memory.Workload{Ref: resolved.Ref, UID: resolved.UID}
-	if !seen && len(a.Patch) > 0 && h.Trials.leave(ctx, meta, of, h.Clock.Now(), asked.DryRun) {
+	if !seen && len(a.Patch) > 0 && h.Trials.leave(meta, resolved.Ref, now, asked.DryRun) {
 		h.Metrics.errors.WithLabelValues("refused").Inc()
-		return allowed("the pod is unchanged, because no pod that memfit changed was created; see the Event " +
-			v1alpha1.EventPodsNotCreated + " of its workload"), nil
+		return allowed("the pod is unchanged, because no pod that memfit changed was created: another admission policy may " +
+			"refuse them (Event " + v1alpha1.EventPodsNotCreated + " of the workload)"), nil
 	}
 	if !asked.DryRun {
 		h.Metrics.count(plan, pod)

@@ -14,39 +14,44 @@ import (
 const (
 	// patience is how long a pod that memfit changed may take to be seen. A watch that broke is back within a minute:
 	// client-go waits for 30 s at most, and up to as long again at random. A ReplicaSet whose pods are refused tries again
-	// after 5 ms, and then after twice as long each time: what it creates after 82 s is left as it comes.
+	// after 5 ms, and then after twice as long each time: what it creates after 82 s is left unchanged.
 	patience = time.Minute
 	// enough pods that did not come tell a policy from a creation that failed once, as where the name is taken or the API
 	// server restarts. Controllers try as often within 3 s, and a run that is not retried is lost three times.
 	enough = 3
-	// patienceAgain is patience after pods were left unchanged: enough for all pods of a rollout to be sent.
-	patienceAgain = 10 * time.Second
-	// firstHold is how long pods are left unchanged at first, and each time twice as long as before, up to longestHold.
-	// Pods may be refused for another reason, as while the server of a policy is down: afterwards, their workload must not
-	// be without sizes for long. Where a policy does refuse what memfit gives, ten attempts are lost in three days, and
-	// then one a day.
+	// probing is how long new pods are left unchanged to see whether those come: enough for a rollout to send all of its
+	// pods, and for the watch to see one. After a hold, a changed pod may take as long to be seen.
+	probing = 10 * time.Second
+	// firstHold is how long new pods are left unchanged after one of a probe came, and each time twice as long as before,
+	// up to longestHold: a policy may be changed. Ten attempts are lost in three days, and then one a day.
 	firstHold   = 10 * time.Minute
 	longestHold = 24 * time.Hour
 	// forgetAfter is how long a trial is remembered without another creation: workloads that run daily are recognized.
 	forgetAfter = 48 * time.Hour
 )
 
-// trial is what memfit did with the pods of a workload since the last one was seen that it had changed.
+// trial is what memfit did with the pods of a workload since the last one was seen that it had changed. If none came,
+// it compares: if a pod comes that was left unchanged, memfit's changes are refused. If those do not come either, as
+// beyond a quota, pods are changed again.
 type trial struct {
 	// first is when memfit changed the first one, changed how many it did.
 	first   time.Time
 	changed int
-	// since is when memfit began to change pods, or began again after until. Until then they were left unchanged, for
-	// the time of hold.
-	since, until time.Time
-	hold         time.Duration
+	// since is when memfit began to change pods, or began again after until; tried is how many it has changed since then.
+	since time.Time
+	tried int
+	// until is when pods are changed again; probes: until a pod comes that was left unchanged, it is not known why the
+	// others did not.
+	until  time.Time
+	probes bool
+	hold   time.Duration // the last one
 }
 
 // next returns the trial after one more creation, and whether that pod is left unchanged.
 func (t trial) next(now time.Time) (after trial, leave bool) {
 	wait := patience
 	if t.hold > 0 {
-		wait = patienceAgain
+		wait = probing
 	}
 	switch {
 	case t.old(now):
@@ -54,14 +59,27 @@ func (t trial) next(now time.Time) (after trial, leave bool) {
 	case now.Before(t.until):
 		return t, true
 	case t.since.Before(t.until):
-		t.since = now
-	case t.changed >= enough && now.Sub(t.since) >= wait:
-		t.hold = min(max(2*t.hold, firstHold), longestHold)
-		t.until = now.Add(t.hold)
+		t.since, t.tried, t.probes = now, 0, false
+	case t.tried >= enough && now.Sub(t.since) >= wait:
+		t.until, t.probes = now.Add(probing), true
 		return t, true
 	}
 	t.changed++
+	t.tried++
 	return t, false
+}
+
+// unchangedCame returns the trial after a pod was seen that memfit had not changed, and whether that shows that its
+// changes are refused.
+func (t trial) unchangedCame(created, now time.Time) (after trial, refused bool) {
+	// The clock of the API server may differ. What has been Pending since before the trial shows nothing.
+	if !t.probes || created.Add(patience).Before(t.since) {
+		return t, false
+	}
+	t.probes = false
+	t.hold = min(max(2*t.hold, firstHold), longestHold)
+	t.until = now.Add(t.hold)
+	return t, true
 }
 
 // old reports whether the trial says nothing about a pod that is created now.
@@ -72,9 +90,10 @@ func (t trial) old(now time.Time) bool {
 // note reports to users that pods are left unchanged, and what to do.
 func (t trial) note(of memory.WorkloadRef, now time.Time) string {
 	return fmt.Sprintf(
-		"memfit changed %s of %s %s since %s, and none of them was created: another admission policy may refuse what memfit "+
-			"gives (the Event FailedCreate of their controller quotes it). New pods are left unchanged until %s. Set "+
-			"sizing.limit.max or sizing.requestPolicy to what the policy allows, or exclude the workload",
+		"memfit changed %s of %s %s since %s, and none of them was created; one that it left unchanged was: another "+
+			"admission policy refuses what memfit gives (the Event FailedCreate of their controller quotes it). New pods are "+
+			"left unchanged until %s. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or exclude the "+
+			"workload",
 		format.Count(t.changed, "new pod"), of.Kind, of.Title(), format.TimeOfDay(t.first, now),
 		format.TimeOfDay(t.until, now),
 	)

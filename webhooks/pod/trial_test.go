@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -53,6 +54,10 @@ func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 			}
 			at = at.Add(retry)
 		}
+		var refused bool
+		if now, refused = now.unchangedCame(at, at); !refused {
+			t.Fatalf("hold %d: the pod that was left came for nothing", len(holds))
+		}
 		if waited := at.Sub(began); waited > 82*time.Second || len(holds) > 0 && waited > 21*time.Second {
 			t.Errorf("hold %d: the ReplicaSet had no pod for %s", len(holds), waited)
 		}
@@ -67,6 +72,35 @@ func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 	}
 	if !now.first.Equal(trialStart) {
 		t.Errorf("it began at %s", now.first)
+	}
+}
+
+// TestPodsThatAreRefusedForAnotherReasonAreChanged: beyond a quota, those that are left unchanged do not come either.
+// Of a controller's attempts, three of four are changed, so that the first that succeeds most likely is.
+func TestPodsThatAreRefusedForAnotherReasonAreChanged(t *testing.T) {
+	var now trial
+	at, unchanged, attempts := trialStart, 0, 0
+	for retry := 5 * time.Millisecond; attempts < 200; retry = min(2*retry, 16*time.Minute) {
+		var leave bool
+		if now, leave = now.next(at); leave {
+			unchanged++
+		}
+		at, attempts = at.Add(retry), attempts+1
+	}
+	if now.hold != 0 || unchanged == 0 || unchanged > attempts/4 {
+		t.Errorf("%d of %d attempts were left unchanged, held for %s", unchanged, attempts, now.hold)
+	}
+}
+
+// TestWhatWasPendingBeforeShowsNothing: a pod that waits for a node since before memfit was installed, and is updated.
+func TestWhatWasPendingBeforeShowsNothing(t *testing.T) {
+	probe := trialStart.Add(time.Minute)
+	_, last := left(0, 0, 0, time.Minute)
+	if _, refused := last.unchangedCame(trialStart.Add(-time.Hour), probe); refused {
+		t.Error("an old pod is taken for one of the probe")
+	}
+	if _, refused := last.unchangedCame(probe.Add(-30*time.Second), probe); !refused {
+		t.Error("a clock of the API server that is 30 s behind hides that the pod came")
 	}
 }
 
@@ -96,10 +130,11 @@ func TestACreationThatFailedOnceIsNoPolicy(t *testing.T) {
 
 func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	_, of := left(0, time.Second, 2*time.Second, time.Minute)
-	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created: another " +
-		"admission policy may refuse what memfit gives (the Event FailedCreate of their controller quotes it). New pods " +
-		"are left unchanged until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or " +
-		"exclude the workload"
+	of, _ = of.unchangedCame(trialStart.Add(time.Minute), trialStart.Add(time.Minute))
+	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created; one that " +
+		"it left unchanged was: another admission policy refuses what memfit gives (the Event FailedCreate of their " +
+		"controller quotes it). New pods are left unchanged until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy " +
+		"to what the policy allows, or exclude the workload"
 	if got := of.note(web, trialStart.Add(time.Minute)); got != want {
 		t.Error(got)
 	}
@@ -118,27 +153,45 @@ func trialsOf() (trials *Trials, reports *[]string) {
 	return trials, reports
 }
 
+// created is the metadata of a pod that was created at a time after the start, as memfit changed it or left it.
+func created(after time.Duration, changed bool) *metav1.ObjectMeta {
+	m := &metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(trialStart.Add(after))}
+	if changed {
+		m.Annotations = map[string]string{v1alpha1.InjectedAnnotation: "{}"}
+	}
+	return m
+}
+
 func TestPodsThatComeEndATrial(t *testing.T) {
 	trials, reports := trialsOf()
 	leave := func(after time.Duration) bool {
-		return trials.leave(t.Context(), owned, memory.Workload{Ref: web}, trialStart.Add(after), false)
+		return trials.leave(owned, web, trialStart.Add(after), false)
+	}
+	came := func(of memory.WorkloadRef, after time.Duration, changed bool) {
+		trials.came(t.Context(), created(after, changed), memory.Workload{Ref: of}, trialStart.Add(after))
 	}
 	onNode := web
 	onNode.NodeClass = "m5.large"
 	for range enough {
 		leave(0)
 	}
-	trials.came(onNode)
+	came(onNode, 0, true)
 	for range enough {
 		if leave(time.Minute) {
 			t.Error("a pod is left although one of its workload came")
 		}
 	}
-	if !leave(2*time.Minute) || !leave(2*time.Minute+time.Second) || len(*reports) != 1 {
+	came(onNode, time.Minute, false) // nothing is compared yet
+	if !leave(2*time.Minute) || !leave(2*time.Minute+time.Second) || len(*reports) != 0 {
 		t.Errorf("with no pod since, it was reported %d times", len(*reports))
 	}
-	trials.came(web)
-	if leave(2*time.Minute + 2*time.Second) {
+	came(onNode, 2*time.Minute, false)
+	came(onNode, 2*time.Minute+time.Second, false)
+	if !leave(11*time.Minute) || !trials.holds(onNode, trialStart.Add(11*time.Minute)) || len(*reports) != 1 {
+		t.Errorf("with only an unchanged pod since, it was reported %d times", len(*reports))
+	}
+	came(web, 11*time.Minute, true)
+	if leave(11*time.Minute) || trials.holds(web, trialStart.Add(11*time.Minute)) {
 		t.Error("a pod is left although one that memfit changed came late")
 	}
 }
@@ -157,16 +210,16 @@ func TestWhatIsNotTried(t *testing.T) {
 	} {
 		for i := range 2 * enough {
 			at := trialStart.Add(time.Duration(i) * time.Minute)
-			if tc.trials.leave(t.Context(), tc.pod, memory.Workload{Ref: web}, at, tc.dryRun) {
+			if tc.trials.leave(tc.pod, web, at, tc.dryRun) {
 				t.Errorf("%s: pod %d is left", name, i)
 			}
 		}
 	}
-	of := memory.Workload{Ref: web}
 	for _, after := range []time.Duration{0, 0, 0, time.Minute} {
-		begun.leave(t.Context(), owned, of, trialStart.Add(after), false)
+		begun.leave(owned, web, trialStart.Add(after), false)
 	}
-	if !begun.leave(t.Context(), owned, of, trialStart.Add(2*time.Minute), true) || len(*reports) != 1 {
+	begun.came(t.Context(), created(time.Minute, false), memory.Workload{Ref: web}, trialStart.Add(time.Minute))
+	if !begun.leave(owned, web, trialStart.Add(2*time.Minute), true) || len(*reports) != 1 {
 		t.Error("a dry run shows another pod than would be created, or is reported")
 	}
 }
@@ -177,7 +230,7 @@ func TestTrialsAreBounded(t *testing.T) {
 	leave := func(i int, at time.Time) bool {
 		of := web
 		of.Name = fmt.Sprintf("web-%d", i)
-		return trials.leave(t.Context(), owned, memory.Workload{Ref: of}, at, false)
+		return trials.leave(owned, of, at, false)
 	}
 	for i := range mostTrials + 5 {
 		leave(i, trialStart)

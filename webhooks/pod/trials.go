@@ -33,36 +33,72 @@ type Trials struct {
 }
 
 // leave reports whether a pod that memfit would change is left unchanged.
-func (t *Trials) leave(
-	ctx context.Context, pod *metav1.ObjectMeta, of memory.Workload, now time.Time, dryRun bool,
-) bool {
+func (t *Trials) leave(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.Time, dryRun bool) bool {
 	if t == nil || metav1.GetControllerOfNoCopy(pod) == nil { // without a controller, no other pod follows
 		return false
 	}
-	of.Ref = of.Ref.Whole()
+	of = of.Whole()
 	t.mu.Lock()
-	before, known := t.of[of.Ref]
+	defer t.mu.Unlock()
+	before, known := t.of[of]
 	after, leave := before.next(now)
 	if !known && len(t.of) >= mostTrials {
 		maps.DeleteFunc(t.of, func(_ memory.WorkloadRef, o trial) bool { return o.old(now) })
 	}
 	if remember := t.of != nil && !dryRun && (known || len(t.of) < mostTrials); remember {
-		t.of[of.Ref] = after
-	}
-	t.mu.Unlock()
-	if leave && !dryRun && after.until != before.until {
-		note := after.note(of.Ref, now)
-		logf.FromContext(ctx).WithName("admission").Info("Leaving new pods unchanged", "workload", of.Ref, "why", note)
-		t.Report(of, note)
+		t.of[of] = after
 	}
 	return leave
 }
 
-// came forgets the trial of a workload of which a pod that memfit changed was created.
-func (t *Trials) came(of memory.WorkloadRef) {
+// holds reports whether new pods of a workload are left unchanged now.
+func (t *Trials) holds(of memory.WorkloadRef, now time.Time) bool {
+	if t == nil {
+		return false
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.of, of.Whole())
+	return now.Before(t.of[of.Whole()].until)
+}
+
+// concerns reports whether a pod that was created may decide a trial. Most need not be looked up.
+func (t *Trials) concerns(pod *metav1.ObjectMeta) bool {
+	_, changed := pod.Annotations[v1alpha1.InjectedAnnotation]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for of, o := range t.of {
+		if of.Namespace == pod.Namespace && (changed || o.probes) {
+			return true
+		}
+	}
+	return false
+}
+
+// came notes that a pod was created: one that memfit changed ends the trial of its workload.
+func (t *Trials) came(ctx context.Context, pod *metav1.ObjectMeta, of memory.Workload, now time.Time) {
+	of.Ref = of.Ref.Whole()
+	after, refused := t.compared(pod, of.Ref, now)
+	if !refused {
+		return
+	}
+	note := after.note(of.Ref, now)
+	logf.FromContext(ctx).WithName("admission").Info("Leaving new pods unchanged", "workload", of.Ref, "why", note)
+	t.Report(of, note)
+}
+
+// compared returns the trial of a workload after a pod was created, and whether that shows that memfit's changes are
+// refused.
+func (t *Trials) compared(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.Time) (after trial, refused bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, changed := pod.Annotations[v1alpha1.InjectedAnnotation]; changed {
+		delete(t.of, of)
+		return trial{}, false
+	}
+	if after, refused = t.of[of].unchangedCame(pod.CreationTimestamp.Time, now); refused {
+		t.of[of] = after
+	}
+	return after, refused
 }
 
 // WatchNewPods begins to observe the pods of a cache, which should be those that do not run yet, until ctx ends.
@@ -74,11 +110,12 @@ func (h *Injector) WatchNewPods(ctx context.Context, pending cache.Cache) error 
 	}
 	if _, err := informers.Watch(ctx, pending, &corev1.Pod{}, informers.Handler[*corev1.Pod]{
 		Seen: func(pod *corev1.Pod) {
-			if _, changed := pod.Annotations[v1alpha1.InjectedAnnotation]; !changed {
-				return // it proves nothing about what memfit gives
+			if !h.Trials.concerns(&pod.ObjectMeta) {
+				return
 			}
 			if resolved, err := h.resolve(ctx, &pod.ObjectMeta); err == nil {
-				h.Trials.came(resolved.Ref)
+				of := memory.Workload{Ref: resolved.Ref, UID: resolved.UID}
+				h.Trials.came(ctx, &pod.ObjectMeta, of, h.Clock.Now())
 			}
 		},
 	}); err != nil {
