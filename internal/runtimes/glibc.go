@@ -88,8 +88,8 @@ func trimThreshold(f Facts) Verdict {
 }
 
 // tryArenas is the suggestion for runtimes where measurements went both ways.
-const tryArenas = "MALLOC_ARENA_MAX is not set unasked: with many live threads on a large node arenaMax: 2 took a C " +
-	"program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. " +
+const tryArenas = "MALLOC_ARENA_MAX is not set by default: with many live threads on a large node arenaMax: 2 took a " +
+	"C program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. " +
 	"Try it on one replica first"
 
 // badPercent returns the error of the requested heapPercent; empty if valid.

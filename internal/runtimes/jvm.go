@@ -67,7 +67,7 @@ var _ = row(&Runtime{
 		},
 	}, glibc(
 		0, "",
-		"MALLOC_ARENA_MAX is not set unasked: giving free native memory back (-XX:TrimNativeHeapInterval) helped a JVM "+
+		"MALLOC_ARENA_MAX is not set by default: giving free native memory back (-XX:TrimNativeHeapInterval) helped a JVM "+
 			"more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica first",
 	)...),
 	Growth: func(f Facts, set bool) Growth {

@@ -45,7 +45,7 @@ var _ = row(&Runtime{
 		},
 	}, glibc(
 		0, "",
-		"MALLOC_ARENA_MAX is not set unasked: arenaMax: 2 took one service from 350 to 280 MiB (article 1), but a zlib "+
+		"MALLOC_ARENA_MAX is not set by default: arenaMax: 2 took one service from 350 to 280 MiB (article 1), but a zlib "+
 			"burst from 200 to 340 MB. Try it on one replica first",
 	)...),
 	Growth: func(f Facts, set bool) Growth {

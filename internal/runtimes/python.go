@@ -27,7 +27,7 @@ var _ = row(&Runtime{
 	},
 	Knobs: glibc(
 		0, "",
-		"MALLOC_ARENA_MAX is not set unasked: with 16 long-lived threads arenaMax: 2 reduced 1137 to about 700 MB, with "+
+		"MALLOC_ARENA_MAX is not set by default: with 16 long-lived threads arenaMax: 2 reduced 1137 to about 700 MB, with "+
 			"short-lived threads it raised 50 to over 600 MB. Try it on one replica first",
 	),
 	HeapReader: amounts.CPython,

@@ -181,7 +181,7 @@ func TestWouldHelp(t *testing.T) {
 	if diff := cmp.Diff(want, after.Suggestions); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	elsewhere := func(advice string) bool { return strings.HasPrefix(advice, "MALLOC_ARENA_MAX is not set unasked") }
+	elsewhere := func(advice string) bool { return strings.HasPrefix(advice, "MALLOC_ARENA_MAX is not set by default") }
 	if !slices.ContainsFunc(before.Advice, elsewhere) || slices.ContainsFunc(after.Advice, elsewhere) {
 		t.Errorf("advice without numbers of this workload: %q, with them: %q", before.Advice, after.Advice)
 	}
