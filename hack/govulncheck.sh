@@ -24,7 +24,8 @@ if [ -n "${GOVULNDB:-}" ]; then
 	esac
 fi
 
-if out=$(go tool -modfile="$root/hack/tools/go.mod" govulncheck "${database[@]}" ./... 2>&1); then
+# Once, on a busy machine, it named a vulnerability and ended with 0.
+if out=$(go tool -modfile="$root/hack/tools/go.mod" govulncheck "${database[@]}" ./... 2>&1) && ! grep -q '^Vulnerability #' <<<"$out"; then
 	echo "$out"
 	exit 0
 else
