@@ -10,11 +10,12 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const explainLong = `Explain the recommendation for one workload: the evidence, the steps from there to the number, the profile's policy, the
-runtime settings, every OOM kill with the limit at that time, the conditions (Applied names the guard that stopped a change), and
-what to do next.
+const explainLong = `Explain the recommendation for one workload: the evidence, the steps from there to the number,
+the profile's policy, the runtime settings, every OOM kill with the limit at that time, the conditions (Applied names
+the guard that stopped a change), and what to do next.
 
-WORKLOAD is a name, or kind and name as in kubectl: web, deploy/web, deployment.apps/web. Nothing is written to the cluster.`
+WORKLOAD is a name, or kind and name as in kubectl: web, deploy/web, deployment.apps/web. Nothing is written to the
+cluster.`
 
 const explainExample = `  kubectl memfit explain deployment/web -n shop
 

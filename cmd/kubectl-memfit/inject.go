@@ -17,16 +17,16 @@ import (
 
 const injectLong = `Show what memfit's webhook would set on the pods of the workloads in FILE, without a cluster.
 
-It runs the webhook's code for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob,
-PodTemplate, ReplicationController and Argo Rollout. Every other object, and every workload that no profile governs, passes through
-byte for byte. An unreadable document is reported and also passes through. In a workload that changes, order and comments remain; anchors and merge keys are expanded, blank lines removed, and
-indentation normalized.
+It runs the webhook's code for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, PodTemplate,
+ReplicationController and Argo Rollout. Every other object, and every workload that no profile governs, passes through
+byte for byte. An unreadable document is reported and also passes through. In a workload that changes, order and
+comments remain; anchors and merge keys are expanded, blank lines removed, and indentation normalized.
 
-Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by annotation
-memfit.dev/profile or by selector. If --profile holds exactly one profile, it also governs every workload that does not opt out and
-that nothing else governs. ConfigMaps in FILE are read for the names of their keys, Namespaces for their annotations, and
-MemoryRecommendations for sizes of new pods and for live heaps. It does not see what only a cluster has: limits that a LimitRange adds,
-and changes by other webhooks.
+Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by
+annotation memfit.dev/profile or by selector. If --profile holds exactly one profile, it also governs every workload
+that does not opt out and that nothing else governs. ConfigMaps in FILE are read for the names of their keys,
+Namespaces for their annotations, and MemoryRecommendations for sizes of new pods and for live heaps. It does not see
+what only a cluster has: limits that a LimitRange adds, and changes by other webhooks.
 
 Standard error lists the set and the skipped settings, with reasons (--quiet omits it).
 

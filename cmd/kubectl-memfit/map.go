@@ -17,8 +17,9 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-const mapLong = `Draw the memory of a pod: a bar for each container, with a segment for each part of its resident memory, the limit as a mark, and
-the numbers below. Free memory is hatched (lower case on a terminal). Unexplained memory is always shown.
+const mapLong = `Draw the memory of a pod: a bar for each container, with a segment for each part of its resident
+memory, the limit as a mark, and the numbers below. Free memory is hatched (lower case on a terminal). Unexplained
+memory is always shown.
 
 For a workload, it draws the pod with the newest kill or stall; standard error names the others.
 

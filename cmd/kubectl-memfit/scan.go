@@ -18,11 +18,12 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 )
 
-const scanLong = `List the workloads of a cluster with their runtimes and the sources of these, the use of the fullest pod against its limit, and
-the OOM kills of the last days. It needs no profile, no webhook, and not even memfit in the cluster.
+const scanLong = `List the workloads of a cluster with their runtimes and the sources of these, the use of the fullest
+pod against its limit, and the OOM kills of the last days. It needs no profile, no webhook, and not even memfit in the
+cluster.
 
-Where memfit's agent runs, it detects the runtime. Elsewhere image, command and variables suggest one, shown with a question
-mark: check it before you declare it.
+Where memfit's agent runs, it detects the runtime. Elsewhere image, command and variables suggest one, shown with a
+question mark: check it before you declare it.
 
   --write DIR  writes a MemoryProfile for each runtime of each namespace, for the workloads that have none, with the commands that
                opt them in. They recommend; no pod gets a setting or a size. Existing files are unchanged

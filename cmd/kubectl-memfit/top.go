@@ -21,8 +21,8 @@ const topLong = `List containers with the memory they use, and its parts.
   FILES        pages of programs, libraries and other files, and shared memory
   UNEXPLAINED  resident, of unknown use
 
-HEAP to UNEXPLAINED add up to resident memory. They need memfit's agent, at tier See; lines below the table report what is missing, and
-why. kubectl memfit map draws one pod. Nothing is written to the cluster.`
+HEAP to UNEXPLAINED add up to resident memory. They need memfit's agent, at tier See; lines below the table report
+what is missing, and why. kubectl memfit map draws one pod. Nothing is written to the cluster.`
 
 const topExample = `  # Who holds on to free memory?
   kubectl memfit top -A --sort-by free

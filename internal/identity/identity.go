@@ -6,7 +6,7 @@
 // canary.
 //
 // An identity is found from a table of platforms or from labels that a profile names. Users who may create pods control
-// both, so an identity is no proof: the namespace is part of it, and all bounds of a profile apply.
+// both, so an identity proves nothing: it includes the namespace, and all bounds of a profile apply.
 //
 // A DaemonSet outlives its pods, but these differ by node: [InClass] adds the class of a pod's node to the workload.
 // The package is pure.

@@ -16,7 +16,7 @@ import (
 type ownersCap struct {
 	// by is the source of the decision: "KAFKA_HEAP_OPTS has -Xmx2g". Empty: none.
 	by string
-	// fixed: the cap does not follow the limit, or there is no sign that it does.
+	// fixed: the cap does not follow the limit, or nothing shows that it does.
 	fixed bool
 	// launcher: a start script takes the cap from a variable and overrides memfit's settings.
 	launcher bool

@@ -52,14 +52,14 @@ type Plan struct {
 	notes      []string     // about the pod's annotations, for warnings
 	annotation string       // new value of InjectedAnnotation; empty: none
 	annotated  bool         // whether the annotation differs from the pod's
-	refused    string       // why there is no plan; empty: there is one
+	refused    string       // the reason for no plan; empty: planned
 }
 
 // maxContainers is ten times the usual maximum of a pod. It bounds the cost of a plan, part of which is per container
 // and volume.
 const maxContainers = 256
 
-// Refused returns why there is no plan for a pod that exceeds all bounds; empty: there is one.
+// Refused returns the reason for not planning a pod that exceeds all bounds; empty: it was planned.
 func (p Plan) Refused() string { return p.refused }
 
 // tip is one piece of advice. Those with a setting report its effect elsewhere, and are dropped if the effect here is

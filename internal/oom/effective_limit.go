@@ -216,7 +216,7 @@ func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
 }
 
 // limitOf returns the limit of instance index at its end: the observed one, if any. The current status may already show
-// a resize in response to the kill, so an unobserved instance counts with the lower of before and now. asked is the
+// a resize in response to the kill, so an unobserved instance gets the lower of the limits before and now. asked is the
 // spec's limit if it was not effective.
 func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Bytes) (limit, asked memory.Bytes) {
 	if c.limited && c.limitOf == index {

@@ -54,8 +54,8 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	return young
 }
 
-// burstRoom is the hazard curve at the age the history has; see [Model]. What others have shown are amounts, which add
-// little to a large container. learned: they decided.
+// burstRoom returns the space for bursts at the age of the history; see [Model]. Bursts of other containers are
+// amounts, which add little to a large container. learned reports whether they decided.
 func (e *evaluation) burstRoom(use memory.Bytes) (room memory.Bytes, learned bool) {
 	own, others := e.doublings(e.model.young(e.Policy.KillPrice)), e.doublings(e.learned())
 	amount := memory.Bytes(max(own, others) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
@@ -64,8 +64,8 @@ func (e *evaluation) burstRoom(use memory.Bytes) (room memory.Bytes, learned boo
 	return room, others > own && room > share
 }
 
-// doublings is how often the age of a young container can double until then. Nobody is asked in the first hour, so that
-// it counts as one.
+// doublings returns how often the age of a young container can double until then. The first hour counts as a whole one:
+// nothing is recommended in it.
 func (e *evaluation) doublings(until period.Evidence) float64 {
 	if e.age() >= e.model.OldFrom {
 		return 0

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// ErrNotRegular is returned for a mapped path that is no longer a regular file.
+// ErrNotRegular means that a mapped path is not a regular file any more.
 var ErrNotRegular = errors.New("not a regular file")
 
 type mappedFile struct {

@@ -71,7 +71,7 @@ var (
 	)
 )
 
-// Namer returns the container with an ID in the runtime; ok is false if there is no relevant one.
+// Namer returns the container with a runtime ID; ok is false if memfit does not follow it.
 type Namer func(pod types.UID, id string) (c memory.ContainerRef, ok bool)
 
 // DecodeCounters reads /metrics/cadvisor in the Prometheus text format. If containerd did not respond to cAdvisor in

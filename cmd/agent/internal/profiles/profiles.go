@@ -36,7 +36,7 @@ func newStore() cache.Indexer {
 // Rescues reports whether a profile of the namespace or of the cluster enables rescues. namespaceSelector is left to
 // the manager, because the agent does not know the labels of namespaces.
 func (s *Set) Rescues(namespace string) bool {
-	all, _ := s.cluster.IndexKeys(byNamespace, "") // an error means there is no such index
+	all, _ := s.cluster.IndexKeys(byNamespace, "") // fails only without the index
 	own, _ := s.namespaced.IndexKeys(byNamespace, namespace)
 	return len(all)+len(own) > 0
 }
