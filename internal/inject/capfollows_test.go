@@ -4,11 +4,13 @@
 package inject
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // of is a profile for one runtime.
@@ -192,5 +194,43 @@ func TestCapSetBy(t *testing.T) {
 	}
 	if got := MakePlan(nodePod("4Gi", of("JVM", none))).Container("nobody").CapSetBy(); got != "" {
 		t.Errorf("a container that is not there: %q", got)
+	}
+}
+
+// TestOwnHeap: a number of the owner is a statement of what the container needs, in each form that a runtime reads.
+func TestOwnHeap(t *testing.T) {
+	env := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
+	none, off := v1alpha1.TuningSpec{}, v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}
+	four := v1alpha1.TuningSpec{Processes: new(int32(4))}
+	for name, tc := range map[string]struct {
+		in   Input
+		want memory.Bytes
+		by   string
+	}{
+		"JVM":                {nodePod("3Gi", of("JVM", none), env("JAVA_TOOL_OPTIONS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},
+		"JVM, tuning off":    {nodePod("3Gi", of("JVM", off), env("JAVA_TOOL_OPTIONS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},
+		"a start script's":   {nodePod("3Gi", of("JVM", none), env("KAFKA_HEAP_OPTS", "-Xmx1g")), memory.GiB, "-Xmx1g"},
+		"runtime unknown":    {nodePod("3Gi", of("Auto", none), env("JAVA_OPTS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},
+		"a share of a JVM":   {nodePod("3Gi", of("JVM", none), env("JAVA_OPTS", "-XX:MaxRAMPercentage=60")), 0, ""},
+		"a script's value":   {nodePod("3Gi", of("JVM", none), env("JAVA_OPTS", "-Xmx${HEAP}")), 0, ""},
+		"memfit's own value": {nodePod("3Gi", of("NodeJS", none)), 0, ""},
+		"Node.js": {
+			nodePod("3Gi", of("NodeJS", none), env("NODE_OPTIONS", "--max_old_space_size=2048")), 2 * memory.GiB, "=2048",
+		},
+		"four processes of Node.js": {
+			nodePod("3Gi", of("NodeJS", four), env("NODE_OPTIONS", "--max-old-space-size=512")), 2 * memory.GiB, "=512",
+		},
+		"Go":     {nodePod("3Gi", of("Go", none), env("GOMEMLIMIT", "2GiB")), 2 * memory.GiB, "GOMEMLIMIT=2GiB"},
+		"Go off": {nodePod("3Gi", of("Go", none), env("GOMEMLIMIT", "off")), 0, ""},
+		".NET": {
+			nodePod("3Gi", of("DotNet", none), env("DOTNET_GCHeapHardLimit", "0x80000000")), 2 * memory.GiB, "0x80000000",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := MakePlan(tc.in).Container("app").Growth()
+			if g.OwnHeap != tc.want || !strings.Contains(g.OwnHeapBy, tc.by) || tc.want == 0 && g.OwnHeapBy != "" {
+				t.Errorf("%s by %q, want %s by %q", g.OwnHeap, g.OwnHeapBy, tc.want, tc.by)
+			}
+		})
 	}
 }

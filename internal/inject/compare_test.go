@@ -166,7 +166,10 @@ func TestGrowth(t *testing.T) {
 			nodePod(
 				"512Mi", v1alpha1.MemoryProfileSpec{}, corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=100"},
 			),
-			runtimes.Growth{Overhead: 63 * memory.MiB, Name: "Node.js"},
+			runtimes.Growth{
+				Overhead: 63 * memory.MiB, Name: "Node.js",
+				OwnHeap: 100 * memory.MiB, OwnHeapBy: "NODE_OPTIONS: --max-old-space-size=100",
+			},
 		},
 		"node too small to cap may have half": {
 			nodePod("128Mi", v1alpha1.MemoryProfileSpec{}),

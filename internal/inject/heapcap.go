@@ -27,6 +27,15 @@ type ownersCap struct {
 	// direct: that share is on the command line, or in the variable that the runtime reads, and is as certain as memfit's
 	// own. Elsewhere it depends on a start script.
 	direct bool
+	// heap is the largest heap that a number of the owner permits to one process, and number is its setting; 0: none.
+	heap   memory.Bytes
+	number string
+}
+
+func (o *ownersCap) permits(heap memory.Bytes, setting string) {
+	if heap > o.heap {
+		o.heap, o.number = heap, setting
+	}
 }
 
 // ownersCap reads the pod without memfit's settings. Call it before anything is written.

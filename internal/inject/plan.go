@@ -228,8 +228,8 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.heapShare(c.runtime.runtime)
 	if c.mode != v1alpha1.TuningDisabled {
 		c.settle(w, t, in)
-		c.checkValues(w)
 	}
+	c.checkValues(w)
 	c.checkVolumes(in.Pod, t)
 	if c.mode == v1alpha1.TuningInject {
 		w.resizePolicy(in.Pod, t, c.restartHelps())

@@ -87,7 +87,9 @@ func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.Known(c
 func (c *ContainerPlan) Growth() runtimes.Growth {
 	g := c.growth()
 	g.Name = c.runtime.runtime.Title
-	g.Overhead *= memory.Bytes(max(c.facts.Processes, 1))
+	processes := memory.Bytes(max(c.facts.Processes, 1))
+	g.Overhead *= processes
+	g.OwnHeap, g.OwnHeapBy = c.owner.heap*processes, c.owner.number
 	g.Reserve = c.limit.reserve
 	g.FollowsLimit, g.MayFollow, g.HeapPercent = c.following(g.HeapPercent)
 	return g

@@ -146,7 +146,7 @@ func tiny(q resource.Quantity) string {
 // meant returns the quantity with the intended unit.
 func meant(q resource.Quantity) string { return strings.TrimRight(q.String(), "mkKi") + "Mi" }
 
-// checkValues warns about invalid values of the user, without changing them. If the runtime is uncertain, the checks of
+// checkValues reads the numbers of the user, and warns about invalid ones, without changing them. If the runtime is uncertain, the checks of
 // every runtime apply, because a variable or flag belongs to only one.
 func (c *ContainerPlan) checkValues(w *working) {
 	rows := []*runtimes.Runtime{c.runtime.runtime}
@@ -160,7 +160,10 @@ func (c *ContainerPlan) checkValues(w *working) {
 			if subject == "" || c.replaces(check) {
 				continue
 			}
-			if wrong := check.Wrong(own, c.facts); wrong != "" {
+			if check.Heap != nil {
+				c.owner.permits(check.Heap(own.Value), subject)
+			}
+			if wrong := check.Wrong(own, c.facts); wrong != "" && c.mode != v1alpha1.TuningDisabled {
 				text := subject + " " + wrong
 				if !slices.ContainsFunc(c.warned, func(known warning) bool { return known.text == text }) {
 					c.warn("%s", text)

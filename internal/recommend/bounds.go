@@ -139,7 +139,7 @@ func (p Policy) outside(size memory.Size) bool {
 
 // boundLimit rounds up to whole MiB and keeps the owner's bounds, naming the one that applied.
 func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
-	p, want := e.Policy, e.belowCeiling(limit.CeilTo(memory.MiB))
+	p, want := e.Policy, e.belowCeiling(e.aboveOwnHeap(limit.CeilTo(memory.MiB)))
 	limit, why := p.boundLimit(want, e.Current.Limit, e.rec.Evidence.PeakRSS)
 	for _, text := range why {
 		e.say("%s", text)
@@ -155,6 +155,24 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 		e.alarmAt(p.LimitMax, "limit.max "+p.LimitMax.String(), "raise limit.max")
 	}
 	return limit
+}
+
+// aboveOwnHeap keeps a limit at what the owner's own heap cap needs, or at the present limit where that is less.
+func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
+	t := e.Traits
+	if t.OwnHeap == 0 {
+		return limit
+	}
+	least := e.plusHeadroom(t.OwnHeap.Plus(t.Overhead)).Plus(t.Reserve).CeilTo(memory.MiB)
+	if e.Current.Limit > 0 {
+		least = min(least, e.Current.Limit)
+	}
+	if limit >= least {
+		return limit
+	}
+	e.say("limit stays at %s although %s would do: %s permits a heap of %s; lower it to save memory", least, limit,
+		t.OwnHeapBy, t.OwnHeap)
+	return least
 }
 
 // boundIncrease holds a limit that nothing was killed at, where the owner wants a kill first. However long ago the kill

@@ -233,3 +233,22 @@ func TestALimitIsNotLoweredBelowWhatVolumesMayHold(t *testing.T) {
 		}
 	}
 }
+
+// TestALimitIsNotLoweredBelowTheOwnersHeap: -Xmx2g under 3Gi, of which a day used 700Mi.
+func TestALimitIsNotLoweredBelowTheOwnersHeap(t *testing.T) {
+	h := history.New()
+	now := feed(h, 26*time.Hour, 3*gib, flat(700*mib))
+	owned := Traits{OwnHeap: 2 * gib, OwnHeapBy: "-Xmx2g"}
+	for limit, want := range map[memory.Bytes]memory.Bytes{3 * gib: 2356 * mib, 2 * gib: 2 * gib, 0: 2356 * mib} {
+		in := Input{History: h, Current: sizeOf(0, limit), Now: now, Policy: defaults, Traits: owned}
+		rec := Evaluate(in)
+		have := rec.Size.Limit
+		if have != want || !says(rec, "-Xmx2g permits a heap of 2Gi") {
+			t.Errorf("limit %s becomes %s, want %s: %q", limit, have, want, rec.Reasons)
+		}
+		in.Traits = Traits{}
+		if low := Evaluate(in); low.Size.Limit >= gib {
+			t.Errorf("without a heap of the owner the limit is %s, so this tests nothing", low.Size.Limit)
+		}
+	}
+}

@@ -51,6 +51,10 @@ type Traits struct {
 	// CapFollowsLimit: a process that gives up at its heap cap gets a larger cap from a higher limit, when it starts again
 	// or, with CapFrozen, in a new pod only.
 	CapFollowsLimit, CapFrozen bool
+	// OwnHeap is the heap that a number of the owner permits to the processes, and OwnHeapBy is its setting ("-Xmx2g"). A
+	// limit is not lowered below it: the process may fill it at any time, however little it has used until now. 0: none.
+	OwnHeap   memory.Bytes
+	OwnHeapBy string
 	// CapSetBy says which text of the pod sets the heap cap, as an instruction to change it; empty: none is known.
 	CapSetBy string
 }

@@ -21,6 +21,8 @@ type Check struct {
 	Flag string
 	// Against is the flag whose value [Own.Other] is; empty: none.
 	Against string
+	// Heap returns the heap that the value permits; 0: none, or unknown. nil: the setting is not a number of bytes.
+	Heap func(value string) memory.Bytes
 	// Wrong returns the effect of the value and what to set instead, as the predicate of a sentence with the setting as
 	// its subject. Empty: valid.
 	Wrong func(Own, Facts) string
@@ -45,7 +47,7 @@ func aboveLimit(f Facts, advised string) string {
 }
 
 // goChecks are about GOMEMLIMIT, which has Go's units, not those of Kubernetes.
-var goChecks = []Check{{Env: "GOMEMLIMIT", Wrong: func(own Own, f Facts) string {
+var goChecks = []Check{{Env: "GOMEMLIMIT", Heap: goMemory, Wrong: func(own Own, f Facts) string {
 	limit, unlimited, ok := goBytes(own.Value)
 	switch {
 	case !ok:
@@ -100,7 +102,8 @@ func goSpelling(value string) string {
 
 // v8Checks are about V8's old space, which is in MiB. variable is where V8's runtime takes flags from.
 func v8Checks(variable string) []Check {
-	return []Check{{Flag: oldSpaceFlag + "=", Wrong: func(own Own, f Facts) string {
+	heap := func(value string) memory.Bytes { return v8OldSpace(oldSpaceFlag+"="+value, 0) }
+	return []Check{{Flag: oldSpaceFlag + "=", Heap: heap, Wrong: func(own Own, f Facts) string {
 		n, err := strconv.ParseInt(own.Value, 10, 64)
 		switch {
 		case own.Value == "": // V8's own default
@@ -137,8 +140,8 @@ func mebibytes(text string) string {
 
 // jvmChecks are about the size of the heap.
 var jvmChecks = []Check{
-	{Flag: "-Xmx", Wrong: jvmMost("-Xmx")},
-	{Flag: "-XX:MaxHeapSize=", Wrong: jvmMost("-XX:MaxHeapSize=")},
+	{Flag: "-Xmx", Heap: jvmHeap, Wrong: jvmMost("-Xmx")},
+	{Flag: "-XX:MaxHeapSize=", Heap: jvmHeap, Wrong: jvmMost("-XX:MaxHeapSize=")},
 	{Flag: "-Xms", Against: "-Xmx", Wrong: jvmLeast},
 	{Flag: maxRAMName + "=", Wrong: jvmShare},
 	{Flag: minRAMName + "=", Wrong: jvmShare},
@@ -209,6 +212,11 @@ func jvmBytes(text string) (b memory.Bytes, ok bool) {
 	return scaled(m[1], strings.ToUpper(m[2]))
 }
 
+func jvmHeap(text string) memory.Bytes {
+	b, _ := jvmBytes(text)
+	return b
+}
+
 func jvmShare(own Own, _ Facts) string {
 	percent, err := strconv.ParseFloat(own.Value, 64)
 	switch {
@@ -226,8 +234,8 @@ func jvmShare(own Own, _ Facts) string {
 var dotnetChecks = []Check{
 	{Env: dotnetPercentName, Wrong: dotnetShare},
 	{Env: "COMPlus_GCHeapHardLimitPercent", Wrong: dotnetShare},
-	{Env: dotnetLimitName, Wrong: dotnetMost},
-	{Env: "COMPlus_GCHeapHardLimit", Wrong: dotnetMost},
+	{Env: dotnetLimitName, Heap: dotnetHeap, Wrong: dotnetMost},
+	{Env: "COMPlus_GCHeapHardLimit", Heap: dotnetHeap, Wrong: dotnetMost},
 }
 
 func dotnetShare(own Own, _ Facts) string {
@@ -242,8 +250,10 @@ func dotnetShare(own Own, _ Facts) string {
 	return text + "0x1 to 0x63 (1 to 99 %)"
 }
 
+func dotnetHeap(text string) memory.Bytes { return memory.Bytes(hex(text)) }
+
 func dotnetMost(own Own, f Facts) string {
-	heap := memory.Bytes(hex(own.Value))
+	heap := dotnetHeap(own.Value)
 	if f.Cgroup == 0 || heap <= f.Cgroup {
 		return ""
 	}

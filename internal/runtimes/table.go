@@ -308,6 +308,10 @@ type Growth struct {
 	Overhead memory.Bytes
 	// Reserve is the part of the limit for anything but the runtime. It does not grow with the limit.
 	Reserve memory.Bytes
+	// OwnHeap is the heap that a number of the owner permits to all processes together, and OwnHeapBy is its setting; 0:
+	// the owner set none.
+	OwnHeap   memory.Bytes
+	OwnHeapBy string
 	// Name is the runtime's common name: "Node.js".
 	Name string
 }

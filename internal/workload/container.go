@@ -238,6 +238,7 @@ func traitsOf(plan *inject.ContainerPlan) recommend.Traits {
 		Name: growth.Name, FollowsLimit: growth.FollowsLimit, MayFollow: growth.MayFollow,
 		HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
 		CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: plan.CapSetBy(),
+		OwnHeap: growth.OwnHeap, OwnHeapBy: growth.OwnHeapBy,
 	}
 }
 
