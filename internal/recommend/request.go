@@ -42,7 +42,22 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 		)
 		request = least
 	}
+	if with := min(request.Plus(e.cacheInUse()), e.Current.Request); with > request {
+		e.say("request stays at %s although %s is usual demand: the kubelet counts %s of page cache in use, and evicts first "+
+			"what exceeds its request", with, request, e.cacheInUse())
+		request = with
+	}
 	return p.boundRequest(request, limit, e.Current.Request)
+}
+
+// cacheInUse is the page cache of files that are read again and again: the working set beyond demand, by the peaks of
+// both. The kernel reclaims it at the limit, but the kubelet counts it when it ranks pods for eviction. 0: little.
+func (e *evaluation) cacheInUse() memory.Bytes {
+	ev := e.rec.Evidence
+	if ev.PeakWorkingSet <= e.plusHeadroom(ev.PeakDemand) {
+		return 0
+	}
+	return ev.PeakWorkingSet.Minus(ev.PeakDemand).CeilTo(memory.MiB)
 }
 
 // leastRequest is the request that may not be lowered now; 0: it may.

@@ -146,3 +146,34 @@ func TestARequestDoesNotFollowEachMiB(t *testing.T) {
 		t.Errorf("100 steps of 1 MiB from 100 to 200 MiB were %d changes, want at most 6", changes)
 	}
 }
+
+// TestARequestIsNotLoweredBelowCacheInUse: a database uses 1.2Gi and reads 4Gi of files again and again, which the
+// kubelet counts when it ranks pods for eviction. Its limit.min is its limit, as the recipe has it.
+func TestARequestIsNotLoweredBelowCacheInUse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cache, request memory.Bytes
+		want           string
+	}{
+		"a database":                {cache: 4 * gib, request: 6 * gib, want: "5.3Gi"},
+		"one that requests less":    {cache: 4 * gib, request: 2 * gib, want: "2Gi"},
+		"little cache":              {cache: 100 * mib, request: 6 * gib, want: "1.3Gi"},
+		"a request that is too low": {cache: 4 * gib, request: 512 * mib, want: "1.4Gi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := history.New()
+			at := start
+			for ; at.Before(start.Add(26 * time.Hour)); at = at.Add(5 * time.Minute) {
+				s := sample("pod-0", at, 1228*mib)
+				s.WorkingSet += tc.cache
+				h.Add(s, 6*gib)
+			}
+			rec := Evaluate(Input{
+				History: h, Current: sizeOf(tc.request, 6*gib), Now: at, InUse: 1228 * mib, InUseSeen: at,
+				Policy: with(func(p *Policy) { p.LimitMin = 6 * gib }),
+			})
+			if rec.Size.Request.String() != tc.want {
+				t.Errorf("request %s, want %s: %q", rec.Size.Request, tc.want, rec.Reasons)
+			}
+		})
+	}
+}
