@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -292,5 +293,30 @@ func TestLimitAtCreation(t *testing.T) {
 				t.Errorf("limit is %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestARequestThatIsDerivedFromTheLimit: OpenShift's ClusterResourceOverride, or a Kyverno policy, sets the request to a
+// share of the limit after memfit, and memfit is called again. Its limit is not the owner's for that.
+func TestARequestThatIsDerivedFromTheLimit(t *testing.T) {
+	in := nodePod("256Mi", v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate}})
+	owner := memory.Size{Limit: mib(256), Request: mib(64)}
+	in.Pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	in.Sizes = map[string]Offer{"app": {
+		Program: ProgramOf(inject(in), "app", false).ID, Owner: owner, Size: memory.Size{Limit: mib(81), Request: mib(70)},
+	}}
+	in.Pod = inject(in)
+	c := &in.Pod.Spec.Containers[0]
+	if got := constraints.SizeOf(&c.Resources).Limit; got != mib(81) {
+		t.Fatalf("the limit is %s, so this tests nothing: %s", got, in.Pod.Annotations[v1alpha1.InjectedAnnotation])
+	}
+	c.Resources.Requests[corev1.ResourceMemory] = resource.MustParse("20Mi")
+	again := inject(in)
+	if got := ProgramOf(again, "app", false).Owner; got != owner {
+		t.Errorf("the owner's size is %s after the second call, want %s", got, owner)
+	}
+	want := memory.Size{Limit: mib(81), Request: mib(20)}
+	if got := constraints.SizeOf(&again.Spec.Containers[0].Resources); got != want {
+		t.Errorf("it has %s, want %s", got, want)
 	}
 }

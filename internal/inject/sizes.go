@@ -258,11 +258,18 @@ func recordOf(base, next memory.Size) *sizeRecord {
 	return rec
 }
 
-// ownerBefore returns the memory of a container without what memfit gave it, according to the record.
+// ownerBefore returns the memory of a container without what memfit gave it, according to the record. A limit that is
+// still memfit's is not the owner's, whatever another webhook derived from it as a request; the owner's request is then
+// the recorded one.
 func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
 	have := constraints.SizeOf(&c.Resources)
-	if rec != nil && rec.Size != nil && rec.Size.unchanged(have) {
+	switch {
+	case rec == nil || rec.Size == nil:
+		return have
+	case rec.Size.unchanged(have):
 		return rec.Size.takeBack(have)
+	case rec.Size.Limit != "" && rec.Size.Limit == text(have.Limit) && rec.Owner != nil:
+		return rec.Owner.size()
 	}
 	return have
 }
