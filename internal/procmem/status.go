@@ -74,7 +74,7 @@ func (s *Status) field(key string, value []byte) {
 	case "Threads":
 		s.Threads = count(value)
 	case "ShdPnd":
-		n, _, _ := number(value, 16)
+		n, _ := number(value, 16)
 		s.Killed = n&sigkill != 0
 	case "VmRSS":
 		s.RSS = kilobytes(value)
@@ -83,8 +83,8 @@ func (s *Status) field(key string, value []byte) {
 
 // count parses a number of processes or threads, at most 2^22 in Linux.
 func count(b []byte) int {
-	n, rest, ok := number(b, 10)
-	if !ok || len(rest) > 0 || n > 1<<22 {
+	n, ok := number(b, 10)
+	if !ok || n > 1<<22 {
 		return 0
 	}
 	return int(n)
@@ -112,7 +112,7 @@ func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 	for text := range bytes.FieldsSeq(b[end+1:]) {
 		if i := at - field; i >= 0 {
 			var ok bool
-			if n[i], _, ok = number(text, 10); !ok {
+			if n[i], ok = number(text, 10); !ok {
 				break
 			}
 			if i == len(n)-1 {

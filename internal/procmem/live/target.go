@@ -19,8 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Target is a running process, pinned by its directory: if another process has its PID by now, no data of it is
-// returned.
+// Target is a running process, pinned by its directory: no data of another process with its PID is returned.
 type Target struct {
 	dir     *Dir
 	process procmem.Process
@@ -85,8 +84,8 @@ func (t *Target) Environ(names []string) (map[string]string, error) {
 // Times returns its processor times and those of its threads.
 func (t *Target) Times() (procmem.Times, error) { return procmem.TimesOf(t.dir) }
 
-// Same returns [procmem.ErrGone] if the process has ended. nil means that the PID was its own all the time, so that
-// earlier reads by PID were of this process, except after an exec, which makes headers inconsistent.
+// Same returns [procmem.ErrGone] if the process has ended. nil means that earlier reads by PID were of this process,
+// except after an exec, which makes headers inconsistent.
 func (t *Target) Same() error {
 	if _, err := procmem.StartTime(t.dir); err != nil {
 		return fmt.Errorf("process %d: %w", t.process.PID, procmem.ErrGone)
@@ -131,8 +130,7 @@ func (t *Target) robustLists() []uint64 {
 		if err != nil || tid == t.process.PID {
 			continue
 		}
-		var head uintptr
-		var length uintptr
+		var head, length uintptr
 		//nolint:gosec // the kernel writes two words at the given addresses
 		_, _, errno := unix.Syscall(
 			unix.SYS_GET_ROBUST_LIST, uintptr(tid), uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&length)),
@@ -152,11 +150,11 @@ type mappedFile struct {
 	size int64
 }
 
-func (f *mappedFile) Size() int64 { return f.size }
+func (f mappedFile) Size() int64 { return f.size }
 
 // Identity implements [procmem.File]. It omits the device, because each container's overlay has its own device number;
 // inodes are those of the image's layers.
-func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
+func (f mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	var stat unix.Stat_t
 	var of unix.Statfs_t
 	fd := int(f.Fd())
@@ -172,8 +170,8 @@ func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	return id, true
 }
 
-// OpenFile opens a path as the process sees it: inside its own root, which no symbolic link leaves, and only a regular
-// file. It checks the type before opening, because opening a device or a pipe may have side effects.
+// OpenFile opens a regular file as the process sees it: inside its own root, which no symbolic link leaves. It checks
+// the type before opening, because opening a device or a pipe may have side effects.
 func (t *Target) OpenFile(path string) (procmem.File, error) {
 	root, err := t.dir.open("root", unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -200,5 +198,5 @@ func (t *Target) OpenFile(path string) (procmem.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)
 	}
-	return &mappedFile{File: f, size: stat.Size}, nil
+	return mappedFile{f, stat.Size}, nil
 }
