@@ -48,8 +48,7 @@ func (u *Usage) Bytes(detail string) memory.Bytes { return memory.Bytes(max(u.De
 func (u *Usage) Resident() memory.Bytes { return u.InUse.Plus(u.FreeResident).Plus(u.FreePartial) }
 
 // Unread returns the part of the heap that the reader could not interpret, where that exceeds a prediction's error: it
-// may all be free. It is an estimate, because coverage is of addresses, and resident memory may be distributed
-// differently.
+// may all be free. It is an estimate, because coverage is of addresses.
 func (u *Usage) Unread() memory.Bytes {
 	if u.Coverage >= exactCoverage {
 		return 0
@@ -100,8 +99,7 @@ const (
 	MinRAMPercentage       = "MinRAMPercentage"
 	// HeapByMemory is 1 if the JVM computed MaxHeapSize as a share of its visible memory, 0 if a flag sets it.
 	HeapByMemory = "MaxHeapSizeByMemory"
-	// HotSpot with Serial at its maximum heap: counters since the start, to compute how often it would collect with a
-	// larger heap.
+	// HotSpot with Serial at its maximum heap: counters since the start, to predict collections with a larger heap.
 	YoungCollections = "youngCollections" // count
 	FullCollections  = "fullCollections"  // count
 	YoungTime        = "youngTime"        // by the clock, in ticks: only its proportion to FullTime is used

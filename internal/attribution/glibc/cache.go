@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// caches distinguishes chunks in thread caches (tcache) and fast bins from chunks in use: none of these is marked as
-// free.
+// caches distinguishes chunks in thread caches (tcache) and fast bins, which are not marked as free, from those in use.
 type caches struct {
 	bases  map[uint64]bool // starts of heaps of non-main arenas
 	brk    heap            // the main arena's
@@ -50,8 +49,7 @@ func tcacheOf(size uint64) (tcache, bool) {
 	return tcache{}, false
 }
 
-// readCaches reads the caches of threads, each the first chunk of its arena: their content shows the format of links,
-// and the key.
+// readCaches reads the caches of threads, the first chunks of arenas, which show the format of links and the key.
 func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 	c := &caches{probe: probe, bases: map[uint64]bool{}, owners: map[uint64]bool{}, trimUnit: page}
 	c.know(arenas)

@@ -26,7 +26,7 @@ const (
 	edenSize, edenUsed    = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
 	oldUsed               = "sun.gc.generation.1.space.0.used"
 
-	// lastCause is a text. A larger heap does not prevent collections caused by the program, metaspace and tools.
+	// A larger heap does not prevent collections caused by the program, metaspace and tools.
 	lastCause, noSpace = "sun.gc.lastCause", "Allocation Failure"
 )
 
@@ -37,14 +37,11 @@ var wantedCounters = map[string]bool{
 
 const (
 	// moment is how long collections are watched until a full one is the last: a second has several if they are
-	// expensive. readings is the number of reads meanwhile; a young collection follows after tens of milliseconds, when
-	// eden is full.
+	// expensive. readings is the number of reads meanwhile; a young collection follows after tens of milliseconds.
 	moment   = time.Second
 	readings = 50
+	costly   = 32 // a collector below 1/costly of the processor time is not reported
 )
-
-// costly: a collector below 1/costly of the processor time is not reported.
-const costly = 32
 
 // collections returns the counters of Serial if its collections are costly. It reads until a full collection is the
 // last one, or a moment has passed, and only if the heap follows the limit.
@@ -113,9 +110,8 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 	return d
 }
 
-// The collector runs in threads of its own, whose processor time the kernel counts. The JVM's own figures are worse:
-// pauses in wall time, which includes throttling, and from JDK 22 on the processor time of workers without the VM
-// thread (JDK-8315149).
+// The collector's threads, whose processor time the kernel counts. The JVM's own figures are worse: pauses in wall time
+// with throttling, and from JDK 22 on the processor time of workers without the VM thread (JDK-8315149).
 var (
 	// workers have a number behind a '#'. Serial has none: it collects in the VM thread.
 	workers = map[string]bool{"GC Thread": true, "ParGC Thread": true}

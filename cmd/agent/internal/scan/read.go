@@ -104,8 +104,7 @@ func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	return 30 * time.Second
 }
 
-// processesMost bounds the processes that are read of a container. One with more usually forks all the time, and
-// further processes add no information.
+// processesMost bounds the processes that are read of a container. One with more usually forks all the time.
 const processesMost = 64
 
 // processesOf lists the processes of a container; not nil.
