@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -28,14 +29,10 @@ import (
 
 // Node is the address of one Kubernetes node.
 type Node struct {
-	// Name is metadata.name.
-	Name string
-	// Address is the InternalIP, or another name or address of the kubelet. IPv6 without brackets.
-	Address string
-	// Port is status.daemonEndpoints.kubeletEndpoint.Port; 0 means 10250.
-	Port int32
-	// Missing is why the address is unknown; nil: it is known.
-	Missing error
+	Name    string
+	Address string // InternalIP, or another name or address of the kubelet; IPv6 without brackets
+	Port    int32  // status.daemonEndpoints.kubeletEndpoint.Port; 0 means 10250
+	Missing error  // why the address is unknown; nil: it is known
 }
 
 // Reading is one source's data about the containers of one node at one time.
@@ -68,6 +65,18 @@ func Cause(err error) error {
 	return err
 }
 
+// Is reports whether an error is, or wraps, one of this type.
+func Is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// TimedOut reports whether a request took too long.
+func TimedOut(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}
+
 // FirstLine returns the first line of a server's text, at most 300 bytes.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
@@ -89,8 +98,8 @@ func ParseCgroup(id string) (podUID, containerID string) {
 }
 
 // Bounds of a sample's time, relative to memfit's clock. A kubelet measures every 10 to 15 s, metrics-server every
-// minute, and Prometheus returns values up to 5 minutes old; synchronized clocks differ by less than a second. Other
-// times are wrong or forged, and one of 40 days ahead would displace ten days of history.
+// minute, and Prometheus returns values up to 5 minutes old. Other times are wrong or forged, and one of 40 days ahead
+// would displace ten days of history.
 const (
 	MostBehind = 10 * time.Minute
 	MostAhead  = 2 * time.Minute
@@ -109,8 +118,7 @@ func (e ClockError) Error() string {
 		format.InWords(e.Ahead.Abs()), how, format.InWords(MostBehind), format.InWords(MostAhead))
 }
 
-// plausible drops samples with implausible times, and starts after their own sample. If no sample is left, it returns
-// an error.
+// plausible drops samples with implausible times, and starts after their own sample. No sample left is an error.
 func plausible(r Reading, now time.Time) (Reading, error) {
 	had := len(r.Samples)
 	var off time.Duration

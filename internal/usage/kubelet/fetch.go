@@ -33,13 +33,11 @@ const (
 )
 
 const (
-	// defaultPort is the kubelet's port unless its Node has another.
-	defaultPort = 10250
+	defaultPort = 10250 // unless the Node has another
 	// mostSummary bounds a summary: some 2 KiB per container make 1 MiB for a node with the usual 110 pods of 4
 	// containers, and 4 MiB with 500 pods.
 	mostSummary = 8 * memory.MiB
-	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36), of which 4% are
-	// kept.
+	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
 	mostCounters = 64 * memory.MiB
 )
 
@@ -49,29 +47,24 @@ type Options struct {
 	// rest.Config, correct if the cluster signs the kubelet's serving certificate (serverTLSBootstrap).
 	CAFile string
 	// InsecureSkipKubeletTLSVerify sends the service account's token to any process that answers on the node's address.
-	// For kubelets with self-signed serving certificates, on networks where no other process can answer. Default false.
+	// For kubelets with self-signed serving certificates, on networks where no other process can answer.
 	InsecureSkipKubeletTLSVerify bool
-	// Timeout bounds one request with its body. Default 10s, of which connecting may take 3s.
-	Timeout time.Duration
-	// NoCounters: cAdvisor metrics are never read, so no sample has an exact demand.
-	NoCounters bool
-	// Name resolves containers of series without names (see [DecodeCounters]). nil: skip them.
-	Name Namer
-	// Now is the clock for dropping deleted nodes. nil: keep them.
-	Now func() time.Time
+
+	Timeout    time.Duration    // of one request with its body; 0: 10s, of which connecting may take 3s
+	NoCounters bool             // cAdvisor metrics are never read, so no sample has an exact demand
+	Name       Namer            // resolves series without names (see [DecodeCounters]); nil: skip them
+	Now        func() time.Time // for dropping deleted nodes; nil: keep them
 }
 
 // keptConnections bounds the connections that remain open between reads. An open one takes 64 KiB (goroutines, TLS and
-// I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle. 200 take 13
-// MiB.
+// I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle.
 const keptConnections = 200
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
 type Source struct {
-	client  *http.Client
-	timeout time.Duration
-	most    map[string]memory.Bytes // by path
-	// noCounters: cAdvisor metrics are not read.
+	client     *http.Client
+	timeout    time.Duration
+	most       map[string]memory.Bytes // by path
 	noCounters bool
 	name       Namer
 
@@ -121,12 +114,11 @@ func clientConfig(config *rest.Config, o Options) *rest.Config {
 	return c
 }
 
-// Name is "kubelet".
+// Name implements [usage.Source].
 func (s *Source) Name() string { return "kubelet" }
 
 // Read reads /stats/summary: RSS and working set of every running container. It computes demand with the last
-// [Source.Counters] of the node. It reads these first if they were never read, so that the first samples are exact,
-// too.
+// [Source.Counters] of the node. It reads these first if they were never read.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	r := usage.Reading{Source: s.Name()}
 	err := s.get(ctx, node, summaryPath, func(body io.Reader) error {
@@ -161,10 +153,7 @@ func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error
 	s.mu.Lock()
 	s.beyond.store(node.Name, c)
 	s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, err
 }
 
 // get passes the body of one response to read, and explains errors.
@@ -208,11 +197,7 @@ func (s *Source) keeps(host string) bool {
 }
 
 func hostPort(n usage.Node) string {
-	port := n.Port
-	if port == 0 {
-		port = defaultPort
-	}
-	return net.JoinHostPort(n.Address, strconv.Itoa(int(port)))
+	return net.JoinHostPort(n.Address, strconv.Itoa(int(cmp.Or(n.Port, defaultPort))))
 }
 
 // attempt describes one request, for its error message.
@@ -258,40 +243,30 @@ func (a attempt) explain(err error) error {
 func (a attempt) advice(err error) string {
 	const insecure = "or, where no other server can answer at node addresses, --kubelet-insecure-skip-verify"
 	switch {
-	case is[x509.UnknownAuthorityError](err):
+	case usage.Is[x509.UnknownAuthorityError](err):
 		return "The kubelet's serving certificate is not signed by the CA memfit trusts: have the cluster sign it " +
 			"(serverTLSBootstrap: true, approve its CSR), " +
 			"name its CA with --kubelet-ca-file, " + insecure
-	case is[x509.HostnameError](err):
+	case usage.Is[x509.HostnameError](err):
 		return "The kubelet's serving certificate does not name the address memfit uses: renew it with that address, " +
 			insecure
-	case is[x509.CertificateInvalidError](err):
+	case usage.Is[x509.CertificateInvalidError](err):
 		return "The kubelet's serving certificate is not valid now: renew it, and compare the clocks"
-	case is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
+	case usage.Is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
 		return "The server there does not use TLS: check the kubelet's port"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "No server listens there: check that the kubelet runs, and its port (status.daemonEndpoints of the Node)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "There is no route to the node from memfit's pod"
-	case is[*net.DNSError](err):
+	case usage.Is[*net.DNSError](err):
 		return "The node's address is a name that memfit cannot resolve: its Node needs an InternalIP"
 	case errors.Is(err, context.Canceled):
 		return ""
-	case errors.Is(err, context.DeadlineExceeded), timedOut(err):
+	case usage.TimedOut(err):
 		return "No answer in time: a NetworkPolicy or firewall may drop connections from memfit to " + a.host +
 			", or the node is overloaded"
 	}
 	return ""
-}
-
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
-
-func timedOut(err error) bool {
-	e, ok := errors.AsType[net.Error](err)
-	return ok && e.Timeout()
 }
 
 // wrap adds the node's name once.

@@ -26,25 +26,19 @@ import (
 )
 
 const (
-	// path is the list of all pods' metrics.
-	path = "/apis/metrics.k8s.io/v1beta1/pods"
-	// maxAge is how long one list, or its error, is used for all nodes: metrics-server scrapes every 15s.
-	maxAge = 10 * time.Second
-	// maxList bounds the list: some 400 bytes per container.
-	maxList = 512 * memory.MiB
+	path    = "/apis/metrics.k8s.io/v1beta1/pods" // of all pods
+	maxAge  = 10 * time.Second                    // of a list, or its error: metrics-server scrapes every 15s
+	maxList = 512 * memory.MiB                    // of a list: some 400 bytes per container
 )
 
-// Pods returns a pod's node and UID, which metrics.k8s.io does not report. Usually the pod cache.
-type Pods interface {
-	// Locate returns the node and UID of a pod, and false for an unknown one. Safe for concurrent use.
-	Locate(namespace, name string) (node string, uid types.UID, known bool)
-}
+// Locate returns a pod's node and UID, which metrics.k8s.io does not report. Safe for concurrent use.
+type Locate func(namespace, name string) (node string, uid types.UID, known bool)
 
 // Source reads working sets from metrics.k8s.io. Safe for concurrent use.
 type Source struct {
 	client  *http.Client
 	url     string
-	pods    Pods
+	locate  Locate
 	now     func() time.Time
 	max     memory.Bytes
 	turn    chan struct{} // holds one token, which allows a list
@@ -54,7 +48,7 @@ type Source struct {
 }
 
 // New returns a Source for the API server of config.
-func New(config *rest.Config, pods Pods, now func() time.Time) (*Source, error) {
+func New(config *rest.Config, locate Locate, now func() time.Time) (*Source, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
@@ -64,12 +58,12 @@ func New(config *rest.Config, pods Pods, now func() time.Time) (*Source, error) 
 		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
 	}
 	return &Source{
-		client: client, url: strings.TrimSuffix(base.String(), "/") + path, pods: pods,
+		client: client, url: strings.TrimSuffix(base.String(), "/") + path, locate: locate,
 		now: now, max: maxList, turn: make(chan struct{}, 1),
 	}, nil
 }
 
-// Name is "metrics-api".
+// Name implements [usage.Source].
 func (s *Source) Name() string { return "metrics-api" }
 
 // Read returns the working sets of the containers on node, from a list for all nodes, valid for maxAge. A node without
@@ -117,7 +111,7 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	}
 	byNode, heard := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
 	err = Decode(http.MaxBytesReader(nil, resp.Body, int64(s.max)), func(sample memory.Sample) {
-		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
+		node, uid, known := s.locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
 		// bounds the memory for an endless, repeating list
 		if _, again := heard[sample.Container]; known && !again {
@@ -144,9 +138,7 @@ func refused(code int) error {
 	return fmt.Errorf("metrics.k8s.io: %d %s%s", code, http.StatusText(code), advice)
 }
 
-func explain(err error) error {
-	return fmt.Errorf("metrics.k8s.io: %w", usage.Cause(err))
-}
+func explain(err error) error { return fmt.Errorf("metrics.k8s.io: %w", usage.Cause(err)) }
 
 // podMetrics has the relevant fields of k8s.io/metrics/pkg/apis/metrics/v1beta1. It does not decode memory as a
 // resource.Quantity, which may take minutes (see [memory.ParseQuantity]).
@@ -212,11 +204,8 @@ func samples(pod *podMetrics, take func(memory.Sample)) {
 		if ws == 0 || c.Name == "" {
 			continue
 		}
-		take(memory.Sample{
-			Container:  memory.ContainerRef{Namespace: pod.Metadata.Namespace, Pod: pod.Metadata.Name, Container: c.Name},
-			Time:       at,
-			WorkingSet: ws,
-		})
+		ref := memory.ContainerRef{Namespace: pod.Metadata.Namespace, Pod: pod.Metadata.Name, Container: c.Name}
+		take(memory.Sample{Container: ref, Time: at, WorkingSet: ws})
 	}
 }
 

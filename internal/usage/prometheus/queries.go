@@ -37,8 +37,7 @@ import (
 type Queries map[string]string
 
 // The default queries are for cAdvisor's series as the kubelet exports them. The label of the node differs between
-// installations: kube-prometheus has node, plain Kubernetes discovery has instance. The queries use both; equal series
-// count once.
+// installations: kube-prometheus has node, plain Kubernetes discovery has instance. The queries use both.
 const (
 	rss        = `container_memory_rss`
 	swap       = `container_memory_swap`
@@ -106,7 +105,7 @@ type values map[string]string
 var everything = values{"Node": "", "Address": "", "Instance": "", "Namespace": "", "Pods": "", "Step": ""}
 
 func nodeValues(n usage.Node) values {
-	names := make([]string, 0, 2)
+	var names []string
 	for _, name := range []string{n.Name, n.Address} {
 		if name != "" {
 			names = append(names, regexp.QuoteMeta(name))
@@ -130,16 +129,15 @@ func fill(t *template.Template, v values) (string, error) {
 	return query.String(), nil
 }
 
-// Kubernetes ends generated names with five of these characters and makes hashes of pod templates of up to ten. They
-// have no vowels and similar characters, which distinguishes most names of users from generated ones.
-const generated = `[bcdfghjklmnpqrstvwxz2456789]`
+const (
+	// generated are the characters that end generated names: five, and up to ten as the hash of a pod template. There are
+	// no vowels, which distinguishes most names of users.
+	generated   = `[bcdfghjklmnpqrstvwxz2456789]`
+	longestBase = 58 // characters of a name in a generated one: 63 less the five added ones
+)
 
-// longestBase is the longest part of a name in a generated one: 63 characters less the five added ones.
-const longestBase = 58
-
-// podPattern returns a regular expression, anchored by Prometheus, for the names of all pods a workload ever had,
-// without owner references, because these pods may be deleted. Pods of workloads whose names differ by a hash-like
-// ending ("web" and "web-2b4c6d") can be confused.
+// podPattern returns a regular expression, anchored by Prometheus, for the names of all pods a workload ever had, most
+// of which are deleted. Pods of workloads whose names differ by a hash-like ending can be confused.
 func podPattern(w memory.WorkloadRef) string {
 	switch workloadkind.Like(w.APIVersion, w.Kind).PodNames {
 	case workloadkind.SameName:

@@ -23,7 +23,7 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Name is "prometheus".
+// Name implements [usage.Source].
 func (s *Source) Name() string { return "prometheus" }
 
 // Read returns the last samples of the containers on node in Prometheus, with their times. No container is an error:
@@ -55,8 +55,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	return r, nil
 }
 
-// Count returns the number of series in the result of an instant query. A scalar is an error, because it always has one
-// value.
+// Count returns the number of series in the result of an instant query. A scalar, which is always one, is an error.
 func (s *Source) Count(ctx context.Context, query string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -77,40 +76,41 @@ func (s *Source) Count(ctx context.Context, query string) (int, error) {
 
 // instant queries current values.
 func (s *Source) instant(ctx context.Context, name string, v values) (model.Vector, error) {
-	query, err := fill(s.queries[name], v)
-	if err != nil {
-		return nil, s.wrap(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	value, _, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
-	if err != nil {
-		return nil, s.explain(name, query, err)
-	}
-	vector, ok := value.(model.Vector)
-	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s returns no vector: %s", name, usage.FirstLine(query)))
-	}
-	return vector, nil
+	return ask[model.Vector](ctx, s, name, v, "vector", func(ctx context.Context, query string) (model.Value, error) {
+		value, _, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
+		return value, err
+	})
 }
 
 // series queries values over time.
 func (s *Source) series(ctx context.Context, name string, v values, r v1.Range) (model.Matrix, error) {
+	return ask[model.Matrix](ctx, s, name, v, "series", func(ctx context.Context, query string) (model.Value, error) {
+		value, _, err := s.api.QueryRange(ctx, query, r, v1.WithTimeout(s.timeout))
+		return value, err
+	})
+}
+
+// ask fills the template of a query, and sends it. result names the wanted type.
+func ask[T model.Value](
+	ctx context.Context, s *Source, name string, v values, result string,
+	send func(ctx context.Context, query string) (model.Value, error),
+) (T, error) {
+	var none T
 	query, err := fill(s.queries[name], v)
 	if err != nil {
-		return nil, s.wrap(err)
+		return none, s.wrap(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	value, _, err := s.api.QueryRange(ctx, query, r, v1.WithTimeout(s.timeout))
+	value, err := send(ctx, query)
 	if err != nil {
-		return nil, s.explain(name, query, err)
+		return none, s.explain(name, query, err)
 	}
-	matrix, ok := value.(model.Matrix)
+	typed, ok := value.(T)
 	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s returns no series: %s", name, usage.FirstLine(query)))
+		return none, s.wrap(fmt.Errorf("the query %s returns no %s: %s", name, result, usage.FirstLine(query)))
 	}
-	return matrix, nil
+	return typed, nil
 }
 
 // warned keeps warnings about missing data, as of Thanos about stores that do not respond.
@@ -129,19 +129,13 @@ type Options struct {
 	// URL is the base, with its path prefix if any: "http://prometheus.monitoring:9090",
 	// "https://mimir.example/prometheus", "http://vmselect:8481/select/0/prometheus". Required. A user and password in it
 	// are sent as basic authentication.
-	URL string
-	// BearerTokenFile is read again every minute.
-	BearerTokenFile string
-	// CAFile verifies an https URL; default: the system's authorities.
-	CAFile string
-	// Headers are sent with each request, for example X-Scope-OrgID for Mimir's tenants.
-	Headers map[string]string
-	// Timeout bounds one query. Default 30s. It is sent to Prometheus, which then cancels late queries.
-	Timeout time.Duration
-	// MaxBytes bounds a response. Default 64Mi; decoding needs about as much again.
-	MaxBytes memory.Bytes
-	// Queries override the PromQL.
-	Queries Queries
+	URL             string
+	BearerTokenFile string            // read again every minute
+	CAFile          string            // verifies an https URL; empty: the system's authorities
+	Headers         map[string]string // of each request, for example X-Scope-OrgID for Mimir's tenants
+	Timeout         time.Duration     // of one query, which Prometheus then cancels; 0: 30s
+	MaxBytes        memory.Bytes      // of a response; 0: 64Mi. Decoding needs about as much again.
+	Queries         Queries           // instead of the defaults
 }
 
 // Source reads usage from Prometheus. Safe for concurrent use.
@@ -194,7 +188,8 @@ func httpClient(o Options) (*http.Client, error) {
 		next = http.DefaultTransport
 	}
 	t := &transport{next: next, headers: o.Headers, limit: cmp.Or(o.MaxBytes, 64*memory.MiB)}
-	return &http.Client{Transport: t, CheckRedirect: refuseRedirect}, nil
+	refuse := func(*http.Request, []*http.Request) error { return errRedirect }
+	return &http.Client{Transport: t, CheckRedirect: refuse}, nil
 }
 
 // transport adds the headers and bounds the responses.
@@ -219,5 +214,3 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 var errRedirect = errors.New("it redirects elsewhere, and memfit does not follow with its token: name the final URL")
-
-func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
