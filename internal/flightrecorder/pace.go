@@ -14,12 +14,9 @@ import (
 // How often a container is read. The kernel answers from counters, so a reading costs the container nothing; the
 // Governor bounds the agent's cost.
 const (
-	// fastest is the interval near the limit, and in the first ten seconds: 40 readings before a kill.
-	fastest = 250 * time.Millisecond
-	// wary is the interval if it may come near its limit within a minute.
-	wary = time.Second
-	// quiet is the interval otherwise. It detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free.
-	quiet = 2 * time.Second
+	fastest = 250 * time.Millisecond // near the limit, and in the first ten seconds: 40 readings before a kill
+	wary    = time.Second            // if it may come near its limit within a minute
+	quiet   = 2 * time.Second        // otherwise: detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free
 	// fullEvery is the interval of full readings far below the limit, and fullWary that of a container that may come near
 	// it: each reading except those of [Alert].
 	fullEvery = 10 * time.Second
@@ -98,8 +95,7 @@ const (
 	// hurried is the interval if the limit may be reached within two seconds.
 	hurried       = 50 * time.Millisecond
 	hurriedSecond = 220
-	// alert is the interval otherwise: a burst of 400 MiB/s fills 512Mi in 1.3 s. With 56 or more containers, each is
-	// read less often.
+	// alert is the interval otherwise: a burst of 400 MiB/s fills 512Mi in 1.3 s.
 	alert       = 500 * time.Millisecond
 	alertSecond = 110
 )
@@ -129,14 +125,10 @@ type Governor struct {
 }
 
 const (
-	// corePercent is the share of one core for readings. Inspections may take as much.
-	corePercent = 0.5
-	// stretchMost: a container far below its limit is still read every 16 s.
-	stretchMost = 8
-	// nearStretchMost: a container near its limit is always read twice a second.
-	nearStretchMost = 2
-	// settle is the weight of a new figure in the moving average.
-	settle = 0.3
+	corePercent     = 0.5 // of one core for readings; inspections may take as much
+	stretchMost     = 8   // a container far below its limit is still read every 16 s
+	nearStretchMost = 2   // a container near its limit is always read twice a second
+	settle          = 0.3 // weight of a new figure in the moving average
 )
 
 // Spent records the processor time of readings in an interval.
@@ -144,7 +136,6 @@ func (g *Governor) Spent(spent, elapsed time.Duration) {
 	if elapsed <= 0 {
 		return
 	}
-	// the value without stretching
 	wanted := g.Stretch() * float64(spent) / float64(elapsed) * 100 / corePercent
 	g.stretch = min(max(g.Stretch()*(1-settle)+wanted*settle, 1), stretchMost)
 }
@@ -161,9 +152,8 @@ type Growth struct {
 const (
 	// dipPercent is the part of its gain that a climb may lose, because a garbage collector returns some memory during
 	// growth. With a larger loss it is a sawtooth, and the climb begins at the last tooth.
-	dipPercent = 25
-	// growthLeast is the least reported climb, above noise of single pages.
-	growthLeast = memory.MiB
+	dipPercent  = 25
+	growthLeast = memory.MiB // the least reported climb, above noise of single pages
 	// noiseShare: a rate below 1/noiseShare of the later rate is not growth. Stepwise growth has flat parts.
 	noiseShare = 20
 )

@@ -21,14 +21,11 @@ type Process struct {
 
 // Sample is one reading of a container.
 type Sample struct {
-	At time.Time
-	// Reading of the container. Partial: only Usage was read.
-	Reading cgroup.Reading
-	Partial bool
-	// PodLimit is the effective limit of its pod; Unlimited if absent. It is ignored in a Partial sample.
-	PodLimit memory.Bytes
-	// Processes of the container, where they were read; nil otherwise.
-	Processes []Process
+	At        time.Time
+	Reading   cgroup.Reading
+	Partial   bool         // only the usage was read
+	PodLimit  memory.Bytes // the effective limit of its pod; Unlimited if absent. Ignored in a Partial sample.
+	Processes []Process    // where they were read; nil otherwise
 }
 
 // point is a kept sample.
@@ -38,10 +35,8 @@ type point struct {
 }
 
 const (
-	// kept is the length of a record.
-	kept = time.Minute
-	// keptMost is the number of points in a minute at the shortest interval.
-	keptMost = int(kept/fastest) + 1
+	kept     = time.Minute           // length of a record
+	keptMost = int(kept/fastest) + 1 // points of it at the shortest interval
 )
 
 // Recorder holds the readings of one container instance. Use [New].
@@ -70,8 +65,7 @@ func New(isNew bool) *Recorder {
 	}
 }
 
-// Add adds a sample, not older than the previous one. It reports whether to write immediately: after a kill, or a stall
-// that began or ended.
+// Add adds a sample, not older than the previous one. It reports whether a kill or a stall must be written immediately.
 func (r *Recorder) Add(s Sample) bool {
 	trigger := false
 	if r.first.IsZero() {

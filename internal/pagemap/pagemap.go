@@ -21,14 +21,10 @@ type State byte
 
 // The states of a block.
 const (
-	// InUse: all resident memory of the block is in use.
-	InUse State = 'L'
-	// Mixed: some resident memory is in use, and some is free.
-	Mixed State = 'M'
-	// Free: all resident memory of the block is free.
-	Free State = 'F'
-	// Absent: the block has no resident memory.
-	Absent State = 'A'
+	InUse  State = 'L' // all its resident memory is in use
+	Mixed  State = 'M' // some of it is in use, and some is free
+	Free   State = 'F' // all of it is free
+	Absent State = 'A' // it has no resident memory
 )
 
 // Span is a range of addresses, from Start to before End.
@@ -36,9 +32,8 @@ type Span struct{ Start, End uint64 }
 
 // Region is the input of a map. Spans are in ascending order and do not overlap.
 type Region struct {
-	// Part is the name of its part of the container's memory, Process the PID of its process.
-	Part    string
-	Process int32
+	Part    string // the name of its part of the container's memory
+	Process int32  // the number of its process
 	Span
 	// Resident are its pages in memory, Free the free pages of those.
 	Resident, Free []Span
@@ -75,11 +70,9 @@ const (
 	// maxRegions bounds the drawn regions, those with the most resident memory. A process has some 20 relevant regions,
 	// or some hundred equal ones.
 	maxRegions = 48
-	// maxText bounds the text of all runs. With some 200 bytes of numbers for each region, a map is below 32 KiB, of the
-	// 1.5 MiB that an object may have.
-	maxText = 20 << 10
-	// maxBlocks bounds the blocks of a region to about a screen.
-	maxBlocks = 16384
+	// maxText bounds the text of all runs. With some 200 bytes of numbers for each region, a map is below 32 KiB.
+	maxText   = 20 << 10
+	maxBlocks = 16384 // of a region: about a screen
 )
 
 // Draw draws a map. Small regions come first, each with its share of the bytes, and the larger ones get the rest.
@@ -116,14 +109,11 @@ func joined(regions []Region) []Region {
 }
 
 // bySize returns the indices of regions, the smallest first.
-func bySize(regions []Region) []int {
-	order := make([]int, len(regions))
-	for i := range order {
-		order[i] = i
+func bySize(regions []Region) (order []int) {
+	for i := range regions {
+		order = append(order, i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(regions[a].End-regions[a].Start, regions[b].End-regions[b].Start)
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(regions[a].size(), regions[b].size()) })
 	return order
 }
 
@@ -132,7 +122,7 @@ func draw(r *Region, most int) Drawn {
 	resident := within(r.Resident, r.Span)
 	free := common(within(r.Free, r.Span), resident)
 	d := Drawn{
-		Part: r.Part, Process: r.Process, Size: memory.Bytes(r.End - r.Start), Block: Page, //nolint:gosec // below 2^57
+		Part: r.Part, Process: r.Process, Size: r.size(), Block: Page,
 		Resident: amount(resident), Free: amount(free),
 	}
 	for d.Size/d.Block > maxBlocks {

@@ -26,8 +26,7 @@ func Text(runs []Run) string {
 
 var errLong = errors.New("more runs than a map may have")
 
-// Parse reads the output of [Text] for a region of this size and block size. It checks the number of blocks, because
-// the text is untrusted.
+// Parse reads the output of [Text], which is untrusted, for a region of this size and block size.
 func Parse(text string, size, block memory.Bytes) ([]Run, error) {
 	if len(text) > maxText {
 		return nil, errLong
