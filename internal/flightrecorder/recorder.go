@@ -21,11 +21,14 @@ type Process struct {
 
 // Sample is one reading of a container.
 type Sample struct {
-	At        time.Time
-	Reading   cgroup.Reading
-	Partial   bool         // only the usage was read
-	PodLimit  memory.Bytes // the effective limit of its pod; Unlimited if absent. Ignored in a Partial sample.
-	Processes []Process    // where they were read; nil otherwise
+	At time.Time
+	// Reading of the container. Partial: only Usage was read.
+	Reading cgroup.Reading
+	Partial bool
+	// PodLimit is the effective limit of its pod; Unlimited if absent. It is ignored in a Partial sample.
+	PodLimit memory.Bytes
+	// Processes of the container, where they were read; nil otherwise.
+	Processes []Process
 }
 
 // point is a kept sample.

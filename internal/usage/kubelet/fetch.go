@@ -62,11 +62,9 @@ const keptConnections = 200
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
 type Source struct {
-	client     *http.Client
-	timeout    time.Duration
-	most       map[string]memory.Bytes // by path
-	noCounters bool
-	name       Namer
+	client  *http.Client
+	options Options
+	most    map[string]memory.Bytes // by path
 
 	mu     sync.Mutex
 	room   int             // number of further open connections
@@ -83,10 +81,10 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	}
 	client.Timeout = 0 // each request has its own deadline
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Source{
-		client: client, timeout: cmp.Or(o.Timeout, 10*time.Second), room: keptConnections, kept: map[string]bool{},
-		most:       map[string]memory.Bytes{summaryPath: mostSummary, cadvisorPath: mostCounters},
-		noCounters: o.NoCounters, name: o.Name, beyond: newBeyondRSS(o.Now),
+		client: client, options: o, room: keptConnections, kept: map[string]bool{}, beyond: newBeyondRSS(o.Now),
+		most: map[string]memory.Bytes{summaryPath: mostSummary, cadvisorPath: mostCounters},
 	}, nil
 }
 
@@ -127,7 +125,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	if err != nil {
 		return usage.Reading{}, err
 	}
-	if !s.noCounters && !s.askedForCounters(node) {
+	if !s.options.NoCounters && !s.askedForCounters(node) {
 		_, _ = s.Counters(ctx, node) // samples are then inexact; the reader of counters reports the error
 	}
 	s.mu.Lock()
@@ -147,7 +145,7 @@ func (s *Source) askedForCounters(node usage.Node) bool {
 func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error) {
 	var c Counters
 	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {
-		c, err = DecodeCounters(body, s.name)
+		c, err = DecodeCounters(body, s.options.Name)
 		return err
 	})
 	s.mu.Lock()
@@ -158,7 +156,7 @@ func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error
 
 // get passes the body of one response to read, and explains errors.
 func (s *Source) get(ctx context.Context, node usage.Node, path string, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
 	a := attempt{node: node.Name, host: hostPort(node), path: path}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+a.host+path, nil)
