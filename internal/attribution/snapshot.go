@@ -28,8 +28,7 @@ type Reader interface {
 	Name() string
 	// Detect reports cheaply, by names and mappings, whether to call Claim.
 	Detect(*Snapshot) bool
-	// Claim returns its regions and their contents. An error means that nothing is known; a partial result has
-	// Usage.Coverage below 1.
+	// Claim returns its regions and their contents. Of a partial result, Usage.Coverage is below 1.
 	Claim(context.Context, *Snapshot) ([]Region, amounts.Usage, error)
 }
 

@@ -158,8 +158,7 @@ const (
 	noiseShare = 20
 )
 
-// growth returns the growth that ends with the last point, from the lowest point without a large fall after it. It is
-// zero below growthLeast.
+// growth returns the growth that ends with the last point, from the lowest point without a large fall after it.
 func growth(points []point) Growth {
 	if len(points) < 2 {
 		return Growth{}

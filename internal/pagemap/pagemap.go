@@ -66,10 +66,8 @@ type Run struct {
 
 const (
 	// Page is the smallest block.
-	Page = memory.Bytes(4096)
-	// maxRegions bounds the drawn regions, those with the most resident memory. A process has some 20 relevant regions,
-	// or some hundred equal ones.
-	maxRegions = 48
+	Page       = memory.Bytes(4096)
+	maxRegions = 48 // those with the most resident memory; a process has some 20, or some hundred equal ones
 	// maxText bounds the text of all runs. With some 200 bytes of numbers for each region, a map is below 32 KiB.
 	maxText   = 20 << 10
 	maxBlocks = 16384 // of a region: about a screen

@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Text writes runs: the letter of each, and the number of blocks unless it is one. "L12F3A" is twelve blocks in use,
-// three free ones and one absent.
+// Text writes runs: the letter of each, and the number of blocks unless it is one, for example "L12F3A".
 func Text(runs []Run) string {
 	var b []byte
 	for _, r := range runs {

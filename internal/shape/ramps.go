@@ -141,8 +141,7 @@ func proportional(ascents []ascent) bool {
 		fastest <= jitter*slowest
 }
 
-// exponentOf returns the exponent of age as a function of the limit: the median over all pairs of limits (Theil-Sen),
-// so that a single instance does not decide.
+// exponentOf returns the exponent of age as a function of the limit: the median over all pairs of limits (Theil-Sen).
 func exponentOf(ascents []ascent) float64 {
 	var all []float64
 	for i, a := range ascents {

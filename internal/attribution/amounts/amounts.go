@@ -30,8 +30,7 @@ type Usage struct {
 }
 
 const (
-	// MinCoverage is the least coverage at which amounts are reported: below, all but Coverage are dropped. The measured
-	// errors are for this coverage.
+	// MinCoverage is the least coverage at which amounts are reported, for which the errors were measured.
 	MinCoverage = 0.95
 	// exactCoverage is the least coverage at which a gain is reported as one number: the unread part is then within a
 	// prediction's error of 2 %.

@@ -109,8 +109,7 @@ func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 	}
 }
 
-// wanted reports whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped,
-// which makes no difference here.
+// wanted reports whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped.
 func wanted(line []byte) bool {
 	name, labels, labeled := bytes.Cut(line, []byte("{"))
 	if !labeled {

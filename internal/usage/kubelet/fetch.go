@@ -34,8 +34,7 @@ const (
 
 const (
 	defaultPort = 10250 // unless the Node has another
-	// mostSummary bounds a summary: some 2 KiB per container make 1 MiB for a node with the usual 110 pods of 4
-	// containers, and 4 MiB with 500 pods.
+	// mostSummary bounds a summary: some 2 KiB per container make 4 MiB for a node with 500 pods of 4 containers.
 	mostSummary = 8 * memory.MiB
 	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
 	mostCounters = 64 * memory.MiB

@@ -18,8 +18,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Set is the profiles that enable rescues, as the API server last reported them. Its stores keep only the namespaces of
-// profiles that enable them.
+// Set has the namespaces of profiles that enable rescues, as the API server last reported them.
 type Set struct {
 	namespaced, cluster cache.Indexer
 }

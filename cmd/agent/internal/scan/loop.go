@@ -28,8 +28,7 @@ type Writer interface {
 	Results() <-chan snapshot.Result
 }
 
-// Explainer inspects the processes of one container at a time. Start reports whether the inspection begins, and does
-// not wait for it: Found returns the result.
+// Explainer inspects the processes of one container at a time. Start reports whether that begins; Found has the result.
 type Explainer interface {
 	Start(look Look) bool
 	Found() <-chan Finding

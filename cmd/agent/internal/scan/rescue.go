@@ -208,8 +208,7 @@ func (c *container) stop() memory.Bytes {
 	return min(c.ownLimit(), reading.High)
 }
 
-// ceiling returns the memory at which growth stops by itself: the maximum heap, and other resident memory at the
-// inspection; 0: unknown.
+// ceiling is where growth stops by itself: the maximum heap and other memory at the inspection; 0: unknown.
 func (c *container) ceiling(now time.Time) memory.Bytes {
 	f := c.finding
 	if f == nil || f.Memory == nil || now.Sub(c.explained) > inspectedFor {

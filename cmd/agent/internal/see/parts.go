@@ -57,8 +57,7 @@ func (s *sum) part(k attribution.Kind) *partSum {
 	return s.byKind[k]
 }
 
-// whereFree returns the kind that gets a reader's free memory, the largest that can have any, because a reader reports
-// one sum over its regions.
+// whereFree returns the kind that gets the sum of a reader's free memory: the largest that may have any.
 func whereFree(r *attribution.Result, reader string) (kind attribution.Kind, found bool) {
 	sizes := map[attribution.Kind]memory.Bytes{}
 	for i := range r.Regions {

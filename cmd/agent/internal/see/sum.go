@@ -130,8 +130,7 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 	return out
 }
 
-// predict returns the actions that would reduce memory, in whole KiB. It assumes the largest process's runtime for all
-// processes of the same program.
+// predict adds the actions that would reduce memory, assuming one runtime for all processes of the largest's program.
 func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range s.levers {
 		if s.runtime != nil && s.programs[i] == s.exe {

@@ -66,8 +66,7 @@ const (
 	// writeTimeout bounds one request, and alarmTimeout an alarm: a later one has no use.
 	writeTimeout = 10 * time.Second
 	alarmTimeout = 3 * time.Second
-	// writeEvery bounds the snapshots that a node writes, with bursts of writesAtOnce: the first one of a pod is two
-	// requests, and a new node has a hundred pods.
+	// writeEvery bounds the snapshots that a node writes, with bursts of writesAtOnce: a new node has a hundred pods.
 	writeEvery   = 400 * time.Millisecond
 	writesAtOnce = 5
 	// alarmsAtOnce bounds concurrent writes of alarms; a request takes up to 125 ms on a busy node. As many more wait.
