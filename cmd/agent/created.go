@@ -21,8 +21,7 @@ import (
 )
 
 // watch notices cgroups that the kernel creates. A container that dies in its first second is gone before the API
-// server reports that it runs. A new cgroup is watched before it is reported, so that one search finds everything in
-// it.
+// server reports that it runs. A new cgroup is watched before it is reported, so that one search finds all in it.
 type watch struct {
 	root    string
 	log     *slog.Logger

@@ -106,9 +106,7 @@ func control(
 			Unmeasured: o.usageInterval == 0, NoWebhook: !o.webhooks, Replica: replica(),
 		},
 		Problems: problems,
-		Accounts: workloadctl.Accounts{
-			Limit: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
-		},
+		Accounts: workloadctl.Accounts{Limit: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}},
 		Recorder: recorder, Metrics: measures, Watchdog: watchdog, Clock: clock.RealClock{},
 	}
 	if o.usageInterval > 0 {
@@ -153,8 +151,7 @@ func control(
 	if err := errors.Join(workloads.Setup(mgr), profiles.Setup(mgr)); err != nil {
 		return fmt.Errorf("adding the controllers: %w", err)
 	}
-	return errors.Join(
-		mgr.Add(recorder), mgr.Add(&workloads.Accounts), mgr.Add(alarms),
+	return errors.Join(mgr.Add(recorder), mgr.Add(&workloads.Accounts), mgr.Add(alarms),
 		mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			<-ctx.Done()
@@ -162,17 +159,13 @@ func control(
 			defer cancel()
 			workloads.Flush(ctx)
 			return nil
-		})),
-	)
+		})))
 }
 
-// replica returns the name of this process's pod, for Events and for the leader's permission to create a canary. Empty
-// if the host name is unknown; then this replica creates no canary.
+// replica returns the name of this process's pod, for Events and for the leader's permission to create a canary; empty
+// if it is unknown: then this replica creates no canary.
 func replica() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
+	name, _ := os.Hostname()
 	return name
 }
 

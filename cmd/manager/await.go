@@ -24,10 +24,8 @@ import (
 )
 
 const (
-	// awaitEvery is the time between two checks of the cluster.
-	awaitEvery = 2 * time.Second
-	// awaitTimeout bounds one check.
-	awaitTimeout = 5 * time.Second
+	awaitEvery   = 2 * time.Second // between two checks of the cluster
+	awaitTimeout = 5 * time.Second // of one check
 )
 
 // awaitCluster waits until the API server answers and serves memfit's kinds. A process that exits instead is restarted

@@ -27,12 +27,9 @@ import (
 const defaultUsageAccount = "memfit-usage-reader"
 
 const (
-	// tokenLife is the requested lifetime: short, because a token cannot be revoked. tokenSpare is how long before its
-	// expiry a token is renewed.
-	tokenLife  = time.Hour
-	tokenSpare = 15 * time.Minute
-	// tokenTimeout bounds one request.
-	tokenTimeout = 10 * time.Second
+	tokenLife    = time.Hour        // short, because a token cannot be revoked
+	tokenSpare   = 15 * time.Minute // before its expiry a token is renewed
+	tokenTimeout = 10 * time.Second // of one request
 )
 
 // tokenSource returns tokens of a ServiceAccount.
@@ -65,9 +62,9 @@ func requestTokens(config *rest.Config, client *http.Client, namespace, account 
 	}, nil
 }
 
-// asUsageReader returns config with another identity: without the manager's credentials, and with a token of the other
-// ServiceAccount in each request. client-go renews the token when it expires, and keeps the expired one when that
-// fails. Without a first token no request is sent.
+// asUsageReader returns config with another identity: a token of the other ServiceAccount instead of the manager's
+// credentials. client-go renews an expired token, and keeps it when that fails. Without a first token no request is
+// sent.
 func asUsageReader(config *rest.Config, tokens oauth2.TokenSource) *rest.Config {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.Wrap(transport.TokenSourceWrapTransport(transport.NewCachedTokenSource(tokens)))

@@ -25,12 +25,10 @@ const compressFlag = "lab-compress-evidence"
 
 // bindLab adds the flag of a lab, with LAB_COMPRESS_EVIDENCE in the environment as its default.
 func (o *options) bindLab(f *flag.FlagSet, env func(string) string) error {
-	f.IntVar(
-		&o.compressEvidence, compressFlag, 1,
+	f.IntVar(&o.compressEvidence, compressFlag, 1,
 		"LAB ONLY: divide memfit's own periods (a day and 35 days of history, an hour of evidence, the default watch and "+
 			"cooldown) by this, so that a day takes minutes; 144 makes it ten minutes. Refused unless memfit's namespace has "+
-			"the label "+v1alpha1.LabLabel+"=true",
-	)
+			"the label "+v1alpha1.LabLabel+"=true")
 	if factor := env("LAB_COMPRESS_EVIDENCE"); factor != "" {
 		if err := f.Set(compressFlag, factor); err != nil {
 			return fmt.Errorf("LAB_COMPRESS_EVIDENCE=%s: %w", factor, err)
@@ -77,8 +75,7 @@ func (o *options) shortenIntervals(f *flag.FlagSet) {
 
 // compressEvidence shortens the periods of evidence if the flag is set and the cluster is a lab. In any other cluster
 // it returns an error, because memfit would lower limits after minutes of use. Call it before anything counts evidence.
-//
-// Listing needs no right beyond those of the informers.
+// It lists the namespace, because that needs no right beyond those of the informers.
 func compressEvidence(ctx context.Context, config *rest.Config, o options) error {
 	if o.compressEvidence <= 1 {
 		return nil
@@ -95,27 +92,22 @@ func compressEvidence(ctx context.Context, config *rest.Config, o options) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, awaitTimeout)
 	defer cancel()
-	found, err := client.CoreV1().Namespaces().List(
-		ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", o.namespace).String()},
-	)
+	own := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", o.namespace).String()}
+	found, err := client.CoreV1().Namespaces().List(ctx, own)
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading namespace %s for --%s: %w", o.namespace, compressFlag, err)
 	case len(found.Items) != 1:
 		return refused(fmt.Errorf("namespace %s (POD_NAMESPACE) does not exist", o.namespace))
 	case found.Items[0].Labels[v1alpha1.LabLabel] != "true":
-		return refused(fmt.Errorf(
-			"namespace %s does not have the label %s=true; remove the flag, or label the namespace if nothing in this cluster "+
-				"matters", o.namespace, v1alpha1.LabLabel,
-		))
+		return refused(fmt.Errorf("namespace %s does not have the label %s=true; remove the flag, or label the namespace if "+
+			"nothing in this cluster matters", o.namespace, v1alpha1.LabLabel))
 	}
 	if err := period.Compress(o.compressEvidence); err != nil {
 		return err
 	}
-	ctrl.Log.WithName("setup").Info(
-		"LAB ONLY: evidence is compressed; limits are lowered after minutes of use", "factor", period.Factor(),
-		"day", period.Day.Duration().String(), "hour", period.Hour.Duration().String(),
-		"usageInterval", o.usageInterval.String(),
-	)
+	ctrl.Log.WithName("setup").Info("LAB ONLY: evidence is compressed; limits are lowered after minutes of use",
+		"factor", period.Factor(), "day", period.Day.Duration().String(), "hour", period.Hour.Duration().String(),
+		"usageInterval", o.usageInterval.String())
 	return nil
 }

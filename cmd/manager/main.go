@@ -66,16 +66,12 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 	log := ctrl.Log.WithName("setup")
 	log.Info("Starting memfit", "version", version)
 	if o.kubeletInsecure {
-		log.Info(
-			"INSECURE: kubelets are not verified; the token that may read node statistics goes to any server at a node's " +
-				"address",
-		)
+		log.Info("INSECURE: kubelets are not verified; the token that may read node statistics goes to any server at a " +
+			"node's address")
 	}
 	if o.usageAccount == "" && o.usageInterval != 0 {
-		log.Info(
-			"INSECURE: kubelets see memfit's own identity, which may do much more than read statistics; see " +
-				"--usage-service-account",
-		)
+		log.Info("INSECURE: kubelets see memfit's own identity, which may do much more than read statistics; see " +
+			"--usage-service-account")
 	}
 	if err := awaitCluster(ctx, config, o.probeAddr); err != nil {
 		return fmt.Errorf("waiting for the cluster: %w", err)
@@ -84,7 +80,7 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 		return err
 	}
 	server := server.New(server.Options{
-		Port: o.webhookPort, CertDir: o.webhookCertPath, ClientCA: o.clientCA, ClientNames: o.clients(),
+		Port: o.webhookPort, CertDir: o.webhookCertPath, ClientCA: o.clientCA, ClientNames: listed(o.clientNames),
 		TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece},
 		Metrics: server.NewMetrics(metrics.Registry),
 	})
@@ -102,6 +98,13 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 }
 
 func managerOptions(o options, server webhook.Server) ctrl.Options {
+	m := metricsserver.Options{
+		BindAddress: o.metricsAddr, SecureServing: o.metricsSecure, CertDir: o.metricsCertPath,
+		TLSOpts: []func(*tls.Config){withoutHTTP2, withoutOldTLS},
+	}
+	if o.metricsSecure {
+		m.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
 	return ctrl.Options{
 		Scheme:                        scheme(),
 		Cache:                         informers.CacheOptions(),
@@ -112,36 +115,22 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       o.namespace, // empty: the namespace of this pod
 		LeaderElectionReleaseOnCancel: true,        // main returns right after Start does
-		Metrics:                       metricsOptions(o),
+		Metrics:                       m,
 		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: syncTimeout},
 	}
 }
 
-// syncTimeout is how long the leader may take to list all pods and workloads before it exits. With the default of two
-// minutes a large cluster, a busy API server or the little CPU that memfit requests might never get a leader, because
-// an exit starts over.
+// syncTimeout is how long the leader may take to list all pods and workloads before it exits, which starts over: with
+// the default of two minutes, a large cluster or a busy API server might never get a leader.
 const syncTimeout = 15 * time.Minute
 
-func metricsOptions(o options) metricsserver.Options {
-	m := metricsserver.Options{
-		BindAddress: o.metricsAddr, SecureServing: o.metricsSecure, CertDir: o.metricsCertPath,
-		TLSOpts: []func(*tls.Config){withoutHTTP2, withoutOldTLS},
-	}
-	if o.metricsSecure {
-		m.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	return m
-}
-
-// withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server keeps its connections open with HTTP/1.1 just
-// as well.
+// withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server keeps HTTP/1.1 connections open, too.
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
 // withoutOldTLS sets Go's default explicitly, in case of GODEBUG=tls10server=1.
 func withoutOldTLS(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
-// inOnePiece sends a response as one TLS record. By default an idle connection starts with records of one network
-// packet, for early rendering in browsers, which is of no use for a patch.
+// inOnePiece sends a response as one TLS record. By default an idle connection starts with those of one packet.
 func inOnePiece(c *tls.Config) { c.DynamicRecordSizingDisabled = true }
 
 // scheme has only the kinds that memfit handles.

@@ -28,33 +28,20 @@ const (
 
 // options are the manager's flags.
 type options struct {
-	metricsAddr, probeAddr       string
-	pprofAddr                    string
-	metricsSecure                bool
-	metricsCertPath              string
-	webhookPort                  int
-	webhookCertPath              string
-	clientCA, clientNames        string
-	webhooks                     bool
-	configMapKeys                bool
-	certMode                     certMode
-	leaderElect                  bool
-	usageInterval                time.Duration
-	checkpointInterval           time.Duration
-	learnPriors                  bool
-	changeBudgetBytes            string
-	changeBudgetPods             int
-	changeBudget                 rollout.ChangeBudget
-	kubeletCAFile                string
-	kubeletInsecure              bool
-	usageAccount                 string
-	namespace                    string
-	excludeNamespaces            string
-	serviceName, secretName      string
-	mutatingName, validatingName string
-	compressEvidence             int
-	sources                      sources
-	log                          zap.Options
+	metricsAddr, probeAddr, pprofAddr                     string
+	metricsCertPath, webhookCertPath                      string
+	clientCA, clientNames, kubeletCAFile                  string
+	usageAccount, namespace, excludeNamespaces            string
+	secretName, serviceName, mutatingName, validatingName string
+	metricsSecure, kubeletInsecure                        bool
+	webhooks, configMapKeys, leaderElect, learnPriors     bool
+	webhookPort, changeBudgetPods, compressEvidence       int
+	usageInterval, checkpointInterval                     time.Duration
+	certMode                                              certMode
+	changeBudgetBytes                                     string
+	changeBudget                                          rollout.ChangeBudget // from its two flags
+	sources                                               sources
+	log                                                   zap.Options
 }
 
 // parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster),
@@ -74,115 +61,69 @@ func parse(args []string, env func(string) string) (options, error) {
 // bind defines the flags, with their defaults from env.
 func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 disables it")
-	f.BoolVar(
-		&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to callers that RBAC allows to get /metrics",
-	)
-	f.StringVar(
-		&o.metricsCertPath, "metrics-cert-path", "",
-		"directory with tls.crt and tls.key for metrics; empty: a self-signed certificate, which scrapers cannot verify",
-	)
+	f.BoolVar(&o.metricsSecure, "metrics-secure", true,
+		"serve metrics over HTTPS, to callers that RBAC allows to get /metrics")
+	f.StringVar(&o.metricsCertPath, "metrics-cert-path", "",
+		"directory with tls.crt and tls.key for metrics; empty: a self-signed certificate, which scrapers cannot verify")
 	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
-	f.StringVar(
-		&o.pprofAddr, "pprof-bind-address", "0",
-		"address of /debug/pprof/, which is unauthenticated: use a loopback address and kubectl port-forward; 0 disables it",
-	)
+	f.StringVar(&o.pprofAddr, "pprof-bind-address", "0",
+		"address of /debug/pprof/, which is unauthenticated: use a loopback address and kubectl port-forward; 0 disables it")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook server")
-	f.StringVar(
-		&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs",
-		"directory with tls.crt and tls.key of the webhook; reloaded when renewed",
-	)
-	f.StringVar(
-		&o.clientCA, "client-ca", env("CLIENT_CA"),
+	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs",
+		"directory with tls.crt and tls.key of the webhook; reloaded when renewed")
+	f.StringVar(&o.clientCA, "client-ca", env("CLIENT_CA"),
 		"PEM file with the authorities of the API server's client certificate, which is then required on the webhook's "+
-			"port; reloaded when renewed; empty: every client is served",
-	)
-	f.StringVar(
-		&o.clientNames, "client-names", env("CLIENT_NAMES"),
+			"port; reloaded when renewed; empty: every client is served")
+	f.StringVar(&o.clientNames, "client-names", env("CLIENT_NAMES"),
 		"common names of client certificates that are served, separated by commas; empty: every certificate that "+
-			"--client-ca has signed",
-	)
-	f.StringVar(
-		(*string)(&o.certMode), "cert-mode", string(certManager),
-		"issuer of the webhook's certificate: cert-manager (or any other writer of --webhook-cert-path) or self-managed",
-	)
-	f.StringVar(
-		&o.secretName, "cert-secret", "webhook-server-cert",
-		"self-managed: the Secret in memfit's namespace that holds the certificate",
-	)
-	f.StringVar(
-		&o.serviceName, "webhook-service", "memfit-webhook-service", "self-managed: the Service that the certificate is for",
-	)
-	f.StringVar(
-		&o.mutatingName, "mutating-webhook", "memfit-mutating-webhook-configuration",
-		"self-managed: the configuration that gets the CA",
-	)
-	f.StringVar(
-		&o.validatingName, "validating-webhook", "memfit-validating-webhook-configuration",
-		"self-managed: the configuration that gets the CA",
-	)
-	f.BoolVar(
-		&o.configMapKeys, "read-configmap-keys", env("READ_CONFIGMAP_KEYS") == "true",
+			"--client-ca has signed")
+	f.StringVar((*string)(&o.certMode), "cert-mode", string(certManager),
+		"issuer of the webhook's certificate: cert-manager (or any other writer of --webhook-cert-path) or self-managed")
+	f.StringVar(&o.secretName, "cert-secret", "webhook-server-cert",
+		"self-managed: the Secret in memfit's namespace that holds the certificate")
+	f.StringVar(&o.serviceName, "webhook-service", "memfit-webhook-service",
+		"self-managed: the Service that the certificate is for")
+	f.StringVar(&o.mutatingName, "mutating-webhook", "memfit-mutating-webhook-configuration",
+		"self-managed: the configuration that gets the CA")
+	f.StringVar(&o.validatingName, "validating-webhook", "memfit-validating-webhook-configuration",
+		"self-managed: the configuration that gets the CA")
+	f.BoolVar(&o.configMapKeys, "read-configmap-keys", env("READ_CONFIGMAP_KEYS") == "true",
 		"read the keys of ConfigMaps, so that envFrom prevents only the settings that it sets; needs the RBAC of "+
-			"config/rbac/read-configmap-keys",
-	)
-	f.BoolVar(
-		&o.leaderElect, "leader-elect", true,
+			"config/rbac/read-configmap-keys")
+	f.BoolVar(&o.leaderElect, "leader-elect", true,
 		"run the controllers on one elected replica; all replicas serve the webhook; outside of a cluster, the lease is in "+
-			"the namespace POD_NAMESPACE; false: run at most one replica",
-	)
-	f.DurationVar(
-		&o.usageInterval, "usage-interval", 15*time.Second,
-		"interval between two readings of the memory of governed containers; 0 disables them",
-	)
-	f.DurationVar(
-		&o.checkpointInterval, "checkpoint-interval", workloadctl.DefaultCheckpointEvery,
-		"interval between two writes of a workload's history, at most what a crash loses; OOM kills are written immediately",
-	)
-	f.BoolVar(
-		&o.learnPriors, "learn-priors", true,
+			"the namespace POD_NAMESPACE; false: run at most one replica")
+	f.DurationVar(&o.usageInterval, "usage-interval", 15*time.Second,
+		"interval between two readings of the memory of governed containers; 0 disables them")
+	f.DurationVar(&o.checkpointInterval, "checkpoint-interval", workloadctl.DefaultCheckpointEvery,
+		"interval between two writes of a workload's history, at most what a crash loses; OOM kills are written immediately")
+	f.BoolVar(&o.learnPriors, "learn-priors", true,
 		"give a young container as much space for bursts as others of the same image, command and arguments needed; kept "+
-			"in the MemoryCheckpoint memfit-priors in memfit's namespace",
-	)
-	f.StringVar(
-		&o.changeBudgetBytes, "change-budget-bytes", "0",
-		"total increase of running pods' sizes within an hour, of all workloads together, for example 16Gi; 0: no limit",
-	)
-	f.IntVar(
-		&o.changeBudgetPods, "change-budget-pods", 0,
+			"in the MemoryCheckpoint memfit-priors in memfit's namespace")
+	f.StringVar(&o.changeBudgetBytes, "change-budget-bytes", "0",
+		"total increase of running pods' sizes within an hour, of all workloads together, for example 16Gi; 0: no limit")
+	f.IntVar(&o.changeBudgetPods, "change-budget-pods", 0,
 		"number of running pods that are evicted, or restarted for a resize, within an hour, of all workloads together; 0: "+
-			"no limit",
-	)
-	f.StringVar(
-		&o.kubeletCAFile, "kubelet-ca-file", "",
-		"PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA",
-	)
-	f.BoolVar(
-		&o.kubeletInsecure, "kubelet-insecure-skip-verify", false,
-		"INSECURE: do not verify kubelets; memfit sends its token to any server at a node's address",
-	)
+			"no limit")
+	f.StringVar(&o.kubeletCAFile, "kubelet-ca-file", "",
+		"PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA")
+	f.BoolVar(&o.kubeletInsecure, "kubelet-insecure-skip-verify", false,
+		"INSECURE: do not verify kubelets; memfit sends its token to any server at a node's address")
 	f.StringVar(&o.usageAccount, "usage-service-account", defaultUsageAccount,
 		"ServiceAccount in memfit's namespace whose token is sent to kubelets; empty: memfit sends its own, which has more "+
 			"rights")
 	o.sources.bind(f)
-	f.StringVar(
-		&o.excludeNamespaces, "exclude-namespaces", defaultExcluded,
-		"namespaces that memfit ignores, besides its own, separated by commas; must equal those of the webhook configuration",
-	)
+	f.StringVar(&o.excludeNamespaces, "exclude-namespaces", defaultExcluded,
+		"namespaces that memfit ignores, besides its own, separated by commas; must equal those of the webhook configuration")
 	o.log.BindFlags(f)
 	return o.bindLab(f, env)
 }
 
-// defaultExcluded are the namespaces that config/webhook excludes, which a cluster needs to recover and memfit to
-// start.
+// defaultExcluded are those that config/webhook excludes, which a cluster needs to recover and memfit to start.
 const defaultExcluded = "kube-system,kube-node-lease,cert-manager"
 
 // excluded returns the namespaces that memfit ignores.
-func (o *options) excluded() []string {
-	return append(listed(o.excludeNamespaces), o.namespace)
-}
-
-// clients returns the accepted names of client certificates.
-func (o *options) clients() []string { return listed(o.clientNames) }
+func (o *options) excluded() []string { return append(listed(o.excludeNamespaces), o.namespace) }
 
 func listed(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })

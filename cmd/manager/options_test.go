@@ -111,13 +111,13 @@ func TestConfigMapsAreNotReadUnlessAsked(t *testing.T) {
 func TestClientCertificatesByVariable(t *testing.T) {
 	env := map[string]string{"CLIENT_CA": "/etc/ca.crt", "CLIENT_NAMES": "a,b"}
 	o, err := parse(nil, func(key string) string { return env[key] })
-	if err != nil || o.clientCA != "/etc/ca.crt" || !slices.Equal(o.clients(), []string{"a", "b"}) {
-		t.Errorf("%q for %q (%v)", o.clientCA, o.clients(), err)
+	if err != nil || o.clientCA != "/etc/ca.crt" || !slices.Equal(listed(o.clientNames), []string{"a", "b"}) {
+		t.Errorf("%q for %q (%v)", o.clientCA, listed(o.clientNames), err)
 	}
 	if o, err = parse(
 		[]string{"--client-ca=/other.crt", "--client-names="}, func(key string) string { return env[key] },
-	); err != nil || o.clientCA != "/other.crt" || len(o.clients()) != 0 {
-		t.Errorf("with flags %q for %q (%v)", o.clientCA, o.clients(), err)
+	); err != nil || o.clientCA != "/other.crt" || len(listed(o.clientNames)) != 0 {
+		t.Errorf("with flags %q for %q (%v)", o.clientCA, listed(o.clientNames), err)
 	}
 	if _, err = parse(nil, func(key string) string { return map[string]string{"CLIENT_NAMES": "a"}[key] }); err == nil {
 		t.Error("names without an authority are accepted")

@@ -32,71 +32,48 @@ import (
 const (
 	fromKubelet    = "kubelet"
 	fromPrometheus = "prometheus"
-	// fromMetricsAPI reports only working sets. It is for clusters in which pods cannot reach kubelets, and needs the
-	// component config/rbac/read-metrics-api.
+	// fromMetricsAPI has only working sets, for clusters in which pods cannot reach kubelets. It needs the component
+	// config/rbac/read-metrics-api.
 	fromMetricsAPI = "metrics-api"
 )
 
 // sources holds the flags for sources of usage.
 type sources struct {
-	names             string
-	killCounters      time.Duration
-	prometheusURL     string
-	rollbackQueries   bool
-	prometheusToken   string
-	prometheusCA      string
-	prometheusSpan    time.Duration
-	prometheusStep    time.Duration
-	prometheusHeaders assignments
-	prometheusQueries assignments
+	names, prometheusURL, prometheusToken, prometheusCA string
+
+	killCounters, prometheusSpan, prometheusStep time.Duration
+	rollbackQueries                              bool
+	prometheusHeaders, prometheusQueries         assignments
 	// prometheus is the source from these flags; nil: not configured.
 	prometheus *prometheus.Source
 }
 
 func (s *sources) bind(f *flag.FlagSet) {
-	f.StringVar(
-		&s.names, "usage-sources", fromKubelet,
+	f.StringVar(&s.names, "usage-sources", fromKubelet,
 		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api "+
-			"(working set only)",
-	)
+			"(working set only)")
 	f.DurationVar(&s.killCounters, "kill-counters-interval", time.Minute,
 		"interval between readings of the kubelets' /metrics/cadvisor for kills of child processes and exact demand "+
 			"(RBAC nodes/metrics), about 40 KiB per container; 0 disables them, and then no limit is lowered")
-	f.StringVar(
-		&s.prometheusURL, "prometheus-url", "",
+	f.StringVar(&s.prometheusURL, "prometheus-url", "",
 		"base URL of a Prometheus HTTP API with the usage of workloads before memfit was installed; empty: memfit starts "+
-			"without history",
-	)
-	f.StringVar(
-		&s.prometheusToken, "prometheus-bearer-token-file", "",
-		"file with the bearer token for --prometheus-url; reloaded when renewed",
-	)
-	f.StringVar(
-		&s.prometheusCA, "prometheus-ca-file", "",
-		"PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's",
-	)
-	f.BoolVar(
-		&s.rollbackQueries, "rollback-queries", false,
+			"without history")
+	f.StringVar(&s.prometheusToken, "prometheus-bearer-token-file", "",
+		"file with the bearer token for --prometheus-url; reloaded when renewed")
+	f.StringVar(&s.prometheusCA, "prometheus-ca-file", "",
+		"PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's")
+	f.BoolVar(&s.rollbackQueries, "rollback-queries", false,
 		"send the sizing.disruption.rollbackQuery of profiles to --prometheus-url; authors of profiles can then infer "+
-			"any series in Prometheus from whether memfit lowers a limit",
-	)
-	f.DurationVar(
-		&s.prometheusSpan, "prometheus-history", 7*24*time.Hour,
-		"how much history is read of a new workload; 0 reads none",
-	)
-	f.DurationVar(
-		&s.prometheusStep, "prometheus-step", 5*time.Minute,
-		"resolution of that history: the highest and lowest of each step are read; at least 15s",
-	)
-	f.Var(
-		&s.prometheusHeaders, "prometheus-header", "NAME=VALUE of a header to send, for example X-Scope-OrgID=tenant; "+
-			"may be repeated",
-	)
-	f.Var(
-		&s.prometheusQueries, "prometheus-query",
+			"any series in Prometheus from whether memfit lowers a limit")
+	f.DurationVar(&s.prometheusSpan, "prometheus-history", 7*24*time.Hour,
+		"how much history is read of a new workload; 0 reads none")
+	f.DurationVar(&s.prometheusStep, "prometheus-step", 5*time.Minute,
+		"resolution of that history: the highest and lowest of each step are read; at least 15s")
+	f.Var(&s.prometheusHeaders, "prometheus-header", "NAME=VALUE of a header to send, for example X-Scope-OrgID=tenant; "+
+		"may be repeated")
+	f.Var(&s.prometheusQueries, "prometheus-query",
 		"NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Swap, Usage, Time, PeakDemand, PeakRSS, "+
-			"PeakWorkingSet, LowDemand, LowRSS, LowWorkingSet); may be repeated",
-	)
+			"PeakWorkingSet, LowDemand, LowRSS, LowWorkingSet); may be repeated")
 }
 
 func (s *sources) validate() error {
@@ -154,8 +131,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	if o.usageAccount != "" {
 		if o.namespace == "" {
 			return nil, errors.New("--usage-service-account needs POD_NAMESPACE in the environment: the ServiceAccount is in " +
-				"memfit's own namespace. " +
-				"Outside of a cluster, set --usage-service-account= to show kubelets your own identity")
+				"memfit's own namespace. Outside of a cluster, set --usage-service-account= to show kubelets your own identity")
 		}
 		t, err := requestTokens(mgr.GetConfig(), mgr.GetHTTPClient(), o.namespace, o.usageAccount)
 		if err != nil {
@@ -163,12 +139,10 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 		}
 		identity = asUsageReader(mgr.GetConfig(), t)
 	}
-	kubelets, err := kubelet.New(
-		identity, kubelet.Options{
-			CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure,
-			NoCounters: o.sources.killCounters == 0, Name: namer(context.Background(), u), Now: time.Now,
-		},
-	)
+	kubelets, err := kubelet.New(identity, kubelet.Options{
+		CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure,
+		NoCounters: o.sources.killCounters == 0, Name: namer(context.Background(), u), Now: time.Now,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
 	}
@@ -206,7 +180,7 @@ func (s *sources) usage(mgr ctrl.Manager, kubelets *kubelet.Source) (all []usage
 		case fromPrometheus:
 			all = append(all, s.prometheus)
 		case fromMetricsAPI:
-			metrics, err := metricsapi.New(mgr.GetConfig(), podsByName{mgr.GetClient()}, time.Now)
+			metrics, err := metricsapi.New(mgr.GetConfig(), podsByName(mgr.GetClient()), time.Now)
 			if err != nil {
 				return nil, fmt.Errorf("preparing the usage source %s: %w", name, err)
 			}
@@ -234,15 +208,14 @@ func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
 }
 
 // podsByName finds pods in the cache.
-type podsByName struct{ client.Reader }
-
-// Locate implements metricsapi.Pods.
-func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
-	var pod corev1.Pod
-	if err := p.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
-		return "", "", false
+func podsByName(reader client.Reader) metricsapi.Locate {
+	return func(namespace, name string) (string, types.UID, bool) {
+		var pod corev1.Pod
+		if err := reader.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
+			return "", "", false
+		}
+		return pod.Spec.NodeName, pod.UID, pod.Spec.NodeName != ""
 	}
-	return pod.Spec.NodeName, pod.UID, pod.Spec.NodeName != ""
 }
 
 // readPast adds the reader of workloads' history to the manager; nil without a source.

@@ -23,8 +23,7 @@ type Result struct {
 	Usages []amounts.Usage
 	// Failed are the readers that detected their heap and could not read it, with the reason.
 	Failed []Failure
-	// Free are the free ranges in ascending order, if [Snapshot.Locate] is set: whole pages, resident or not, of readers
-	// that locate them.
+	// Free are the free ranges in ascending order, if [Snapshot.Locate] is set: whole pages, resident or not.
 	Free []procmem.Run
 	// RSS is the kernel's, and Unexplained the part of it that no reader recognized.
 	RSS, Unexplained memory.Bytes
@@ -64,11 +63,13 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 			continue
 		}
 		usage.Reader = reader.Name()
-		result.Usages = append(result.Usages, vetted(usage))
-		claims.add(reader.Name(), regions)
 		if usage.Understood() {
 			result.Free = append(result.Free, s.free...)
+		} else {
+			usage = amounts.Usage{Reader: usage.Reader, Coverage: usage.Coverage}
 		}
+		result.Usages = append(result.Usages, usage)
+		claims.add(reader.Name(), regions)
 	}
 	regions := claims.filled(s, rulesFor(s, result.Usages))
 	measure(s, regions)
@@ -77,14 +78,6 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 	slices.SortFunc(result.Free, func(a, b procmem.Run) int { return cmp.Compare(a.Start, b.Start) })
 	result.sum(s)
 	return result, s.Same()
-}
-
-// vetted drops the amounts of a reader with too low coverage.
-func vetted(u amounts.Usage) amounts.Usage {
-	if u.Understood() {
-		return u
-	}
-	return amounts.Usage{Reader: u.Reader, Coverage: u.Coverage}
 }
 
 func (r *Result) sum(s *Snapshot) {
@@ -98,17 +91,14 @@ func (r *Result) sum(s *Snapshot) {
 	}
 }
 
-// maxClaims bounds the regions of all readers together by the possible number of mappings.
-const maxClaims = procmem.MaxMappings
-
 // claims are the regions of readers, in ascending order.
 type claims []Region
 
-// add claims the parts of regions that are mapped and not claimed yet.
+// add claims the parts of regions that are not claimed yet, within a bound for all readers together.
 func (c *claims) add(owner string, regions []Region) {
 	var added []Region
 	for _, r := range regions {
-		if r.End <= r.Start || len(*c)+len(added) >= maxClaims {
+		if r.End <= r.Start || len(*c)+len(added) >= procmem.MaxMappings {
 			continue
 		}
 		r.Owner, r.RSS = owner, 0

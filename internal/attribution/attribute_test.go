@@ -135,24 +135,24 @@ func TestRules(t *testing.T) {
 		apart bool // it does not begin where the one before ends
 		want  attribution.Kind
 	}{
-		{fakeproc.RX, "/app", false, attribution.Text},
-		{procmem.Readable, "/app", false, attribution.ReadOnly},
-		{fakeproc.RW, "/app", false, attribution.Data},
-		{fakeproc.RW, "", false, attribution.BSS},
+		{fakeproc.RX, "/app", false, attribution.Files},
+		{procmem.Readable, "/app", false, attribution.Files},
+		{fakeproc.RW, "/app", false, attribution.Variables},
+		{fakeproc.RW, "", false, attribution.Variables},
 		{fakeproc.RW, "[heap]", true, attribution.BrkHeap},
 		{procmem.Readable, "/usr/lib/server/classes.jsa", true, attribution.JVMCDS},
 		{shared, "/dev/zero (deleted)", true, attribution.Shmem},
 		{shared, "/memfd:x (deleted)", false, attribution.Shmem},
 		{shared, "/SYSV00000000 (deleted)", false, attribution.Shmem},
-		{shared, "/data/index", false, attribution.Data},
+		{shared, "/data/index", false, attribution.Variables},
 		{fakeproc.RW, "/anon_hugepage (deleted)", false, attribution.HugeTLB},
 		{fakeproc.RW, "[anon:glibc: malloc arena]", true, attribution.Arena},
-		{fakeproc.RW, "[anon:glibc: pthread stack: 17]", false, attribution.ThreadStack},
+		{fakeproc.RW, "[anon:glibc: pthread stack: 17]", false, attribution.Stack},
 		{fakeproc.RW, "[anon:somebody's secret]", false, attribution.Named},
 		{fakeproc.RW | procmem.Executable, "", true, attribution.JIT},
 		{fakeproc.RW, "", true, attribution.Other},
 		{none, "", true, attribution.Other},
-		{fakeproc.RW, "[stack]", true, attribution.MainStack},
+		{fakeproc.RW, "[stack]", true, attribution.Stack},
 		{procmem.Readable, "[vvar]", true, attribution.Kernel},
 		{fakeproc.RX, "[vdso]", false, attribution.Kernel},
 	}
@@ -181,7 +181,7 @@ func TestStacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Regions[0].Kind != attribution.Other || r.Regions[1].Kind != attribution.ThreadStack {
+	if r.Regions[0].Kind != attribution.Other || r.Regions[1].Kind != attribution.Stack {
 		t.Errorf("%+v", r.Regions)
 	}
 }

@@ -18,19 +18,14 @@ var ErrNoModule = errors.New("no such module")
 
 // Module is a program or library that the process has mapped.
 type Module struct {
-	// Bias is the difference between addresses in the process and in the file.
-	Bias uint64
-	// ELF are its headers and symbols.
-	ELF *elffile.File
+	Bias uint64        // difference between addresses in the process and in the file
+	ELF  *elffile.File // its headers and symbols
 }
 
 // Symbol returns the address in the process of an exported symbol (.dynsym).
 func (m *Module) Symbol(name string) (uint64, error) {
 	s, err := m.ELF.Symbol(name)
-	if err != nil {
-		return 0, err
-	}
-	return m.Bias + s.Value, nil
+	return m.Bias + s.Value, err
 }
 
 // mapped returns the path of the first mapped file whose base name starts with a prefix; "": none.
@@ -44,7 +39,7 @@ func (s *Snapshot) mapped(prefix string) string {
 	return ""
 }
 
-// HasFile reports whether the process has a file mapped whose base name starts with this: "libjvm.so", "libruby".
+// HasFile reports whether the process has a file mapped whose base name starts with this.
 func (s *Snapshot) HasFile(prefix string) bool { return s.mapped(prefix) != "" }
 
 // Module opens the first mapped file whose base name starts with a prefix.

@@ -14,6 +14,39 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
+// Kind is the content of a region, as users read it.
+type Kind string
+
+// Kinds from the rules of this package, and from readers.
+const (
+	Kernel    Kind = "kernel" // pages that the kernel maps into every process
+	Named     Kind = "named memory"
+	Stack     Kind = "thread stacks"
+	Shmem     Kind = "shared memory"
+	HugeTLB   Kind = "huge pages" // reserved ones, which no RSS counts
+	Files     Kind = "program and libraries"
+	Variables Kind = "variables" // writable mappings of files, and zeroed memory behind them
+	JIT       Kind = "compiled code"
+	BrkHeap   Kind = "heap of an unknown allocator" // the [heap]
+	Arena     Kind = "glibc arenas"
+	GlibcMmap Kind = "glibc large blocks" // each mapped on its own
+	JVMHeap   Kind = "Java heap"
+	JVMCode   Kind = "JVM code cache"
+	JVMCDS    Kind = "JVM class archive"
+	JVMClass  Kind = "JVM class space"
+	JVMOther  Kind = "JVM metaspace and tables"
+	V8Page    Kind = "V8 heap"
+	V8Code    Kind = "V8 code"
+	GoHeap    Kind = "Go heap"
+	GoMeta    Kind = "Go runtime"
+	PyArena   Kind = "Python objects"
+	RubyPage  Kind = "Ruby heap"
+	Jemalloc  Kind = "jemalloc"
+	Mimalloc  Kind = "mimalloc"
+	Tcmalloc  Kind = "tcmalloc"
+	Other     Kind = "unexplained"
+)
+
 // rules classify unclaimed memory by mappings alone.
 type rules struct {
 	s       *Snapshot
@@ -65,7 +98,7 @@ func kernelOwned(_ int, m *procmem.Mapping) Kind {
 	case m.Kernel():
 		return Kernel
 	case m.Path == "[stack]":
-		return MainStack
+		return Stack
 	}
 	return ""
 }
@@ -80,7 +113,7 @@ var names = []struct {
 	{"Go:", GoMeta},
 	{"glibc: malloc arena", Arena},
 	{"glibc: malloc", GlibcMmap},
-	{"glibc: pthread stack", ThreadStack},
+	{"glibc: pthread stack", Stack},
 	{"glibc: loader malloc", GlibcMmap},
 	{"", Named},
 }
@@ -128,12 +161,10 @@ func fileBacked(_ int, m *procmem.Mapping) Kind {
 		return ""
 	case path.Ext(m.Path) == ".jsa":
 		return JVMCDS
-	case m.Has(procmem.Executable):
-		return Text
-	case m.Has(procmem.Writable):
-		return Data
+	case m.Has(procmem.Writable) && !m.Has(procmem.Executable):
+		return Variables
 	}
-	return ReadOnly
+	return Files
 }
 
 // maxBSS bounds a mapping taken for zeroed variables of the file before it.
@@ -147,7 +178,7 @@ func (r *rules) bss(i int, m *procmem.Mapping) Kind {
 	if before.Inode == 0 || before.End != m.Start || memory.FromUint64(m.Size()) >= maxBSS {
 		return ""
 	}
-	return BSS
+	return Variables
 }
 
 // stack: a thread's descriptor is at the top of its stack. Adjacent stacks may be one mapping (glibc 2.42 and newer
@@ -157,7 +188,7 @@ func (r *rules) stack(_ int, m *procmem.Mapping) Kind {
 	if i == len(r.threads) || r.threads[i] >= m.End || !m.Has(procmem.Writable) {
 		return ""
 	}
-	return ThreadStack
+	return Stack
 }
 
 func heap(_ int, m *procmem.Mapping) Kind {

@@ -28,8 +28,7 @@ type Reader interface {
 	Name() string
 	// Detect reports cheaply, by names and mappings, whether to call Claim.
 	Detect(*Snapshot) bool
-	// Claim returns its regions and their contents. An error means that nothing is known; a partial result has
-	// Usage.Coverage below 1.
+	// Claim returns its regions and their contents. Of a partial result, Usage.Coverage is below 1.
 	Claim(context.Context, *Snapshot) ([]Region, amounts.Usage, error)
 }
 
@@ -38,11 +37,9 @@ type Source interface {
 	procmem.Memory
 	Process() procmem.Process
 	Mappings() ([]procmem.Mapping, error)
-	// Environ returns the variables of these names.
 	Environ(names []string) (map[string]string, error)
 	// OpenFile opens a path as the process sees it. The file is untrusted input.
 	OpenFile(path string) (procmem.File, error)
-	// Times returns its processor time.
 	Times() (procmem.Times, error)
 	// Same returns an error if the PID belongs to another process by now.
 	Same() error
@@ -70,14 +67,12 @@ type Snapshot struct {
 	// Mappings are in ascending order and do not overlap.
 	Mappings []procmem.Mapping
 	Memory   procmem.Memory
-	// OpenFile opens a path as the process sees it.
+	// OpenFile, Times and Same are those of the [Source].
 	OpenFile func(path string) (procmem.File, error)
-	// Times returns the processor time of the process.
-	Times func() (procmem.Times, error)
+	Times    func() (procmem.Times, error)
+	Same     func() error
 	// Env are the environment variables that readers may read, as of the start.
 	Env map[string]string
-	// Same returns an error if the process has ended, so that reads may be of another one.
-	Same func() error
 	// Locate makes readers fill [Result.Free], which takes more memory than amounts alone.
 	Locate bool
 

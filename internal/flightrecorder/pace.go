@@ -14,12 +14,9 @@ import (
 // How often a container is read. The kernel answers from counters, so a reading costs the container nothing; the
 // Governor bounds the agent's cost.
 const (
-	// fastest is the interval near the limit, and in the first ten seconds: 40 readings before a kill.
-	fastest = 250 * time.Millisecond
-	// wary is the interval if it may come near its limit within a minute.
-	wary = time.Second
-	// quiet is the interval otherwise. It detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free.
-	quiet = 2 * time.Second
+	fastest = 250 * time.Millisecond // near the limit, and in the first ten seconds: 40 readings before a kill
+	wary    = time.Second            // if it may come near its limit within a minute
+	quiet   = 2 * time.Second        // otherwise: detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free
 	// fullEvery is the interval of full readings far below the limit, and fullWary that of a container that may come near
 	// it: each reading except those of [Alert].
 	fullEvery = 10 * time.Second
@@ -98,8 +95,7 @@ const (
 	// hurried is the interval if the limit may be reached within two seconds.
 	hurried       = 50 * time.Millisecond
 	hurriedSecond = 220
-	// alert is the interval otherwise: a burst of 400 MiB/s fills 512Mi in 1.3 s. With 56 or more containers, each is
-	// read less often.
+	// alert is the interval otherwise: a burst of 400 MiB/s fills 512Mi in 1.3 s.
 	alert       = 500 * time.Millisecond
 	alertSecond = 110
 )
@@ -129,14 +125,10 @@ type Governor struct {
 }
 
 const (
-	// corePercent is the share of one core for readings. Inspections may take as much.
-	corePercent = 0.5
-	// stretchMost: a container far below its limit is still read every 16 s.
-	stretchMost = 8
-	// nearStretchMost: a container near its limit is always read twice a second.
-	nearStretchMost = 2
-	// settle is the weight of a new figure in the moving average.
-	settle = 0.3
+	corePercent     = 0.5 // of one core for readings; inspections may take as much
+	stretchMost     = 8   // a container far below its limit is still read every 16 s
+	nearStretchMost = 2   // a container near its limit is always read twice a second
+	settle          = 0.3 // weight of a new figure in the moving average
 )
 
 // Spent records the processor time of readings in an interval.
@@ -144,10 +136,56 @@ func (g *Governor) Spent(spent, elapsed time.Duration) {
 	if elapsed <= 0 {
 		return
 	}
-	// the value without stretching
 	wanted := g.Stretch() * float64(spent) / float64(elapsed) * 100 / corePercent
 	g.stretch = min(max(g.Stretch()*(1-settle)+wanted*settle, 1), stretchMost)
 }
 
 // Stretch is the factor for intervals, 1 or more.
 func (g *Governor) Stretch() float64 { return max(g.stretch, 1) }
+
+// Growth is a climb that lasts until the last reading.
+type Growth struct {
+	PerSecond memory.Bytes
+	For       time.Duration
+}
+
+const (
+	// dipPercent is the part of its gain that a climb may lose, because a garbage collector returns some memory during
+	// growth. With a larger loss it is a sawtooth, and the climb begins at the last tooth.
+	dipPercent  = 25
+	growthLeast = memory.MiB // the least reported climb, above noise of single pages
+	// noiseShare: a rate below 1/noiseShare of the later rate is not growth. Stepwise growth has flat parts.
+	noiseShare = 20
+)
+
+// growth returns the growth that ends with the last point, from the lowest point without a large fall after it.
+func growth(points []point) Growth {
+	if len(points) < 2 {
+		return Growth{}
+	}
+	last := points[len(points)-1]
+	start := last
+	for i := len(points) - 2; i >= 0; i-- {
+		p := points[i]
+		gained := last.usage.Minus(start.usage)
+		if p.usage.Minus(start.usage) > max(gained.Percent(dipPercent), growthLeast/2) {
+			break // it fell from here to start
+		}
+		if p.usage < start.usage && partOfClimb(p, start, last) {
+			start = p
+		}
+	}
+	took := last.at.Sub(start.at)
+	if took <= 0 || last.usage-start.usage < growthLeast {
+		return Growth{}
+	}
+	return Growth{memory.Bytes(float64(last.usage-start.usage) / took.Seconds()), took}
+}
+
+// partOfClimb reports whether it also rose from p to start, at a rate that is significant compared with the rate from
+// start. It excludes noise at the level before the climb.
+func partOfClimb(p, start, last point) bool {
+	before := float64(start.usage-p.usage) / start.at.Sub(p.at).Seconds()
+	after := float64(last.usage-start.usage) / last.at.Sub(start.at).Seconds()
+	return start == last || before >= after/noiseShare
+}

@@ -38,10 +38,8 @@ type point struct {
 }
 
 const (
-	// kept is the length of a record.
-	kept = time.Minute
-	// keptMost is the number of points in a minute at the shortest interval.
-	keptMost = int(kept/fastest) + 1
+	kept     = time.Minute           // length of a record
+	keptMost = int(kept/fastest) + 1 // points of it at the shortest interval
 )
 
 // Recorder holds the readings of one container instance. Use [New].
@@ -70,8 +68,7 @@ func New(isNew bool) *Recorder {
 	}
 }
 
-// Add adds a sample, not older than the previous one. It reports whether to write immediately: after a kill, or a stall
-// that began or ended.
+// Add adds a sample, not older than the previous one. It reports whether a kill or a stall must be written immediately.
 func (r *Recorder) Add(s Sample) bool {
 	trigger := false
 	if r.first.IsZero() {

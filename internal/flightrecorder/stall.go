@@ -35,15 +35,12 @@ const (
 	stallTimesKnown = 3
 	// stallWindow is the compared period. At its limit a container is read several times a second.
 	stallWindow = 5 * time.Second
-	// stallBegins is how long consecutive windows must show it. The manager takes a minute, because it has a sample every
-	// 15 s; six windows of 5 s exclude a burst of faults, for example when a library is loaded, as well.
+	// stallBegins is how long consecutive windows must show it, so that a burst of faults, for example when a library is
+	// loaded, is none.
 	stallBegins = 6 * stallWindow
-	// stallOver is how long no window must show it until it has ended.
-	stallOver = time.Minute
-	// stallStart is how long a starting process loads its program, which is not its usual rate.
-	stallStart = 2 * time.Minute
-	// stallGap is the longest time between two readings that are compared.
-	stallGap = 30 * time.Second
+	stallOver   = time.Minute      // no window must show it until it has ended
+	stallStart  = 2 * time.Minute  // a starting process loads its program, which is not its usual rate
+	stallGap    = 30 * time.Second // the longest time between two readings that are compared
 )
 
 // stallWatch compares readings [stallWindow] apart.
@@ -134,8 +131,7 @@ func (w *stallWatch) learn(took time.Duration, faults uint64) {
 	}
 }
 
-// bound returns the effective bound: the limit of the container or its pod, or memory.high, above which the kernel
-// slows it down.
+// bound is the lowest of the container's and the pod's limit and memory.high, above which the kernel slows it down.
 func (s *Sample) bound() memory.Bytes { return min(s.Reading.Limit, s.PodLimit, s.Reading.High) }
 
 func (w *stallWatch) judge(s Sample) bool {

@@ -21,21 +21,17 @@ type Writes struct {
 
 const (
 	// quietEvery allows six writes an hour and pod without events: a node of 110 pods writes at most 0.2 objects a
-	// second. Up to quietMost may follow each other at quietFloor, because a user inspects the numbers after a burst
-	// within a minute; ten minutes are too long.
+	// second. Up to quietMost may follow each other at quietFloor, because a user looks within a minute after a burst.
 	quietEvery = 10 * time.Minute
 	quietMost  = 3
 	quietFloor = 30 * time.Second
 	// jumpsEvery allows two further writes an hour and pod, for numbers that jump by a half: a pod's start uses up the
 	// others, and one replica that then took three times as much was reported eight minutes late.
-	jumpsEvery = 30 * time.Minute
-	jumpsMost  = 2
-	// unchangedEvery is when unchanged numbers are written anyway, to update their time.
-	unchangedEvery = 3 * time.Hour
-	// floor is the least time between two writes of one pod, whatever happens.
-	floor = 5 * time.Second
-	// followUp is the delay of a second write after a trigger, with the restarted container.
-	followUp = time.Minute
+	jumpsEvery     = 30 * time.Minute
+	jumpsMost      = 2
+	unchangedEvery = 3 * time.Hour   // unchanged numbers are written anyway, to update their time
+	floor          = 5 * time.Second // the least time between two writes of one pod, whatever happens
+	followUp       = time.Minute     // delay of a second write after a trigger, with the restarted container
 	// burstMost triggers may follow each other at the floor, then one each burstEvery: a pod killed every ten seconds is
 	// reported every minute, with its count of kills.
 	burstMost  = 6
@@ -60,12 +56,9 @@ func NewWrites(now time.Time, spread float64) Writes {
 type Change int
 
 const (
-	// Same is by less than an eighth.
-	Same Change = iota
-	// Changed is by an eighth or more, or a change other than of numbers.
-	Changed
-	// Jumped is by a half or more.
-	Jumped
+	Same    Change = iota // by less than an eighth
+	Changed               // by an eighth or more, or a change other than of numbers
+	Jumped                // by a half or more
 )
 
 // Due reports whether the object should be written now. trigger: an event must be written immediately.

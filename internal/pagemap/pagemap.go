@@ -1,6 +1,12 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package pagemap draws which pages of a process's regions are in use, free but resident, or absent, in a bounded
+// number of bytes: run-lengths of blocks, with larger blocks where a region is large or much scattered. The exact
+// amounts of each region are stored as well, so that a map adds up to its parts whatever its blocks.
+//
+// It performs no I/O. The agent draws a map from the results of internal/attribution, a MemorySnapshot stores it, and
+// `kubectl memfit map` renders it.
 package pagemap
 
 import (
@@ -15,14 +21,10 @@ type State byte
 
 // The states of a block.
 const (
-	// InUse: all resident memory of the block is in use.
-	InUse State = 'L'
-	// Mixed: some resident memory is in use, and some is free.
-	Mixed State = 'M'
-	// Free: all resident memory of the block is free.
-	Free State = 'F'
-	// Absent: the block has no resident memory.
-	Absent State = 'A'
+	InUse  State = 'L' // all its resident memory is in use
+	Mixed  State = 'M' // some of it is in use, and some is free
+	Free   State = 'F' // all of it is free
+	Absent State = 'A' // it has no resident memory
 )
 
 // Span is a range of addresses, from Start to before End.
@@ -30,9 +32,8 @@ type Span struct{ Start, End uint64 }
 
 // Region is the input of a map. Spans are in ascending order and do not overlap.
 type Region struct {
-	// Part is the name of its part of the container's memory, Process the PID of its process.
-	Part    string
-	Process int32
+	Part    string // the name of its part of the container's memory
+	Process int32  // the number of its process
 	Span
 	// Resident are its pages in memory, Free the free pages of those.
 	Resident, Free []Span
@@ -65,15 +66,11 @@ type Run struct {
 
 const (
 	// Page is the smallest block.
-	Page = memory.Bytes(4096)
-	// maxRegions bounds the drawn regions, those with the most resident memory. A process has some 20 relevant regions,
-	// or some hundred equal ones.
-	maxRegions = 48
-	// maxText bounds the text of all runs. With some 200 bytes of numbers for each region, a map is below 32 KiB, of the
-	// 1.5 MiB that an object may have.
-	maxText = 20 << 10
-	// maxBlocks bounds the blocks of a region to about a screen.
-	maxBlocks = 16384
+	Page       = memory.Bytes(4096)
+	maxRegions = 48 // those with the most resident memory; a process has some 20, or some hundred equal ones
+	// maxText bounds the text of all runs. With some 200 bytes of numbers for each region, a map is below 32 KiB.
+	maxText   = 20 << 10
+	maxBlocks = 16384 // of a region: about a screen
 )
 
 // Draw draws a map. Small regions come first, each with its share of the bytes, and the larger ones get the rest.
@@ -110,14 +107,11 @@ func joined(regions []Region) []Region {
 }
 
 // bySize returns the indices of regions, the smallest first.
-func bySize(regions []Region) []int {
-	order := make([]int, len(regions))
-	for i := range order {
-		order[i] = i
+func bySize(regions []Region) (order []int) {
+	for i := range regions {
+		order = append(order, i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(regions[a].End-regions[a].Start, regions[b].End-regions[b].Start)
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(regions[a].size(), regions[b].size()) })
 	return order
 }
 
@@ -126,7 +120,7 @@ func draw(r *Region, most int) Drawn {
 	resident := within(r.Resident, r.Span)
 	free := common(within(r.Free, r.Span), resident)
 	d := Drawn{
-		Part: r.Part, Process: r.Process, Size: memory.Bytes(r.End - r.Start), Block: Page, //nolint:gosec // below 2^57
+		Part: r.Part, Process: r.Process, Size: r.size(), Block: Page,
 		Resident: amount(resident), Free: amount(free),
 	}
 	for d.Size/d.Block > maxBlocks {
@@ -220,4 +214,68 @@ func both(a, b State) State {
 		return b
 	}
 	return Mixed
+}
+
+// amount returns the total size of spans.
+func amount(spans []Span) (sum memory.Bytes) {
+	for _, s := range spans {
+		sum = sum.Plus(s.size())
+	}
+	return sum
+}
+
+func (s Span) size() memory.Bytes {
+	if s.End <= s.Start {
+		return 0
+	}
+	return memory.Bytes(s.End - s.Start) //nolint:gosec // addresses of a process are below 2^57
+}
+
+func (s Span) and(t Span) Span { return Span{max(s.Start, t.Start), min(s.End, t.End)} }
+
+// within cuts spans to a range, and drops overlaps with earlier ones.
+func within(spans []Span, all Span) []Span {
+	var out []Span
+	reached := all.Start
+	for _, s := range spans {
+		if s = s.and(Span{reached, all.End}); s.size() > 0 {
+			out, reached = append(out, s), s.End
+		}
+	}
+	return out
+}
+
+// common returns the intersection.
+func common(a, b []Span) []Span {
+	var out []Span
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		if both := a[i].and(b[j]); both.size() > 0 {
+			out = append(out, both)
+		}
+		if a[i].End <= b[j].End {
+			i++
+		} else {
+			j++
+		}
+	}
+	return out
+}
+
+// from drops the spans that end before an address.
+func from(spans []Span, at uint64) []Span {
+	for len(spans) > 0 && spans[0].End <= at {
+		spans = spans[1:]
+	}
+	return spans
+}
+
+// covered returns how much of a range the first spans cover.
+func covered(spans []Span, one Span) (sum memory.Bytes) {
+	for _, s := range spans {
+		if s.Start >= one.End {
+			break
+		}
+		sum = sum.Plus(s.and(one).size())
+	}
+	return sum
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Text writes runs: the letter of each, and the number of blocks unless it is one. "L12F3A" is twelve blocks in use,
-// three free ones and one absent.
+// Text writes runs: the letter of each, and the number of blocks unless it is one, for example "L12F3A".
 func Text(runs []Run) string {
 	var b []byte
 	for _, r := range runs {
@@ -26,8 +25,7 @@ func Text(runs []Run) string {
 
 var errLong = errors.New("more runs than a map may have")
 
-// Parse reads the output of [Text] for a region of this size and block size. It checks the number of blocks, because
-// the text is untrusted.
+// Parse reads the output of [Text], which is untrusted, for a region of this size and block size.
 func Parse(text string, size, block memory.Bytes) ([]Run, error) {
 	if len(text) > maxText {
 		return nil, errLong

@@ -11,18 +11,15 @@ import (
 
 var le = binary.LittleEndian
 
-// PageSize is the supported page size. Kernels with pages of 16 or 64 KiB exist on arm64 and are refused when opening a
-// process.
+// PageSize is the supported page size. On arm64, kernels with pages of 16 or 64 KiB exist, and are refused.
 const PageSize = 4096
 
-// ErrAbsent is returned for memory that is not mapped.
-var ErrAbsent = errors.New("no memory there")
-
-// ErrBudget is returned after the allowed number of reads.
-var ErrBudget = errors.New("the maximum number of pages was read")
-
-// ErrGone is returned if the process has ended, or another one has its PID by now.
-var ErrGone = errors.New("the process is gone")
+// Errors for memory that is not mapped, after the allowed number of reads, and for a process that has ended.
+var (
+	ErrAbsent = errors.New("no memory there")
+	ErrBudget = errors.New("the maximum number of pages was read")
+	ErrGone   = errors.New("the process is gone")
+)
 
 // AlignUp rounds an address up to a multiple of unit, a power of two.
 func AlignUp(addr, unit uint64) uint64 { return (addr + unit - 1) &^ (unit - 1) }
@@ -39,7 +36,6 @@ func (r Run) End() uint64 { return r.Start + r.Length }
 type File interface {
 	io.ReaderAt
 	io.Closer
-	// Size is how long it is.
 	Size() int64
 	// Identity distinguishes it from other files; ok is false if unknown.
 	Identity() (id FileIdentity, ok bool)

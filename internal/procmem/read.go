@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package procmem reads the files of a process in /proc: bytes in, values out, in bounded memory. It truncates what a
+// process controls (names, paths, its environment), and keeps only what the caller names. It reads an [fs.FS], so that
+// tests use recorded files; package live has a real /proc and reads memory.
 package procmem
 
 import (
@@ -51,4 +54,16 @@ func parsed[T any](dir fs.FS, file string, parse func(io.Reader) (T, error)) (va
 		return value, fmt.Errorf("reading a process: %w", err)
 	}
 	return value, nil
+}
+
+// Process is one process, identified by PID and start time, because PIDs are reused.
+type Process struct {
+	PID int
+	// StartTime is in clock ticks since the machine started, field 22 of /proc/PID/stat.
+	StartTime uint64
+	// Exe is the path of the program, as seen inside its container. The process controls it.
+	Exe string
+	// RobustLists are the addresses of the heads of the threads' lists of robust mutexes, as far as they are known,
+	// without the main thread's. Each is in the C library's thread descriptor, at the top of the thread's stack.
+	RobustLists []uint64
 }

@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bounds of the kept data of one process. Linux allows 65,530 mappings unless vm.max_map_count is raised, as for
-// Elasticsearch (262,144 there, few of which it uses).
+// Bounds of the kept data of one process. Linux allows 65,530 mappings unless vm.max_map_count is raised.
 const (
 	MaxMappings = 1 << 17
 	maxPath     = 1 << 10 // bytes of one path; a longer one is dropped
@@ -22,14 +22,14 @@ const (
 	lineBuffer  = 64 << 10
 )
 
-// ErrTooMany is returned for a process with too many mappings.
-var ErrTooMany = errors.New("the process has more mappings than are read")
+// Errors for mappings that are not read.
+var (
+	ErrTooMany = errors.New("the process has more mappings than are read")
+	ErrSyntax  = errors.New("not as the kernel writes it")
+)
 
-// ErrSyntax is returned for a file in an unexpected format.
-var ErrSyntax = errors.New("not as the kernel writes it")
-
-// ReadSmaps reads /proc/PID/smaps, or /proc/PID/maps, which has the same lines without the amounts. Mappings are in
-// ascending order. Apart from the result it allocates one buffer and each distinct path once.
+// ReadSmaps reads /proc/PID/smaps. Mappings are in ascending order. Apart from the result it allocates one buffer and
+// each distinct path once.
 func ReadSmaps(r io.Reader) ([]Mapping, error) {
 	p := smapsParser{paths: map[string]string{}}
 	lines := bufio.NewReaderSize(r, lineBuffer)
@@ -81,7 +81,8 @@ func (p *smapsParser) line(line []byte) error {
 
 // kilobytes reads "    12 kB".
 func kilobytes(b []byte) memory.Bytes {
-	n, _, ok := number(bytes.TrimLeft(b, " \t"), 10)
+	text, _, _ := bytes.Cut(bytes.TrimLeft(b, " \t"), []byte(" "))
+	n, ok := number(text, 10)
 	if !ok || n > uint64(memory.Max/memory.KiB) {
 		return 0
 	}
@@ -115,77 +116,37 @@ func (p *smapsParser) supersede(start uint64) {
 }
 
 func parseHeader(line []byte) (m Mapping, path []byte, ok bool) {
-	f := fields{rest: line}
-	m.Start = f.hex('-')
-	m.End = f.hex(' ')
-	m.Perms = f.perms()
-	m.Offset = f.hex(' ')
-	f.hex(':') // the device
-	f.hex(' ')
-	inode, rest, found := number(f.rest, 10)
-	m.Inode = inode
-	return m, bytes.TrimLeft(rest, " "), found && !f.failed
-}
-
-// fields parses a line from its beginning.
-type fields struct {
-	rest   []byte
-	failed bool
-}
-
-// hex parses a hexadecimal number and the character after it.
-func (f *fields) hex(behind byte) uint64 {
-	n, rest, ok := number(f.rest, 16)
-	if !ok || len(rest) == 0 || rest[0] != behind {
-		f.failed, f.rest = true, nil
-		return 0
+	var columns [5][]byte // addresses, permissions, offset, device, inode
+	for i := range columns {
+		columns[i], line, _ = bytes.Cut(line, []byte(" "))
 	}
-	f.rest = rest[1:]
-	return n
-}
-
-func (f *fields) perms() (p Perms) {
-	if len(f.rest) < 5 || f.rest[4] != ' ' {
-		f.failed, f.rest = true, nil
-		return 0
+	ok = len(columns[1]) == len(permissions)
+	parse := func(text []byte, base int) uint64 {
+		n, valid := number(text, base)
+		ok = ok && valid
+		return n
 	}
-	for i, flag := range [...]struct {
-		letter byte
-		perm   Perms
-	}{{'r', Readable}, {'w', Writable}, {'x', Executable}, {'s', Shared}} {
-		if f.rest[i] == flag.letter {
-			p |= flag.perm
+	start, end, _ := bytes.Cut(columns[0], []byte("-"))
+	m.Start, m.End = parse(start, 16), parse(end, 16)
+	m.Offset, m.Inode = parse(columns[2], 16), parse(columns[4], 10)
+	for i, p := range permissions {
+		if ok && columns[1][i] == p.letter {
+			m.Perms |= p.perm
 		}
 	}
-	f.rest = f.rest[5:]
-	return p
+	return m, bytes.TrimLeft(line, " "), ok
 }
 
-// number parses digits of base 10 or 16 and returns the rest; it fails above 64 bits.
-func number(b []byte, base uint64) (n uint64, rest []byte, ok bool) {
-	i := 0
-	for ; i < len(b); i++ {
-		d := digit(b[i])
-		if d >= base {
-			break
-		}
-		if n > (1<<64-1-d)/base {
-			return 0, nil, false
-		}
-		n = n*base + d
-	}
-	return n, b[i:], i > 0
-}
+// permissions are the letters of the second column.
+var permissions = [...]struct {
+	letter byte
+	perm   Perms
+}{{'r', Readable}, {'w', Writable}, {'x', Executable}, {'s', Shared}}
 
-// digit returns the digit's value, or a value larger than any base.
-func digit(c byte) uint64 {
-	switch {
-	case c >= '0' && c <= '9':
-		return uint64(c - '0')
-	case c >= 'a' && c <= 'f':
-		return uint64(c-'a') + 10
-	}
-	return 1 << 8
+// number parses all of a text. The conversion does not allocate, because ParseUint keeps nothing of it.
+func number(text []byte, base int) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(string(text), base, 64)
+	return n, err == nil
 }
 
 // path keeps each path once.
@@ -203,4 +164,48 @@ func (p *smapsParser) path(b []byte) string {
 	kept := string(b)
 	p.paths[kept] = kept
 	return kept
+}
+
+// Perms are the permissions of a mapping.
+type Perms uint8
+
+// The permissions.
+const (
+	Readable Perms = 1 << iota
+	Writable
+	Executable
+	Shared
+)
+
+// Mapping is one line of /proc/PID/maps with its amounts of /proc/PID/smaps.
+type Mapping struct {
+	Start, End uint64
+	Perms      Perms
+	Offset     uint64
+	Inode      uint64
+	// Path is the last column: a path as seen inside the container, "[heap]", "[anon: NAME]" or "". The process chose it.
+	Path string
+	// RSS is its resident memory, HugeTLB its reserved huge pages, which no RSS counts.
+	RSS, HugeTLB memory.Bytes
+}
+
+// Size returns the size of its address range.
+func (m *Mapping) Size() uint64 { return m.End - m.Start }
+
+// Contains reports whether it contains an address.
+func (m *Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
+
+// Has reports whether it has all of these permissions.
+func (m *Mapping) Has(p Perms) bool { return m.Perms&p == p }
+
+// Anonymous reports whether it is private memory without a file.
+func (m *Mapping) Anonymous() bool { return m.Inode == 0 && !m.Has(Shared) && !m.Kernel() }
+
+// Kernel reports whether the kernel created it for its own purposes.
+func (m *Mapping) Kernel() bool {
+	switch m.Path {
+	case "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]":
+		return true
+	}
+	return false
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Window reads words of one range of a process, only from pages that were resident at its creation. It caches two
-// pieces of the process, for walks that look back across a boundary. A piece is one page. For consecutive pages it
-// doubles, up to [readAhead], because a system call costs as much as copying a page: this halves the time for a heap of
-// small chunks, so that less of it changes meanwhile. [Window.Close] clears the cache.
+// pieces, for walks that look back across a boundary. A piece is one page; for consecutive pages it doubles, up to
+// [readAhead], because a system call costs as much as copying a page: this halves the time for a heap of small chunks.
+// [Window.Close] clears the cache.
 type Window struct {
 	memory     Memory
 	start, end uint64
@@ -65,16 +65,14 @@ func (w *Window) Move(start, end uint64) error {
 
 // Refresh reads again which pages are resident, and drops the cache.
 func (w *Window) Refresh() error {
-	w.forget()
+	w.Close()
 	runs, err := w.memory.Resident(w.start, w.end)
 	w.runs = runs
 	return err
 }
 
 // Close clears the cached memory of the process.
-func (w *Window) Close() { w.forget() }
-
-func (w *Window) forget() {
+func (w *Window) Close() {
 	w.next, w.pages = 0, 0
 	for i := range w.pieces {
 		w.pieces[i].forget()
@@ -94,9 +92,7 @@ func (w *Window) Reads() int { return w.reads }
 func (w *Window) Resident(addr uint64) bool { return runOf(w.runs, addr) >= 0 }
 
 // ResidentBytes returns the resident bytes between two addresses.
-func (w *Window) ResidentBytes(start, end uint64) uint64 {
-	return ResidentBytes(w.runs, start, end)
-}
+func (w *Window) ResidentBytes(start, end uint64) uint64 { return ResidentBytes(w.runs, start, end) }
 
 // Covers reports whether an address is in the range of the window.
 func (w *Window) Covers(addr uint64) bool { return w.start <= addr && addr < w.end }
@@ -126,9 +122,8 @@ func (w *Window) load(p *piece, page uint64) error {
 	if i < 0 {
 		return fmt.Errorf("%w: the page of %#x is not in memory", ErrAbsent, page)
 	}
-	if page == w.next {
-		w.pages *= 2
-	} else {
+	w.pages *= 2
+	if page != w.next {
 		w.pages = 1
 	}
 	there := (min(w.runs[i].End(), w.end+PageSize-1) - page) / PageSize
@@ -173,4 +168,46 @@ func runOf(runs []Run, addr uint64) int {
 		return -1
 	}
 	return i
+}
+
+// Probe reads a few words at any addresses of a process, only on resident pages. It clears its buffer after each read.
+type Probe struct {
+	memory Memory
+	buffer [PageSize]byte
+}
+
+// NewProbe returns a probe of a process.
+func NewProbe(m Memory) *Probe { return &Probe{memory: m} }
+
+// Words reads as many words as fit into a slice, at most a page of them, at an address that is a multiple of 8.
+func (p *Probe) Words(addr uint64, into []uint64) error {
+	length := uint64(len(into)) * 8
+	if addr%8 != 0 || length == 0 || length > PageSize || addr+length < addr {
+		return fmt.Errorf("%w: %d words at %#x", ErrAbsent, len(into), addr)
+	}
+	first := addr &^ (PageSize - 1)
+	last := (addr + length - 1) &^ (PageSize - 1)
+	runs, err := p.memory.Resident(first, last+PageSize)
+	if err != nil {
+		return err
+	}
+	if ResidentBytes(runs, addr, addr+length) != length {
+		return fmt.Errorf("%w: %d words at %#x are not in memory", ErrAbsent, len(into), addr)
+	}
+	b := p.buffer[:length]
+	defer clear(b)
+	if _, err := p.memory.ReadAt(b, addr); err != nil {
+		return err
+	}
+	for i := range into {
+		into[i] = le.Uint64(b[8*i:])
+	}
+	return nil
+}
+
+// Word reads one word.
+func (p *Probe) Word(addr uint64) (uint64, error) {
+	var one [1]uint64
+	err := p.Words(addr, one[:])
+	return one[0], err
 }

@@ -13,18 +13,19 @@ import (
 	"github.com/memfit/memfit/internal/stats"
 )
 
-// stepsKept bounds the steps of a Shape.
-const stepsKept = 8
+const stepsKept = 8 // of a Shape
 
 // severity orders shapes by their consequences; of two equally frequent shapes, the more severe is reported.
-var severity = map[Kind]int{
-	Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0,
-}
+var severity = map[Kind]int{Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0}
 
 // Classify returns the shape of one container's memory over time. It classifies every instance, and the longer history
 // of the fullest one; then it takes the majority, and compares replicas.
 func Classify(in Input) Shape {
-	points, past := allSeries(in.Instances), instancesOf(in.Past)
+	var points []series
+	for _, instance := range in.Instances {
+		points = append(points, newSeries(instance))
+	}
+	past := instancesOf(in.Past)
 	recent, long := judgeAll(points, in), judgeAll(past, in)
 	if died := crashedWhileGrowing(past, float64(in.Limit)); len(died) > 0 {
 		long = died
@@ -55,16 +56,7 @@ func Classify(in Input) Shape {
 	return s
 }
 
-func allSeries(instances []Instance) []series {
-	all := make([]series, 0, len(instances))
-	for _, instance := range instances {
-		all = append(all, newSeries(instance))
-	}
-	return all
-}
-
-func judgeAll(lives []series, in Input) []classified {
-	all := make([]classified, 0, len(lives))
+func judgeAll(lives []series, in Input) (all []classified) {
 	for _, s := range lives {
 		if j, ok := judgeSeries(s, in); ok {
 			all = append(all, j)
@@ -87,8 +79,7 @@ func instancesOf(past []history.Span) []series {
 }
 
 // crashedWhileGrowing returns instances that together show growth to the limit, whatever their own shapes: at least
-// half of those longer than a start, and two or more, rose for hours; at least one ended at the limit, and the others
-// did or still grow.
+// half of those longer than a start, and two or more, rose for hours to the limit, which at least one reached.
 func crashedWhileGrowing(lives []series, limit float64) []classified {
 	var climbed []classified
 	whole, died := 0, 0
@@ -153,8 +144,7 @@ func elect(recent, long []classified, outliers []string) (classified, []classifi
 }
 
 // farther chooses between the shape of the last minutes and that of the history. A longer history of the same instance
-// counts more: a rise within an hour may repeat yesterday's. A new instance does not override the shape of earlier
-// ones.
+// counts more: a rise within an hour may repeat yesterday's. A new instance does not override earlier ones.
 func farther(recent, long []classified) []classified {
 	if slices.ContainsFunc(recent, func(j classified) bool { return j.urgent }) {
 		return recent
@@ -198,7 +188,7 @@ func peak(all ...[]classified) memory.Bytes {
 	return toBytes(top)
 }
 
-// steps returns the sizes of the last [stepsKept] jumps.
+// steps returns the sizes of the last jumps.
 func (j classified) steps() []memory.Bytes {
 	var out []memory.Bytes
 	for _, s := range j.growth.steps {
@@ -211,8 +201,7 @@ func (j classified) steps() []memory.Bytes {
 // leaks, predicted at 60 %, the interval was right in 6 of 11 without it and in 10 with it.
 const rateMargin = 1.2
 
-// soonest returns the time to the limit of the first instance to reach it, by the rates of the whole window and of its
-// second half.
+// soonest returns the time to the limit of the first instance to reach it, by the rates of the window and its half.
 func soonest(climbing []classified, limit memory.Bytes) [2]time.Duration {
 	var first [2]time.Duration
 	for _, j := range climbing {

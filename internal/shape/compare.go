@@ -5,6 +5,7 @@ package shape
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -14,10 +15,8 @@ import (
 )
 
 const (
-	// outliersNamed bounds the pods in a Shape.
-	outliersNamed = 5
-	// fewestReplicas: with fewer, the outlier is ambiguous.
-	fewestReplicas = 4
+	outliersNamed  = 5 // pods in a Shape
+	fewestReplicas = 4 // with fewer, the outlier is ambiguous
 	// An outlier is above outlierPercent of the replicas' median, and outlierSpreads of their usual spread above it.
 	// Article 1: 640 MiB against 330.
 	outlierPercent = 150
@@ -61,10 +60,7 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 	if len(use) < fewestReplicas {
 		return nil, 0
 	}
-	var values []float64
-	for _, v := range use {
-		values = append(values, v)
-	}
+	values := slices.Collect(maps.Values(use))
 	usual = stats.Median(values)
 	for i, v := range values {
 		values[i] = math.Abs(v - usual)

@@ -21,8 +21,7 @@ const (
 	// muchPercent: less growth within a day may be the day's load. Of 92 pods of a Java shop with no known leak
 	// (docs/evidence/shapes.md), nine grew by 10 to 25 % in half a day without slowing down, and one by more.
 	muchPercent = 25
-	// stepLeast is the smallest jump.
-	stepLeast = float64(4 * memory.MiB)
+	stepLeast   = float64(4 * memory.MiB) // the smallest jump
 	// warmUpShare of the window, and warmUpTime of an instance, are excluded, because every process grows at its start.
 	warmUpShare = 0.08
 	warmUpTime  = 10 * period.Minute
@@ -36,16 +35,11 @@ const (
 	keepsPace, keepsPaceEarly = 0.6, 0.8
 	// keepsEnding is the least ratio of slopes of the newest third of the window and the whole, over all points.
 	keepsEnding = 0.45
-	// lateShare of all growth must have come in the last third.
-	lateShare = 0.12
-	// leastClimb is the shortest window in which growth is distinguished from a start.
-	leastClimb = 2 * period.Hour
-	// soonToTell: in a shorter window only the steadiest growth is a climb.
-	soonToTell = 6 * period.Hour
-	// longEnough is a day, less the edges: long enough to exclude a daily rhythm.
-	longEnough = 23 * period.Hour
-	// trendZ is the least Mann-Kendall Z of a climb.
-	trendZ = 3.0
+	lateShare   = 0.12             // of all growth must have come in the last third
+	leastClimb  = 2 * period.Hour  // the shortest window in which growth is distinguished from a start
+	soonToTell  = 6 * period.Hour  // in a shorter window only the steadiest growth is a climb
+	longEnough  = 23 * period.Hour // a day, less the edges: long enough to exclude a daily rhythm
+	trendZ      = 3.0              // the least Mann-Kendall Z of a climb
 )
 
 // growth describes the rise of a series' floor.
@@ -55,15 +49,11 @@ type growth struct {
 	stepped  float64 // growth in steps, in bytes
 	// slope of the lows in bytes per hour of evidence, with its 95 % interval.
 	slope, slow, fast float64
-	// ending is the ratio of slopes of the newest third of the window, with peaks, and the whole, because the floor ends
-	// before the window.
-	ending float64
-	floor  []float64
-	// returned are the heights of finished excursions above the floor.
-	returned []float64
-	skip     int // cells of warm-up
-	// all is the course of the growth, rest that without the steps.
-	all, rest course
+	ending            float64 // ratio of slopes of the newest third of the window, with peaks, and the whole
+	floor             []float64
+	returned          []float64 // heights of finished excursions above the floor
+	skip              int       // cells of warm-up
+	all, rest         course    // of the growth, and of that without the steps
 }
 
 // course describes whether growth continues.

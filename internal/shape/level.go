@@ -14,10 +14,8 @@ const (
 	// stillPercent and stillBytes: memory that moves less than the larger of the two is flat.
 	stillPercent = 12
 	stillBytes   = float64(8 * memory.MiB)
-	// burstIdle is the least share of time on its floor for a bursting process.
-	burstIdle = 0.4
-	// burstPercent of its floor is the least height of a burst; sawteeth of a collector are lower.
-	burstPercent = 25
+	burstIdle    = 0.4 // the least share of time on its floor for a bursting process
+	burstPercent = 25  // of its floor is the least height of a burst; sawteeth of a collector are lower
 	// burstSudden is the least share of its height that a burst rises within a cell, a hundredth of the window; garbage
 	// accumulates more slowly.
 	burstSudden = 0.5

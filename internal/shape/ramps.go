@@ -16,9 +16,8 @@ import (
 )
 
 // A leak that kills within minutes is too fast for [Classify], which needs two hours of samples. But the kills show it:
-// every instance grows at the same rate from its start to its limit, so that with four times the limit it lives four
-// times as long. A one-time need, at a start or in a burst, kills at about the same age at any limit; with a slowing
-// start or a filling cache, ages grow faster than limits.
+// with four times the limit, an instance lives four times as long. A one-time need, at a start or in a burst, kills at
+// about the same age at any limit; with a slowing start or a filling cache, ages grow faster than limits.
 const (
 	// rampLeast: younger programs are starting, and allocate as fast as they can.
 	rampLeast = 30 * time.Second
@@ -55,11 +54,9 @@ type RunningInstance struct {
 
 // Ramps are consecutive instances that grew at one rate until they were killed. The zero value: there are none.
 type Ramps struct {
-	// Running: the last of them is running and still climbs. Last and LastAge are its own.
-	Running bool
-	// Instances is their number, PerMinute their usual rate.
-	Instances int
-	PerMinute memory.Bytes
+	Running   bool         // the last of them is running and still climbs; Last and LastAge are its own
+	Instances int          // their number
+	PerMinute memory.Bytes // their usual rate
 	// First and Last are the lowest and the highest limit, FirstAge and LastAge the ages of instances there.
 	First, Last       memory.Bytes
 	FirstAge, LastAge time.Duration
@@ -67,8 +64,7 @@ type Ramps struct {
 	Doubt string
 }
 
-// String describes them: "the last 3 instances each climbed about 360Mi a minute from their start until they were
-// killed, at 64Mi after 10s and at 256Mi after 42s".
+// String describes them in a sentence.
 func (r Ramps) String() string {
 	if r.Instances == 0 {
 		return ""
@@ -145,8 +141,7 @@ func proportional(ascents []ascent) bool {
 		fastest <= jitter*slowest
 }
 
-// exponentOf returns the exponent of age as a function of the limit: the median over all pairs of limits (Theil-Sen),
-// so that a single instance does not decide.
+// exponentOf returns the exponent of age as a function of the limit: the median over all pairs of limits (Theil-Sen).
 func exponentOf(ascents []ascent) float64 {
 	var all []float64
 	for i, a := range ascents {
@@ -183,8 +178,7 @@ type ascent struct {
 
 func (r ascent) rate() float64 { return float64(r.limit) / r.age.Seconds() }
 
-// ramps returns the usual ages at the kill by limit, lowest first; none if the instances under one limit differ too
-// much.
+// ramps returns the usual ages at the kill by limit, lowest first; none if those under one limit differ too much.
 func ramps(kills []memory.OOMKill) []ascent {
 	ages := map[memory.Bytes][]float64{}
 	newest := map[memory.Bytes]time.Time{}

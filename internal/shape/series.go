@@ -14,12 +14,9 @@ import (
 )
 
 const (
-	// cells is the number of cells of a series: enough for teeth and steps, few enough for computations over all pairs.
-	cells = 96
-	// fewest is the number of cells with points below which nothing is reported.
-	fewest = 8
-	// pointsOfSpan is the number of points that a span represents.
-	pointsOfSpan = 3
+	cells        = 96 // of a series: enough for teeth and steps, few enough for computations over all pairs
+	fewest       = 8  // cells with points; with fewer, nothing is reported
+	pointsOfSpan = 3  // that a span represents
 )
 
 // cell is a period of one instance, with its low, usual and high memory.
@@ -107,17 +104,9 @@ func (s *series) cut(points []Point) {
 	}
 }
 
-func (s *series) hours() []float64 {
-	return each(s.cells, func(c cell) float64 { return c.hours })
-}
-
-func (s *series) lows() []float64 {
-	return each(s.cells, func(c cell) float64 { return c.low })
-}
-
-func (s *series) mids() []float64 {
-	return each(s.cells, func(c cell) float64 { return c.mid })
-}
+func (s *series) hours() []float64 { return each(s.cells, func(c cell) float64 { return c.hours }) }
+func (s *series) lows() []float64  { return each(s.cells, func(c cell) float64 { return c.low }) }
+func (s *series) mids() []float64  { return each(s.cells, func(c cell) float64 { return c.mid }) }
 
 func each(c []cell, f func(cell) float64) []float64 {
 	out := make([]float64, len(c))

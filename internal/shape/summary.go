@@ -15,10 +15,7 @@ import (
 
 // summary describes the shape in a sentence with numbers.
 func summary(s Shape, j classified, n int) string {
-	words := map[Kind]func(Shape, classified) string{
-		Flat: sayFlat, Sawtooth: saySawtooth, Burst: sayBurst, StepRetention: saySteps, Climb: sayClimb,
-		FollowsLimit: sayFollows, Unknown: sayUnknown,
-	}[s.Kind](s, j)
+	words := describe(s, j)
 	if n > 1 {
 		words += fmt.Sprintf(" (%d instances compared)", n)
 	}
@@ -28,59 +25,46 @@ func summary(s Shape, j classified, n int) string {
 	return words
 }
 
-func sayFlat(s Shape, j classified) string {
-	if j.growth.significant() {
-		return fmt.Sprintf(
-			"grew from %s and levels off at %s: a warm-up or a cache that filled", toBytes(j.growth.from), toBytes(j.growth.to),
-		)
+func describe(s Shape, j classified) string {
+	from, to := toBytes(j.growth.from), toBytes(j.growth.to)
+	switch s.Kind {
+	case Flat:
+		if j.growth.significant() {
+			return fmt.Sprintf("grew from %s and levels off at %s: a warm-up or a cache that filled", from, to)
+		}
+		return fmt.Sprintf("stays at %s, peak %s", s.Trough, s.Peak)
+	case Sawtooth:
+		return fmt.Sprintf("rises and falls between %s and %s; the live set is %s", s.Trough, s.Peak, s.Trough)
+	case Burst:
+		peaks := format.Count(len(j.growth.returned), "peak")
+		return fmt.Sprintf("stays at %s with %s to %s, each of which falls again", s.Trough, peaks, s.Peak)
+	case StepRetention:
+		var by []string
+		for _, step := range s.Steps {
+			by = append(by, step.String())
+		}
+		return fmt.Sprintf("jumped %s (%s) from %s to %s and stays there",
+			format.Count(len(s.Steps), "time"), strings.Join(by, ", "), from, to)
+	case Climb:
+		return sayClimb(s, j)
+	case FollowsLimit:
+		return fmt.Sprintf("fills the cap its runtime derives from the limit and stays at %s: use, not demand", to)
+	case Unknown:
+		if j.growth.significant() {
+			return fmt.Sprintf("grows, and %s is too short to distinguish a climb from a start or a filling heap",
+				format.InWords(j.span.Duration()))
+		}
 	}
-	return fmt.Sprintf("stays at %s, peak %s", s.Trough, s.Peak)
-}
-
-func saySawtooth(s Shape, _ classified) string {
-	return fmt.Sprintf("rises and falls between %s and %s; the live set is %s", s.Trough, s.Peak, s.Trough)
-}
-
-func sayBurst(s Shape, j classified) string {
-	return fmt.Sprintf(
-		"stays at %s with %s to %s, each of which falls again", s.Trough, format.Count(len(j.growth.returned), "peak"),
-		s.Peak,
-	)
-}
-
-func saySteps(s Shape, j classified) string {
-	var by []string
-	for _, step := range s.Steps {
-		by = append(by, step.String())
-	}
-	return fmt.Sprintf("jumped %s (%s) from %s to %s and stays there",
-		format.Count(len(s.Steps), "time"), strings.Join(by, ", "), toBytes(j.growth.from), toBytes(j.growth.to))
+	return "matches no known shape"
 }
 
 func sayClimb(s Shape, j classified) string {
 	words := fmt.Sprintf("climbs %s a day without slowing down, now at %s", s.RatePerDay, toBytes(j.last))
-	if s.TimeToLimit[1] > 0 {
-		words += fmt.Sprintf(
-			"; reaches the limit in %s to %s", format.InWords(s.TimeToLimit[0]), format.InWords(s.TimeToLimit[1]),
-		)
+	if s.TimeToLimit[1] == 0 {
+		return words
 	}
-	return words
-}
-
-func sayFollows(s Shape, j classified) string {
-	return fmt.Sprintf(
-		"fills the cap its runtime derives from the limit and stays at %s: use, not demand", toBytes(j.growth.to),
-	)
-}
-
-func sayUnknown(_ Shape, j classified) string {
-	if j.growth.significant() {
-		return fmt.Sprintf(
-			"grows, and %s is too short to distinguish a climb from a start or a filling heap",
-			format.InWords(j.span.Duration()),
-		)
-	}
-	return "matches no known shape"
+	return words + fmt.Sprintf("; reaches the limit in %s to %s", format.InWords(s.TimeToLimit[0]),
+		format.InWords(s.TimeToLimit[1]))
 }
 
 // toLimit returns the real time to the limit at the highest and the lowest rate, in bytes per hour of evidence.

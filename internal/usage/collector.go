@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	// nodeTimeout bounds the read of one node, over all sources.
-	nodeTimeout = 30 * time.Second
-	// firstBackoff is the backoff after a source failed once for a node.
-	firstBackoff = 15 * time.Second
+	nodeTimeout  = 30 * time.Second // of the read of one node, over all sources
+	firstBackoff = 15 * time.Second // after a source failed once for a node
 )
 
 // Collector reads many nodes concurrently and records those without a response. Use one for the life of the process, by
@@ -30,16 +28,11 @@ type Collector struct {
 	// Sources are tried for each node until one responds: a response without samples counts, and two are never mixed.
 	// After a failure for a node a source has a backoff, so that a firewall that drops connections to kubelets does not
 	// cost a timeout per node and cycle.
-	Sources []Source
-	// Now is the clock. Required.
-	Now func() time.Time
-	// Concurrency is the number of nodes that are read concurrently. Default 16.
-	Concurrency int
-	// Spread is the time over which the reads of one cycle are started, to avoid bursts. Default 0: immediately. Half of
-	// the cycle is a good value.
-	Spread time.Duration
-	// MaxBackoff bounds the backoff of a source for a node, doubled after each failure. Default 5m.
-	MaxBackoff time.Duration
+	Sources     []Source
+	Now         func() time.Time
+	Concurrency int           // nodes that are read concurrently; 0: 16
+	Spread      time.Duration // over which the reads of one cycle are started, to avoid bursts
+	MaxBackoff  time.Duration // of a source for a node, doubled after each failure; 0: 5m
 
 	asked map[string]*asked // by node name
 }
@@ -68,9 +61,8 @@ func (c *Collector) Name() string {
 }
 
 // Each reads all nodes and passes each reading to take, in no particular order; calls of take do not overlap. It
-// returns when all nodes have responded, failed or been skipped, with those of unknown usage, in the order of nodes;
-// their containers' usage is unknown, not zero. A skipped one has the error of its last attempt. When ctx ends,
-// remaining nodes are silent too, without a backoff.
+// returns the nodes of unknown usage, in the order of nodes. One that a backoff skipped has the error of its last
+// attempt. When ctx ends, remaining nodes are silent too, without a backoff.
 func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Reading)) []memory.Silence {
 	known := make(map[string]*asked, len(nodes)) // drop the state of deleted nodes
 	silent := make([]memory.Silence, len(nodes))

@@ -1,24 +1,38 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package usage reads the current memory use of containers, from any source: [Source] is the interface, its subpackages
+// are implementations.
+//
+// "Unknown" is never "uses nothing": a node without a response is a [memory.Silence] with its error and start, and a
+// field that a source does not report has its Has… flag false. The package opens no connection and reads no clock;
+// [Collector] takes both as arguments.
 package usage
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // Node is the address of one Kubernetes node.
 type Node struct {
-	// Name is metadata.name.
-	Name string
-	// Address is the InternalIP, or another name or address of the kubelet. IPv6 without brackets.
-	Address string
-	// Port is status.daemonEndpoints.kubeletEndpoint.Port; 0 means 10250.
-	Port int32
-	// Missing is why the address is unknown; nil: it is known.
-	Missing error
+	Name    string
+	Address string // InternalIP, or another name or address of the kubelet; IPv6 without brackets
+	Port    int32  // status.daemonEndpoints.kubeletEndpoint.Port; 0 means 10250
+	Missing error  // why the address is unknown; nil: it is known
 }
 
 // Reading is one source's data about the containers of one node at one time.
@@ -37,4 +51,92 @@ type Source interface {
 	Read(ctx context.Context, node Node) (Reading, error)
 	// Name is one lower-case word for logs, metrics and status: "kubelet", "prometheus", "metrics-api".
 	Name() string
+}
+
+// Cause returns the cause of a failed request: without net/http's method and URL, and with the bound if the response
+// exceeded that of an [http.MaxBytesReader].
+func Cause(err error) error {
+	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return fmt.Errorf("the response exceeds %s, the maximum that memfit reads", memory.Bytes(long.Limit))
+	}
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		return request.Err
+	}
+	return err
+}
+
+// Is reports whether an error is, or wraps, one of this type.
+func Is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// TimedOut reports whether a request took too long.
+func TimedOut(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}
+
+// FirstLine returns the first line of a server's text, at most 300 bytes.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return quote.Plain(quote.Cut(line, 300))
+}
+
+// ParseCgroup reads a container's cgroup path, the id label of cAdvisor's series, which is the only place where they
+// name the pod's UID. Both are empty if the path is not that of a pod's container, as for a nested cgroup.
+func ParseCgroup(id string) (podUID, containerID string) {
+	podUID, ok := cgroup.PodUID(path.Base(path.Dir(id)))
+	if !ok {
+		return "", ""
+	}
+	containerID = path.Base(id)
+	if scope, ok := strings.CutSuffix(containerID, ".scope"); ok {
+		containerID = scope[strings.LastIndexByte(scope, '-')+1:]
+	}
+	return podUID, containerID
+}
+
+// Bounds of a sample's time, relative to memfit's clock. A kubelet measures every 10 to 15 s, metrics-server every
+// minute, and Prometheus returns values up to 5 minutes old. Other times are wrong or forged, and one of 40 days ahead
+// would displace ten days of history.
+const (
+	MostBehind = 10 * time.Minute
+	MostAhead  = 2 * time.Minute
+)
+
+// ClockError is returned for a node whose samples all have implausible times.
+type ClockError struct{ Ahead time.Duration }
+
+func (e ClockError) Error() string {
+	how := "behind"
+	if e.Ahead > 0 {
+		how = "ahead"
+	}
+	return fmt.Sprintf("its samples are %s %s of memfit's clock, so all are ignored (at most %s behind and %s ahead): "+
+		"compare the clocks of the node and of memfit's node",
+		format.InWords(e.Ahead.Abs()), how, format.InWords(MostBehind), format.InWords(MostAhead))
+}
+
+// plausible drops samples with implausible times, and starts after their own sample. No sample left is an error.
+func plausible(r Reading, now time.Time) (Reading, error) {
+	had := len(r.Samples)
+	var off time.Duration
+	r.Samples = slices.DeleteFunc(r.Samples, func(s memory.Sample) bool {
+		ahead := s.Time.Sub(now)
+		if ahead <= MostAhead && ahead >= -MostBehind {
+			return false
+		}
+		off = ahead
+		return true
+	})
+	if had > 0 && len(r.Samples) == 0 {
+		return Reading{}, ClockError{off}
+	}
+	for i := range r.Samples {
+		if s := &r.Samples[i]; s.Started.After(s.Time) {
+			s.Started = time.Time{}
+		}
+	}
+	return r, nil
 }

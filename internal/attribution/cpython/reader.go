@@ -1,6 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package cpython reads the object allocator of CPython (pymalloc) from outside. It cuts its arenas into pools of 16
+// KiB (4 KiB before 3.10), each of which begins with a header: how many blocks are in use, of which size. A header is
+// recognized by consistent numbers. Blocks of more than 512 bytes are malloc's, and the free-threaded build has another
+// allocator.
 package cpython
 
 import (
@@ -76,8 +80,7 @@ type tally struct {
 // minArena is the size of an arena before 3.10; later ones have 1 MiB.
 const minArena = 256 << 10
 
-// mapping counts the pools of a mapping, and claims it from the first to the last if most of its resident memory is
-// pools.
+// mapping counts the pools of a mapping, and claims it from the first to the last if most of it is pools.
 func (a *arenas) mapping(m *procmem.Mapping) error {
 	if !m.Anonymous() || m.Path != "" || !m.Has(procmem.Readable|procmem.Writable) || m.Size() < minArena || m.RSS == 0 {
 		return nil
@@ -87,20 +90,20 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 		return err
 	}
 	defer w.Close()
-	var found tally
+	before := a.tally
 	var first, last uint64
 	for at := procmem.AlignUp(m.Start, a.pool); at+a.pool <= m.End; at += a.pool {
 		if !w.Resident(at) {
 			continue
 		}
 		if w.Reads() >= a.pages {
-			found.skipped++
+			a.skipped++
 			continue
 		}
 		p, kind := readPool(w, at, a.pool)
 		switch kind {
 		case isPool:
-			found.add(w, at, a.pool, p)
+			a.add(w, at, a.pool, p)
 			if p.count == 0 {
 				a.s.Free(at, at+a.pool)
 			}
@@ -109,29 +112,24 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 			}
 			last = at + a.pool
 		case isOdd:
-			found.odd++
+			a.odd++
 		case isUntouched:
 		}
-		if found.odd > oddBeforeGivingUp && found.pools == 0 {
+		if a.odd-before.odd > oddBeforeGivingUp && a.pools == before.pools {
 			break // something else than arenas
 		}
 	}
 	a.pages -= w.Reads()
-	if found.pools == 0 || found.pools <= found.odd {
+	if a.pools-before.pools <= a.odd-before.odd {
+		a.tally = before
 		return nil
 	}
-	a.merge(found)
 	a.regions = append(a.regions, attribution.Region{Start: first, End: last, Kind: attribution.PyArena})
 	return nil
 }
 
 // oddBeforeGivingUp: a mapping of arenas begins with an arena, whose pools are used from the first.
 const oddBeforeGivingUp = 64
-
-func (t *tally) merge(o tally) {
-	t.pools, t.odd, t.skipped = t.pools+o.pools, t.odd+o.odd, t.skipped+o.skipped
-	t.used, t.freePartial, t.freeWhole = t.used+o.used, t.freePartial+o.freePartial, t.freeWhole+o.freeWhole
-}
 
 func (t *tally) add(w *procmem.Window, at, size uint64, p pool) {
 	t.pools++
@@ -153,3 +151,52 @@ func (a *arenas) usage() amounts.Usage {
 		Coverage: float64(a.pools) / float64(max(all, 1)),
 	}
 }
+
+// pool is the header of a pool: six words, of which the first holds the count of blocks in use, the fifth the index of
+// the arena and that of the size class, and the sixth the offsets of the next block and of the last.
+type pool struct{ count, class uint64 }
+
+const (
+	headerSize = 48
+	blockUnit  = 16 // block sizes are multiples of it
+	classes    = 32 // 16 to 512 bytes
+)
+
+// kind is the result at a possible start of a pool.
+type kind int
+
+const (
+	isUntouched kind = iota // zeroes: an arena uses its pools in order
+	isPool
+	isOdd
+)
+
+// readPool reads the memory at an address.
+func readPool(w *procmem.Window, at, size uint64) (pool, kind) {
+	var h [headerSize / 8]uint64
+	for i := range h {
+		word, err := w.Word(at + 8*uint64(i))
+		if err != nil {
+			return pool{}, isOdd
+		}
+		h[i] = word
+	}
+	if h == ([headerSize / 8]uint64{}) {
+		return pool{}, isUntouched
+	}
+	p := pool{count: h[0] & 0xffffffff, class: h[4] >> 32}
+	next, last := h[5]&0xffffffff, h[5]>>32
+	block := p.block()
+	fits := p.class < classes && last == size-block && p.count <= (size-headerSize)/block
+	begun := next >= headerSize && next <= size && (next-headerSize)%block == 0
+	if !fits || !begun {
+		return pool{}, isOdd
+	}
+	return p, isPool
+}
+
+// block returns the size of the pool's blocks.
+func (p pool) block() uint64 { return blockUnit * (p.class + 1) }
+
+// used returns its bytes in use, without the header.
+func (p pool) used() uint64 { return p.count * p.block() }

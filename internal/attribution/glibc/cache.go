@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// caches distinguishes chunks in thread caches (tcache) and fast bins from chunks in use: none of these is marked as
-// free.
+// caches distinguishes chunks in thread caches (tcache) and fast bins, which are not marked as free, from those in use.
 type caches struct {
 	bases  map[uint64]bool // starts of heaps of non-main arenas
 	brk    heap            // the main arena's
@@ -50,8 +49,7 @@ func tcacheOf(size uint64) (tcache, bool) {
 	return tcache{}, false
 }
 
-// readCaches reads the caches of threads, each the first chunk of its arena: their content shows the format of links,
-// and the key.
+// readCaches reads the caches of threads, the first chunks of arenas, which show the format of links and the key.
 func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 	c := &caches{probe: probe, bases: map[uint64]bool{}, owners: map[uint64]bool{}, trimUnit: page}
 	c.know(arenas)
@@ -94,8 +92,7 @@ func (c *caches) know(arenas []arena) {
 	}
 }
 
-// learn reads the entries of the cache in the chunk at an address. It counts their keys, and returns the number of
-// mangled links minus that of plain ones.
+// learn counts the keys of the cache in a chunk, and returns the number of mangled links minus that of plain ones.
 func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
 	size, err := c.probe.Word(chunk + 8)
 	t, ok := tcacheOf(size)

@@ -132,8 +132,7 @@ func (f *finder) add(addr uint64) bool {
 	return true
 }
 
-// ring follows the ring of arenas from each known one, and so finds the main arena. A place that is in no ring is not
-// an arena.
+// ring follows the ring of arenas from each known one, and so finds the main arena. What is in no ring is no arena.
 func (f *finder) ring() {
 	known := map[uint64]bool{}
 	for _, a := range f.arenas {
@@ -145,8 +144,7 @@ func (f *finder) ring() {
 			f.add(next)
 		}
 	}
-	ring, mains := map[uint64]bool{}, 0
-	next := map[uint64]uint64{}
+	ring, mains, next := map[uint64]bool{}, 0, map[uint64]uint64{}
 	for _, a := range f.arenas {
 		next[a.addr] = a.next
 	}

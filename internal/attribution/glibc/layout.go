@@ -11,9 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// heapMax is HEAP_MAX_SIZE: heaps of arenas other than the main one begin at multiples of it. With the tunable
-// glibc.malloc.hugetlb=2, glibc 2.35 to 2.41 use other sizes, but these heaps are reserved huge pages, which no RSS
-// counts.
+// heapMax is HEAP_MAX_SIZE: heaps of arenas other than the main one begin at multiples of it. Those of other sizes
+// (glibc.malloc.hugetlb=2 with glibc 2.35 to 2.41) are reserved huge pages, which no RSS counts.
 const heapMax = 64 << 20
 
 // Offsets in struct malloc_state (malloc.c of each tag from 2.26 to 2.43), relative to its bins.
@@ -90,8 +89,7 @@ func readArena(probe *procmem.Probe, s *attribution.Snapshot, addr uint64) (aren
 }
 
 // parse checks the invariants of an arena: consistent sizes, and bins that are empty or point into memory, except for
-// two, between which a thread may be moving a chunk. The number of empty bins proves nothing: a fragmented arena has
-// almost none.
+// two, between which a thread may be moving a chunk.
 func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (arena, bool) {
 	at := func(offset int) uint64 { return words[int(l.bins)/8+offset/8] } //nolint:gosec // the offset of the bins is at most 112
 	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}

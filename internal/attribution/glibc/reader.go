@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [amounts.Usage.Details] holds besides those of package amounts. Amounts are bytes.
+// Further details in [amounts.Usage.Details], in bytes.
 const (
 	Cached    = "cached"    // free, in caches of threads
 	Free      = "free"      // all free chunks but the tops, resident or not
@@ -29,8 +29,7 @@ var ErrNone = errors.New("no arena of glibc was found")
 // Reader reads the heaps of glibc's malloc.
 type Reader struct{}
 
-// maxPages bounds the pages read of a process: 8 GiB, which take about a second with small chunks. Coverage excludes
-// the rest.
+// maxPages bounds the pages read of a process: 8 GiB, which take about a second with small chunks.
 const maxPages = 2 << 20
 
 // Name implements [attribution.Reader].
@@ -38,10 +37,7 @@ func (Reader) Name() string { return amounts.Glibc }
 
 // Detect implements [attribution.Reader]: a C library is mapped whose name glibc uses, or the program is static.
 func (Reader) Detect(s *attribution.Snapshot) bool {
-	if s.HasFile("libc.so") || s.HasFile("libc-2") {
-		return true
-	}
-	return !s.HasFile("ld-") // nothing was linked dynamically
+	return s.HasFile("libc.so") || s.HasFile("libc-2") || !s.HasFile("ld-") // nothing was linked dynamically
 }
 
 // Claim implements [attribution.Reader].
@@ -98,8 +94,7 @@ type tally struct {
 	mappedCount int
 }
 
-// thresholdLeaves is the memory that a trim threshold of 128 KiB leaves at the top of an arena: malloc's pad of the
-// same size, and a page.
+// thresholdLeaves is what a trim threshold of 128 KiB leaves at the top of an arena: a pad of that size, and a page.
 const thresholdLeaves = 128<<10 + page
 
 func (t *tally) arena(ctx context.Context, a *arena) error {
@@ -109,9 +104,9 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		kind, limit := attribution.Arena, h.start+heapMax
+		limit := h.start + heapMax
 		if a.main {
-			kind, limit = attribution.GlibcBrk, h.end+heapMax // it may grow meanwhile
+			limit = h.end + heapMax // it may grow meanwhile
 		}
 		found, bytes, err := t.walk(ctx, a, h, limit)
 		if err != nil {
@@ -123,7 +118,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 		if a.main {
 			_, end = extent(t.s, t.s.MappingOf(h.start))
 		}
-		t.regions = append(t.regions, attribution.Region{Start: h.start, End: end, Kind: kind})
+		t.regions = append(t.regions, attribution.Region{Start: h.start, End: end, Kind: attribution.Arena})
 	}
 	t.add(all)
 	t.perArena = append(t.perArena, all.resident)
@@ -139,9 +134,7 @@ func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums,
 	if err := t.window.Move(h.start, limit); err != nil {
 		return sums{}, 0, err
 	}
-	w := walker{
-		ctx: ctx, window: t.window, probe: t.probe, arena: a, heap: h, caches: t.caches, wanted: t.s.Locate,
-	}
+	w := walker{ctx: ctx, window: t.window, probe: t.probe, arena: a, heap: h, caches: t.caches, wanted: t.s.Locate}
 	found, free, size := w.walk()
 	for _, r := range free {
 		t.s.Free(r.Start, r.End())

@@ -20,17 +20,15 @@ type sums struct {
 	cached uint64 // in caches of threads, free only for their next malloc
 	free   uint64 // free chunks, those of fast bins included, which malloc_trim empties, without the top
 
-	whole         uint64 // pages with only free chunks
-	wholeResident uint64
-	topResident   uint64 // whole resident pages of the top
-	topReturnable uint64 // the part of them that malloc_trim gives back
-
-	resident uint64 // all of the heap
+	whole, wholeResident uint64 // pages with only free chunks
+	topResident          uint64 // whole resident pages of the top
+	topReturnable        uint64 // the part of them that malloc_trim gives back
+	resident             uint64 // all of the heap
 }
 
+// add adds another heap's. Chunks that were missed concern only their own walk.
 func (s *sums) add(o sums) {
 	s.walked += o.walked
-	s.missed += o.missed
 	s.inUse += o.inUse
 	s.given += o.given
 	s.cached += o.cached
@@ -86,21 +84,17 @@ type span struct {
 }
 
 const (
-	// stumbles bounds how often a walk of a heap may continue after an inconsistent header, at a new place each time
-	// while threads are busy. Repeats at the same place are bounded by attempts.
-	stumbles = 512
+	stumbles = 512 // how often a walk may continue after an inconsistent header; attempts: at the same place
 	// maxMarks bounds the marks of one heap, at least minMarkDistance bytes apart.
 	maxMarks        = 512
 	minMarkDistance = 64 << 10
 )
 
-// walk walks from the first chunk to the end of the heap; the longest attempt counts. size is the number of bytes to
-// walk.
+// walk walks from the first chunk to the end of the heap; the longest attempt counts. size is how many bytes there are.
 //
-// At an inconsistent header, a thread may be writing it, or the chunk was merged with the previous one, so that waiting
-// does not help. Therefore the walk goes back to an earlier mark, twice as far each time it ends at the same place,
-// finally to the first chunk; always starting over missed half of a heap at times on a busy node. A chunk that remains
-// inconsistent belongs to a waiting thread, and is skipped.
+// At an inconsistent header, a thread may be writing it, or the chunk was merged with the previous one. So it goes back
+// to an earlier mark, twice as far each time it ends at the same place, at last to the first chunk; only starting over
+// missed half of a heap at times. A chunk that remains inconsistent belongs to a waiting thread, and is skipped.
 func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
 	size = w.heap.end - w.heap.base
 	w.at = w.heap.first
@@ -284,8 +278,7 @@ func (w *walker) count(end uint64) {
 	from, to := procmem.AlignUp(start+headerSize, page), alignDown(end, page)
 	w.freePages(from, to)
 	w.topResident = w.window.ResidentBytes(from, to)
-	// The main arena returns the end of the [heap]; every version keeps the top of other arenas. The kernel takes whole
-	// pages.
+	// The main arena returns the end of the [heap], in whole pages; every version keeps the top of other arenas.
 	if free := end - start; w.arena.main && free > minChunk+1 {
 		cut := end - alignDown(free-minChunk-1, w.caches.trimUnit)
 		w.topReturnable = w.window.ResidentBytes(max(from, procmem.AlignUp(cut, page)), to)

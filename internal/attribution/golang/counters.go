@@ -13,13 +13,14 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// counters are those of gcControllerState, in the order of Go 1.19 to 1.26. live is heapMarked, the live heap of the
-// last collection; 0: unknown. fresh is the memory allocated since the running collection began; 0: none runs.
+// counters are those of gcControllerState, in the order of Go 1.19 to 1.26.
 type counters struct {
 	inUse, released, free, totalAlloc, totalFree, ready uint64
-	live, fresh                                         uint64
-	at                                                  uint64 // address of the first
-	spent                                               spent  // zero: not found
+
+	live  uint64 // heapMarked, the live heap of the last collection; 0: unknown
+	fresh uint64 // allocated since the running collection began; 0: none runs
+	at    uint64 // address of the first counter
+	spent spent  // zero: not found
 }
 
 // Errors for a missing estimate.
@@ -34,21 +35,19 @@ const (
 	// plus later allocations; and triggered, heapLive at the start of the running collection, or all ones.
 	markedBefore, liveBefore, triggeredBefore = 15, 21, 23
 
-	spanSize = 8 << 10 // spans of the heap are multiples of a page of Go
-	// maxVariables bounds the searched variables: those of kube-apiserver are 3 MiB.
-	maxVariables = 16 << 20
-	// maxFound bounds the matching places that are compared.
-	maxFound = 8
+	spanSize     = 8 << 10  // spans of the heap are multiples of a page of Go
+	maxVariables = 16 << 20 // bytes that are searched: kube-apiserver has 3 MiB
+	maxFound     = 8        // matching places that are compared
+	maxOther     = 4 << 30  // bytes that the runtime maps besides the heap: stacks of threads, tables, profiles
 )
 
 // fit reports whether six words can be the counters of a heap whose mappings just had this size. Stacks of goroutines
-// are in the heap, too, and in none of the first three counters, whose sum was never below an eighth. The slack allows
-// for changes between reads.
+// are in the heap, too, and in none of the first three counters, whose sum was never below an eighth.
 func (c *counters) fit(heap uint64) bool {
 	if c.inUse == 0 || c.inUse%spanSize != 0 || c.released%procmem.PageSize != 0 || c.free%procmem.PageSize != 0 {
 		return false
 	}
-	slack := heap / 2
+	slack := heap / 2 // for changes between reads
 	if most := heap + slack; c.inUse > most || c.released > most || c.free > most {
 		return false
 	}
@@ -59,9 +58,6 @@ func (c *counters) fit(heap uint64) bool {
 	return sum <= heap+slack && sum >= heap/8 && c.totalAlloc > 0 && c.totalAlloc >= c.totalFree &&
 		objects <= c.inUse && c.ready+min(slack/4, ready/2) >= ready && c.ready <= ready+heap+maxOther
 }
-
-// maxOther bounds what the runtime maps besides the heap: stacks of threads, tables, profiles.
-const maxOther = 4 << 30
 
 // find searches ranges of variables for the counters. Of several matching places it takes the one after the result of a
 // collection: in a Go 1.26 program, sizes of other memory resembled a heap.
@@ -177,9 +173,8 @@ func (c *counters) allocated(triggered, live uint64) uint64 {
 }
 
 // leastAlive watches the collections for a moment, and returns the least memory alive at their start. A collection
-// counts allocations during its run as alive, which is much, and random, if collections follow each other without a
-// pause: 60 collections of a service with 49 MiB found 50 to 60 MiB, each 47 to 51 plus such allocations. A heap of
-// twice the live memory is collected too rarely for that.
+// counts allocations during its run as alive, which is much if collections follow each other without a pause: 60 of a
+// service with 49 MiB found 50 to 60 MiB. A heap of twice the live memory is collected too rarely for that.
 func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, now func() time.Time) uint64 {
 	least := c.live
 	deadline, bounded := ctx.Deadline()
@@ -220,9 +215,53 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 }
 
 const (
-	// moment is how long collections are watched: a second has several if they follow without a pause.
-	moment = time.Second
-	// readings is the number of reads meanwhile, at a microsecond each; allocations after the last one before the end of
-	// a collection are missed.
-	readings = 100
+	moment   = time.Second // has several collections if they follow without a pause
+	readings = 100         // meanwhile, at a microsecond each
 )
+
+// spent is the processor time of collections from the program's start to the last collection.
+type spent struct {
+	collector, busy time.Duration
+	collections     uint64
+}
+
+const (
+	// Words of cpuStats in Go 1.21 to 1.26, nanoseconds: four ways in which the collector takes time and their sum, two of
+	// the scavenger and their sum, idle, the program, and the total, without the pauses of a running collection.
+	timeWords = 11
+	// Words before them begin with three halves of a word: how many collections there were, and the processors of the
+	// last one in a pause and beside it. The copy of the times that runtime/metrics keeps has other words there.
+	wordsBefore = 10
+
+	maxTime       = 1 << 60 // 36 years
+	maxProcessors = 1 << 16
+)
+
+// spentBefore reads the time of collections before the word total, if the words are consistent.
+func spentBefore(window *procmem.Window, end, total uint64) (s spent, ok bool) {
+	if own, err := window.Word(end - 8); err != nil || own == 0 || own > total || total > maxTime {
+		return spent{}, false
+	}
+	var w [wordsBefore + timeWords]uint64
+	for i := range w { // unreadable words are 0
+		w[i], _ = window.Word(end - 8*uint64(len(w)-1-i))
+	}
+	t := w[wordsBefore:]
+	for _, word := range t {
+		if word > maxTime {
+			return spent{}, false
+		}
+	}
+	collector, scavenger, idle := t[4], t[7], t[8]
+	sum := collector + scavenger + idle + t[9]
+	if collector == 0 || collector != t[0]+t[1]+t[2]+t[3] || scavenger != t[5]+t[6] ||
+		sum < total || sum-total > total/16 || idle+collector > total {
+		return spent{}, false
+	}
+	collections, paused, processors := w[0]&(1<<32-1), w[0]>>32, w[1]
+	if collections == 0 || paused == 0 || paused > processors || processors > maxProcessors {
+		return spent{}, false
+	}
+	//nolint:gosec // at most maxTime
+	return spent{collector: time.Duration(collector), busy: time.Duration(total - idle), collections: collections}, true
+}

@@ -1,6 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package golang reads the heap of a Go program from outside, stripped or not. The runtime's collector keeps six
+// counters behind each other in its variables (gcControllerState: heapInUse, heapReleased, heapFree, totalAlloc,
+// totalFree, mappedReady). They must be consistent with each other and with the size of the heap's mappings, which only
+// one place in the variables fulfils; if none or several match, nothing is reported.
 package golang
 
 import (
@@ -14,14 +18,12 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// HeapInUse is a further detail in [amounts.Usage.Details]: the bytes of spans with objects, by the runtime's own
-// counter.
+// HeapInUse is a further detail in [amounts.Usage.Details]: the bytes of spans with objects.
 const HeapInUse = "heapInUse"
 
 // Reader reads the heap of a Go program.
 type Reader struct {
-	// Now is the clock. A program whose heap is nearly all alive is watched for a second, if there is time, because only
-	// the lowest collection shows the live heap. nil: it is read once.
+	// Now is the clock, to watch a program for a second if its heap is nearly all alive. nil: it is read once.
 	Now func() time.Time
 }
 

@@ -5,6 +5,7 @@ package hotspot
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
@@ -25,7 +26,7 @@ const (
 	edenSize, edenUsed    = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
 	oldUsed               = "sun.gc.generation.1.space.0.used"
 
-	// lastCause is a text. A larger heap does not prevent collections caused by the program, metaspace and tools.
+	// A larger heap does not prevent collections caused by the program, metaspace and tools.
 	lastCause, noSpace = "sun.gc.lastCause", "Allocation Failure"
 )
 
@@ -36,14 +37,11 @@ var wantedCounters = map[string]bool{
 
 const (
 	// moment is how long collections are watched until a full one is the last: a second has several if they are
-	// expensive. readings is the number of reads meanwhile; a young collection follows after tens of milliseconds, when
-	// eden is full.
+	// expensive. readings is the number of reads meanwhile; a young collection follows after tens of milliseconds.
 	moment   = time.Second
 	readings = 50
+	costly   = 32 // a collector below 1/costly of the processor time is not reported
 )
-
-// costly: a collector below 1/costly of the processor time is not reported.
-const costly = 32
 
 // collections returns the counters of Serial if its collections are costly. It reads until a full collection is the
 // last one, or a moment has passed, and only if the heap follows the limit.
@@ -110,4 +108,40 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 		d[amounts.Live] = int64(memory.Bytes(c[oldUsed]).Plus(memory.Bytes(c[edenUsed])))
 	}
 	return d
+}
+
+// The collector's threads, whose processor time the kernel counts. The JVM's own figures are worse: pauses in wall time
+// with throttling, and from JDK 22 on the processor time of workers without the VM thread (JDK-8315149).
+var (
+	// workers have a number behind a '#'. Serial has none: it collects in the VM thread.
+	workers = map[string]bool{"GC Thread": true, "ParGC Thread": true}
+	others  = map[string]bool{
+		// It also runs other operations with all threads stopped, which take little compared with collections.
+		"VM Thread": true,
+		// The last name is truncated, of JDK 15 and earlier.
+		"G1 Main Marker": true, "G1 Conc": true, "G1 Refine": true, "G1 Service": true, "G1 Young RemSet": true,
+	}
+)
+
+// times returns the processor times of the collector and of the process.
+func (j *jvm) times(flags map[string]uint64) (collector, busy time.Duration, ok bool) {
+	parallel := flags["UseG1GC"] != 0 || flags["UseParallelGC"] != 0
+	if !parallel && flags["UseSerialGC"] == 0 {
+		return 0, 0, false
+	}
+	all, err := j.s.Times()
+	if err != nil {
+		return 0, 0, false
+	}
+	vm, worker := false, false
+	for _, one := range all.Threads {
+		name, _, _ := strings.Cut(one.Name, "#")
+		if !workers[name] && !others[name] {
+			continue
+		}
+		vm, worker = vm || name == "VM Thread", worker || workers[name]
+		collector += one.Time
+	}
+	// The kernel scales times, so the sum over threads may be slightly higher.
+	return min(collector, all.Process), all.Process, vm && (worker || !parallel)
 }

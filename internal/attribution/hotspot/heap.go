@@ -21,8 +21,7 @@ type heap struct {
 	spans      []span
 }
 
-// maxRegions bounds the regions of a heap: G1 aims at 2048 of at least 1 MiB, so this allows 64 GiB of the smallest, or
-// 2 TiB of the largest.
+// maxRegions bounds the regions of a heap: G1 aims at 2048, and these are 64 GiB of the smallest, 2 TiB of the largest.
 const maxRegions = 1 << 16
 
 // collectors maps the flags that choose a collector to the reader of its heap. Others, such as ZGC, are not read.

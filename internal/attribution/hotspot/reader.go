@@ -16,14 +16,12 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Filled is a further detail in [amounts.Usage.Details]: the filled bytes of regions or spaces, resident or not, which
-// the JVM calls used.
+// Filled is a further detail in [amounts.Usage.Details]: the filled bytes of regions, resident or not.
 const Filled = "filled"
 
 // Reader reads the heap of a HotSpot JVM.
 type Reader struct {
-	// Now is the clock. Costly collections of a JVM are watched for a second, if there is time. nil: its counters are
-	// read once.
+	// Now is the clock, to watch costly collections for a second. nil: counters are read once.
 	Now func() time.Time
 }
 
@@ -151,9 +149,7 @@ func (j *jvm) classSpace(base, size uint64) []attribution.Region {
 		}
 		length := min(m.Size(), left)
 		left -= length
-		regions = append(regions, attribution.Region{
-			Start: m.Start, End: m.Start + length, Kind: attribution.JVMClass,
-		})
+		regions = append(regions, attribution.Region{Start: m.Start, End: m.Start + length, Kind: attribution.JVMClass})
 	}
 	return regions
 }

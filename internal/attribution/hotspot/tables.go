@@ -7,9 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/words"
 )
 
@@ -22,8 +25,8 @@ const (
 	maxName    = 96
 )
 
-// jvm reads structures of a JVM by the names of their fields. It keeps its first error, and later reads return 0, so
-// that callers check for an error only where they decide or repeat.
+// jvm reads structures of a JVM by the names of their fields. It keeps its first error, after which reads return 0:
+// callers check for an error only where they decide or repeat.
 type jvm struct {
 	s      *attribution.Snapshot
 	words  *words.Reader
@@ -128,7 +131,7 @@ func (j *jvm) table(m exports, kind string, columns ...string) *entryTable {
 // readField keeps a field of a wanted type; more is false at the end of the table.
 func (j *jvm) readField(table *entryTable, entry uint64) (more bool) {
 	typeName, more := j.nameAt(table.at(entry, "TypeName"))
-	if !more || !wantedTypes[typeName] {
+	if !more || !slices.Contains(wantedTypes, typeName) {
 		return more
 	}
 	name, _ := j.nameAt(table.at(entry, "FieldName"))
@@ -145,28 +148,21 @@ func (j *jvm) readField(table *entryTable, entry uint64) (more bool) {
 
 func (j *jvm) readType(table *entryTable, entry uint64) (more bool) {
 	name, more := j.nameAt(table.at(entry, "TypeName"))
-	if more && wantedTypes[name] {
+	if more && slices.Contains(wantedTypes, name) {
 		j.sizes[name] = j.number(table.at(entry, "Size"), 8)
 	}
 	return more && j.err == nil
 }
 
 // wantedTypes are the structures whose fields are kept; names changed from JDK 11 to 25.
-var wantedTypes = func() map[string]bool {
-	wanted := map[string]bool{}
-	for _, name := range []string{
-		"Universe", "CollectedHeap", "MemRegion", "JVMFlag", "CodeCache", "CompressedKlassPointers",
-		"G1CollectedHeap", "HeapRegionManager", "G1HeapRegionManager", "G1HeapRegionTable",
-		"HeapRegion", "G1HeapRegion", "HeapRegionType", "G1HeapRegionType", "G1ContiguousSpace",
-		"GenCollectedHeap", "SerialHeap", "DefNewGeneration", "TenuredGeneration", "Space", "CompactibleSpace",
-		"ContiguousSpace",
-		"ShenandoahHeap", "ShenandoahHeapRegion",
-		"ParallelScavengeHeap", "PSYoungGen", "PSOldGen", "MutableSpace", "ImmutableSpace",
-	} {
-		wanted[name] = true
-	}
-	return wanted
-}()
+var wantedTypes = []string{
+	"Universe", "CollectedHeap", "MemRegion", "JVMFlag", "CodeCache", "CompressedKlassPointers",
+	"G1CollectedHeap", "HeapRegionManager", "G1HeapRegionManager", "G1HeapRegionTable",
+	"HeapRegion", "G1HeapRegion", "HeapRegionType", "G1HeapRegionType", "G1ContiguousSpace",
+	"GenCollectedHeap", "SerialHeap", "DefNewGeneration", "TenuredGeneration", "Space", "ContiguousSpace",
+	"ShenandoahHeap", "ShenandoahHeapRegion",
+	"ParallelScavengeHeap", "PSYoungGen", "PSOldGen", "MutableSpace", "ImmutableSpace",
+}
 
 // lookup returns the first of these fields that the tables have.
 func (j *jvm) lookup(names ...string) field {
@@ -206,4 +202,63 @@ func (j *jvm) member(object uint64, names ...string) uint64 {
 		return f.address
 	}
 	return object + f.offset
+}
+
+// Flags whose effective values are details of the usage, under their own names. Percentages are in hundredths.
+var Flags = []string{
+	amounts.MaxHeapSize, amounts.MinHeapSize, amounts.MaxHeapFreeRatio, amounts.MaxRAMPercentage,
+	amounts.MinRAMPercentage, amounts.TrimNativeHeapInterval, "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize",
+	"CompressedClassSpaceSize", "ReservedCodeCacheSize", "MaxDirectMemorySize", "G1PeriodicGCInterval",
+	"ThreadStackSize", "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
+}
+
+// The lower bits of JVMFlag::_flags are the source of a flag (jvmFlag.hpp of JDK 11 to 25): ERGONOMIC is the JVM.
+const (
+	originMask = 15
+	ergonomic  = 5
+)
+
+// maxFlags bounds the flags of a JVM: 17 has 1,300.
+const maxFlags = 4096
+
+// flags reads the flags of this package from the JVM's own table.
+func (j *jvm) flags() map[string]uint64 {
+	start, count, size := j.static("JVMFlag::flags"), j.static("JVMFlag::numFlags"), j.sizes["JVMFlag"]
+	if start == 0 || count > maxFlags || size < 16 || size > 256 {
+		j.fail(fmt.Errorf("%w: %d flags of %d bytes", ErrNoTables, count, size))
+	}
+	found := map[string]uint64{}
+	for i := uint64(0); i < count && j.err == nil; i++ {
+		j.flag(start+i*size, found)
+	}
+	return found
+}
+
+// flag reads one flag. Those that choose a collector are one byte, the others a word or half of one.
+func (j *jvm) flag(at uint64, found map[string]uint64) {
+	name, there := j.nameAt(at + j.lookup("JVMFlag::_name").offset)
+	if !there || !slices.Contains(Flags, name) { // the last entry has no name
+		return
+	}
+	bytes := 8
+	switch {
+	case strings.HasPrefix(name, "Use"):
+		bytes = 1
+	case name == amounts.TrimNativeHeapInterval: // a uint
+		bytes = 4
+	}
+	found[name] = j.number(j.word(at, "JVMFlag::_addr"), bytes)
+	if strings.HasSuffix(name, "RAMPercentage") {
+		percent := math.Float64frombits(found[name])
+		found[name] = 0
+		if percent > 0 && percent <= 100 {
+			found[name] = uint64(math.Round(100 * percent))
+		}
+	}
+	if _, exported := j.fields["JVMFlag::_flags"]; exported && name == amounts.MaxHeapSize {
+		found[amounts.HeapByMemory] = 0
+		if j.half(at, "JVMFlag::_flags")&originMask == ergonomic {
+			found[amounts.HeapByMemory] = 1
+		}
+	}
 }

@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package ruby reads the object heap of CRuby from outside. Its pages, of 16 KiB in Ruby 3.1 and of 64 KiB in later
+// ones, begin with a pointer to a structure that holds how many slots the page has, how large they are, and how many
+// are free; that structure points back at the page. Strings and arrays that do not fit into a slot come from malloc.
 package ruby
 
 import (
@@ -17,7 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of details in [amounts.Usage.Details]: counts.
+// Details in [amounts.Usage.Details]: counts.
 const (
 	Pages     = "pages"
 	Slots     = "slots"
@@ -68,9 +71,8 @@ type heap struct {
 	words   *words.Reader
 	size    uint64
 	regions []attribution.Region
-	// transient are the mappings taken for the transient heap.
-	transient []attribution.Region
 
+	transient                    []attribution.Region // mappings taken for the transient heap
 	pages, odd                   int64
 	slots, freeSlots             uint64
 	used, freePartial, freeWhole uint64
@@ -99,7 +101,7 @@ func (h *heap) all(ctx context.Context) error {
 // Transient is the kind of Ruby's transient heap: short-lived contents of arrays and hashes, up to Ruby 3.2. It is one
 // mapping of this size, without a header.
 const (
-	Transient     attribution.Kind = "ruby.transient"
+	Transient     attribution.Kind = "Ruby transient heap"
 	transientSize                  = 32 << 20
 )
 
@@ -164,18 +166,12 @@ const (
 // page reads the structure of the page at an address.
 func (h *heap) page(at uint64) (p page, what verdict, err error) {
 	info, err := h.words.Uint64(at)
-	if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
-		return p, noPage, err
-	}
 	if err != nil || !h.words.Pointer(info) {
-		return p, noPage, nil //nolint:nilerr // unreadable memory is not a page
+		return p, noPage, words.Final(err) // unreadable memory is not a page
 	}
 	var b [64]byte
 	if err := h.words.Read(b[:], info); err != nil {
-		if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
-			return p, noPage, err
-		}
-		return p, oddPage, nil
+		return p, oddPage, words.Final(err)
 	}
 	le := binary.LittleEndian
 	p = page{slot: uint64(le.Uint16(b[:])), total: uint64(le.Uint16(b[2:])), free: uint64(le.Uint16(b[4:]))}

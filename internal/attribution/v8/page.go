@@ -23,12 +23,11 @@ const (
 
 // page is one page of V8.
 type page struct {
-	start, size uint64
-	area        uint64 // where objects begin
-	flags       uint64
-	allocated   uint64 // bytes, not maintained for pages of new objects
-	highWater   uint64 // highest filled offset
-	pooled      bool   // no longer counted by V8, and not returned yet
+	start, size, flags uint64
+	area               uint64 // where objects begin
+	allocated          uint64 // bytes, not maintained for pages of new objects
+	highWater          uint64 // highest filled offset
+	pooled             bool   // no longer counted by V8, and not returned yet
 }
 
 // end is the first address behind the page.
@@ -36,16 +35,11 @@ func (p *page) end() uint64 { return p.start + p.size }
 
 // layout has the offsets of a header's fields, in words.
 type layout struct {
-	// self is a word that holds the address of the page, or -1.
-	self                                            int
-	size, area, areaEnd, allocated, highWater, heap int
-	flags                                           int
-	// reserved is the size of the page's mapping, if the header is apart.
-	reserved int
-	// freed is the flag of pages that are no longer part of the heap; 0: unknown.
-	freed uint64
-	// apart: the header is elsewhere, and the page begins with its flags and a pointer to it.
-	apart bool
+	self                                                   int // holds the address of the page; -1: none
+	size, area, areaEnd, allocated, highWater, heap, flags int
+	reserved                                               int    // the size of the page's mapping, if the header is apart
+	freed                                                  uint64 // flag of pages that left the heap; 0: unknown
+	apart                                                  bool   // the page begins with flags and a pointer to the header
 }
 
 // layouts by the version of V8: 10.2 and 11.3 (Node.js 18, 20), 12.4 (22), 13.6 and 14.6 (24 to 26).
@@ -57,10 +51,8 @@ var layouts = []layout{
 
 const (
 	headerWords = 12
-	// maxHeader bounds the offset of a page's objects: headers with mark bitmaps are below 8 KiB.
-	maxHeader = 8 << 10
-	// maxPage bounds the size of a page: large objects of V8 are below 4 GiB.
-	maxPage = 4 << 30
+	maxHeader   = 8 << 10 // offset of a page's objects: headers with mark bitmaps are below that
+	maxPage     = 4 << 30 // bytes: large objects of V8 are below that
 )
 
 // readPage reads the page at an address; ok is false if there is none.
@@ -71,10 +63,8 @@ func readPage(r *words.Reader, start uint64) (p page, ok bool, err error) {
 	}
 	for _, l := range layouts {
 		at := first
-		if l.apart {
-			if !r.Pointer(first[1]) || header(r, first[1], &at) != nil {
-				continue
-			}
+		if l.apart && (!r.Pointer(first[1]) || header(r, first[1], &at) != nil) {
+			continue
 		}
 		if p, ok := l.page(start, at); ok {
 			if l.apart {
@@ -100,9 +90,7 @@ func header(r *words.Reader, at uint64, into *[headerWords]uint64) error {
 
 // page reads the header at an address, if it belongs to this page.
 func (l layout) page(start uint64, h [headerWords]uint64) (page, bool) {
-	p := page{
-		start: start, size: h[l.size], area: h[l.area], allocated: h[l.allocated], highWater: h[l.highWater],
-	}
+	p := page{start: start, size: h[l.size], area: h[l.area], allocated: h[l.allocated], highWater: h[l.highWater]}
 	if !l.apart {
 		p.flags = h[l.flags]
 	}

@@ -1,6 +1,12 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package v8 reads the heap of V8, as in Node.js 18 to 26, from outside. V8 keeps its heap in pages of 256 KiB and
+// larger ones for large objects. Each begins with a header, or with a pointer to one, with its allocated bytes. The
+// header has had three layouts, each recognized by fields that must match the page's address, independent of the
+// version.
+//
+// Allocated memory includes garbage, which only a collection can separate.
 package v8
 
 import (
@@ -33,9 +39,6 @@ const maxPages = 64 << 10
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return amounts.V8 }
 
-// nodeStart is int node::Start(int, char**).
-const nodeStart = "_ZN4node5StartEiPPc"
-
 // Detect implements [attribution.Reader]: the program is Node.js or contains it in a library. Other programs with V8
 // were not measured; with compressed pointers, headers differ.
 func (Reader) Detect(s *attribution.Snapshot) bool {
@@ -46,7 +49,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	if err != nil {
 		return false
 	}
-	_, err = exe.Symbol(nodeStart)
+	_, err = exe.Symbol("_ZN4node5StartEiPPc") // int node::Start(int, char**)
 	return err == nil
 }
 
@@ -85,17 +88,10 @@ func pagesOf(
 type version struct{ major, minor uint32 }
 
 // measured are the versions whose results were compared with V8's own (docs/design/attribution.md): those of Node.js
-// 18, 20, 22, 24 and 26. Others are not reported: in V8 14.1 (Node.js 25) freed pages keep their flags, size, space and
-// allocated bytes.
+// 18, 20, 22, 24 and 26. Others are not reported: in V8 14.1 (Node.js 25) freed pages look like used ones.
 var measured = []version{{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 6}}
 
-// Static members of v8::internal::Version, which Node.js exports.
-const (
-	majorSymbol = "_ZN2v88internal7Version6major_E"
-	minorSymbol = "_ZN2v88internal7Version6minor_E"
-)
-
-// versionOf reads the version from the variables of the program or of libnode.
+// versionOf reads the version from variables that the program or libnode exports: members of v8::internal::Version.
 func versionOf(s *attribution.Snapshot, r *words.Reader) (v version, known bool) {
 	module, err := s.Module("libnode.so")
 	if err != nil {
@@ -107,7 +103,7 @@ func versionOf(s *attribution.Snapshot, r *words.Reader) (v version, known bool)
 	for _, one := range []struct {
 		symbol string
 		into   *uint32
-	}{{majorSymbol, &v.major}, {minorSymbol, &v.minor}} {
+	}{{"_ZN2v88internal7Version6major_E", &v.major}, {"_ZN2v88internal7Version6minor_E", &v.minor}} {
 		at, err := module.Symbol(one.symbol)
 		if err != nil {
 			return v, false
@@ -141,8 +137,8 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	var runs []procmem.Run
 	for at := procmem.AlignUp(max(m.Start, h.reached), pageSize); at < m.End; {
 		p, ok, err := readPage(h.words, at)
-		if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
-			return err
+		if final := words.Final(err); final != nil {
+			return final
 		}
 		ok = ok && err == nil && h.mapped(p, m)
 		if ok && runs == nil {

@@ -9,6 +9,7 @@ package words
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/memfit/memfit/internal/attribution"
@@ -36,12 +37,18 @@ func (r *Reader) Close() {
 	for _, page := range r.pages {
 		clear(page[:])
 	}
-	clear(r.pages)
-	r.order = nil
+	r.pages, r.order = nil, nil
 }
 
-// Pointer reports whether a word may be a pointer to a structure: it is aligned and in a mapping. The number of address
-// bits depends on processor and kernel.
+// Final returns an error after which no other read succeeds; nil: only this memory cannot be read.
+func Final(err error) error {
+	if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
+		return err
+	}
+	return nil
+}
+
+// Pointer reports whether a word may be a pointer to a structure: it is aligned and in a mapping.
 func (r *Reader) Pointer(word uint64) bool { return word%8 == 0 && r.s.MappingOf(word) != nil }
 
 // Read fills p with the memory at an address.

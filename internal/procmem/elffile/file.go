@@ -1,20 +1,21 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package elffile reads headers and exported symbols of untrusted ELF files, in bounded bytes. The standard library's
+// debug/elf is documented as not hardened against them.
 package elffile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 )
 
-// Errors for a missing answer.
+// Errors for a missing answer: an inconsistent file or another format, and a missing symbol or section.
 var (
-	// ErrFormat is returned for a file that is not little-endian 64-bit ELF, or inconsistent.
-	ErrFormat = errors.New("not a 64-bit little-endian ELF file")
-	// ErrNotFound is returned if the file has no such symbol or section.
+	ErrFormat   = errors.New("not a 64-bit little-endian ELF file")
 	ErrNotFound = errors.New("not in the file")
 )
 
@@ -47,15 +48,12 @@ type Segment struct {
 const Writable = 2
 
 // Symbol is a symbol of the file, at its address in the file.
-type Symbol struct {
-	Value, Size uint64
-}
+type Symbol struct{ Value, Size uint64 }
 
 // Section is a part of the file that has a name.
 type Section struct {
 	Offset, Size uint64
-
-	name uint32
+	name         uint32
 }
 
 type sectionTable struct {
@@ -179,4 +177,117 @@ func readFull(r io.ReaderAt, p []byte, offset uint64) error {
 		return fmt.Errorf("%w: %d bytes at %#x: %w", ErrFormat, len(p), offset, err)
 	}
 	return nil
+}
+
+// dynamic has the addresses of the tables of exported symbols; 0: absent.
+type dynamic struct {
+	symbols, names, namesSize, gnuHash uint64
+}
+
+func (f *File) readDynamic(s Segment) error {
+	size := min(s.FileSize, maxDynamic) &^ 15
+	buf := make([]byte, size)
+	if err := readFull(f.r, buf, s.Offset); err != nil {
+		return err
+	}
+	for ; len(buf) > 0; buf = buf[16:] {
+		value := le.Uint64(buf[8:])
+		switch le.Uint64(buf) {
+		case 0:
+			return nil
+		case 5:
+			f.dynamic.names = value
+		case 6:
+			f.dynamic.symbols = value
+		case 10:
+			f.dynamic.namesSize = value
+		case 0x6ffffef5:
+			f.dynamic.gnuHash = value
+		}
+	}
+	return nil
+}
+
+// Symbol returns a symbol that the file exports and defines. It needs a GNU hash table, which linkers have written by
+// default since 2017 or earlier.
+func (f *File) Symbol(name string) (s Symbol, err error) {
+	if d := f.dynamic; d.symbols == 0 || d.names == 0 || d.gnuHash == 0 {
+		return s, fmt.Errorf("%w: it exports nothing", ErrNotFound)
+	}
+	l := lookup{f: f, name: name}
+	s, found := l.byGNUHash()
+	if !found {
+		return s, cmp.Or(l.err, fmt.Errorf("%w: symbol %s", ErrNotFound, name))
+	}
+	return s, nil
+}
+
+// lookup searches for one symbol. It keeps its first error, and later reads return 0.
+type lookup struct {
+	f    *File
+	name string
+	err  error
+}
+
+// read reads the file contents at a loaded address.
+func (l *lookup) read(p []byte, addr uint64) {
+	var offset uint64
+	if l.err == nil {
+		offset, l.err = l.f.offsetOf(addr)
+	}
+	if l.err == nil {
+		l.err = readFull(l.f.r, p, offset)
+	}
+	if l.err != nil {
+		clear(p)
+	}
+}
+
+func (l *lookup) word(addr uint64) uint32 {
+	var b [4]byte
+	l.read(b[:], addr)
+	return le.Uint32(b[:])
+}
+
+func (l *lookup) byGNUHash() (s Symbol, found bool) {
+	h := uint32(5381)
+	for _, c := range []byte(l.name) {
+		h = h*33 + uint32(c)
+	}
+	table := l.f.dynamic.gnuHash
+	buckets, first, bloom := uint64(l.word(table)), l.word(table+4), uint64(l.word(table+8))
+	if buckets == 0 {
+		return s, false
+	}
+	table += 16 + 8*bloom
+	start := l.word(table + 4*(uint64(h)%buckets))
+	if start < first {
+		return s, false
+	}
+	table += 4 * buckets
+	for i := start; i-start < maxChain && l.err == nil; i++ {
+		entry := l.word(table + 4*uint64(i-first))
+		if entry|1 == h|1 {
+			if s, found = l.symbol(i); found {
+				return s, true
+			}
+		}
+		if entry&1 != 0 {
+			break
+		}
+	}
+	return Symbol{}, false
+}
+
+// symbol reads the symbol of an index; found if it has the name and is defined in this file.
+func (l *lookup) symbol(index uint32) (s Symbol, found bool) {
+	var b [24]byte
+	l.read(b[:], l.f.dynamic.symbols+24*uint64(index))
+	at := uint64(le.Uint32(b[:]))
+	if le.Uint16(b[6:]) == 0 || at+uint64(len(l.name)) >= l.f.dynamic.namesSize {
+		return s, false
+	}
+	name := make([]byte, len(l.name)+1)
+	l.read(name, l.f.dynamic.names+at)
+	return Symbol{Value: le.Uint64(b[8:]), Size: le.Uint64(b[16:])}, string(name) == l.name+"\x00"
 }

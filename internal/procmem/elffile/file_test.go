@@ -27,9 +27,8 @@ const (
 	fileSize = 0x900
 )
 
-// library is an ELF file with the exported symbols "alpha" and "beta", and a section .text. gnu chooses between the two
-// tables of hashes.
-func library(gnu bool) []byte {
+// library is an ELF file with the exported symbols "alpha" and "beta", and a section .text.
+func library() []byte {
 	b := make([]byte, fileSize)
 	copy(b, "\x7fELF\x02\x01\x01")
 	put64(b, 0x20, 0x40)   // program headers
@@ -43,12 +42,8 @@ func library(gnu bool) []byte {
 
 	const names = "\x00alpha\x00beta\x00.names\x00.text\x00"
 	copy(b[namesAt:], names)
-	hash := uint64(4)
-	if gnu {
-		hash = 0x6ffffef5
-	}
 	for i, entry := range [][2]uint64{
-		{hash, base + hashAt}, {5, base + namesAt}, {6, base + symAt}, {10, uint64(len(names))},
+		{0x6ffffef5, base + hashAt}, {5, base + namesAt}, {6, base + symAt}, {10, uint64(len(names))},
 	} {
 		put64(b, dynAt+16*i, entry[0])
 		put64(b, dynAt+16*i+8, entry[1])
@@ -60,13 +55,7 @@ func library(gnu bool) []byte {
 		put64(b, at+8, uint64(0x4000+0x100*i))
 		put64(b, at+16, 8)
 	}
-	if gnu {
-		gnuHash(b[hashAt:], "alpha", "beta")
-	} else {
-		for i, w := range []uint32{1, 3, 2, 0, 0, 1} { // 1 bucket, 3 symbols: beta, then alpha
-			put32(b, hashAt+4*i, w)
-		}
-	}
+	gnuHash(b[hashAt:], "alpha", "beta")
 	section(b[sectAt+64:], strings.Index(names, ".names"), namesAt, uint64(len(names)))
 	section(b[sectAt+128:], strings.Index(names, ".text"), textAt, 0x100)
 	return b
@@ -111,26 +100,24 @@ func gnuHash(b []byte, names ...string) {
 }
 
 func TestSymbols(t *testing.T) {
-	for _, gnu := range []bool{true, false} {
-		f, err := Open(bytes.NewReader(library(gnu)))
-		if err != nil {
-			t.Fatal(err)
+	f, err := Open(bytes.NewReader(library()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]uint64{"alpha": 0x4000, "beta": 0x4100} {
+		if got, err := f.Symbol(name); err != nil || got.Value != want || got.Size != 8 {
+			t.Errorf("%s is %+v, error %v", name, got, err)
 		}
-		for name, want := range map[string]uint64{"alpha": 0x4000, "beta": 0x4100} {
-			if got, err := f.Symbol(name); err != nil || got.Value != want || got.Size != 8 {
-				t.Errorf("gnu %t: %s is %+v, error %v", gnu, name, got, err)
-			}
-		}
-		for _, name := range []string{"gamma", "", "alph", strings.Repeat("x", 5000)} {
-			if _, err := f.Symbol(name); !errors.Is(err, ErrNotFound) {
-				t.Errorf("gnu %t: %.9q: error %v", gnu, name, err)
-			}
+	}
+	for _, name := range []string{"gamma", "", "alph", strings.Repeat("x", 5000)} {
+		if _, err := f.Symbol(name); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%.9q: error %v", name, err)
 		}
 	}
 }
 
 func TestSections(t *testing.T) {
-	f, err := Open(bytes.NewReader(library(true)))
+	f, err := Open(bytes.NewReader(library()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +151,7 @@ func TestThisProgram(t *testing.T) {
 
 // FuzzFile asks everything of any file: it costs a bounded number of bytes, and what is found lies in the file.
 func FuzzFile(f *testing.F) {
-	f.Add(library(true))
-	f.Add(library(false))
+	f.Add(library())
 	within := budget.Budget{Bytes: 2 << 20, PerByte: 64, CPU: time.Second}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		budget.Check(t, within, len(data), func() {

@@ -48,8 +48,7 @@ func (p Proc) Process(pid int) (*Dir, error) {
 	return dir.(*Dir), nil
 }
 
-// Dir is the open directory of a process in /proc. It always refers to that process: after its end, files cannot be
-// opened, even if another process has its PID.
+// Dir is the open directory of a process in /proc, of which nothing can be opened after its end.
 type Dir struct {
 	file *os.File // with O_PATH
 }

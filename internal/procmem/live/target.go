@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,8 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Target is a running process, pinned by its directory: if another process has its PID by now, no data of it is
-// returned.
+// Target is a running process, pinned by its directory: no data of another process with its PID is returned.
 type Target struct {
 	dir     *Dir
 	process procmem.Process
@@ -84,8 +84,8 @@ func (t *Target) Environ(names []string) (map[string]string, error) {
 // Times returns its processor times and those of its threads.
 func (t *Target) Times() (procmem.Times, error) { return procmem.TimesOf(t.dir) }
 
-// Same returns [procmem.ErrGone] if the process has ended. nil means that the PID was its own all the time, so that
-// earlier reads by PID were of this process, except after an exec, which makes headers inconsistent.
+// Same returns [procmem.ErrGone] if the process has ended. nil means that earlier reads by PID were of this process,
+// except after an exec, which makes headers inconsistent.
 func (t *Target) Same() error {
 	if _, err := procmem.StartTime(t.dir); err != nil {
 		return fmt.Errorf("process %d: %w", t.process.PID, procmem.ErrGone)
@@ -130,8 +130,7 @@ func (t *Target) robustLists() []uint64 {
 		if err != nil || tid == t.process.PID {
 			continue
 		}
-		var head uintptr
-		var length uintptr
+		var head, length uintptr
 		//nolint:gosec // the kernel writes two words at the given addresses
 		_, _, errno := unix.Syscall(
 			unix.SYS_GET_ROBUST_LIST, uintptr(tid), uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&length)),
@@ -141,4 +140,63 @@ func (t *Target) robustLists() []uint64 {
 		}
 	}
 	return heads
+}
+
+// ErrNotRegular means that a mapped path is not a regular file any more.
+var ErrNotRegular = errors.New("not a regular file")
+
+type mappedFile struct {
+	*os.File
+	size int64
+}
+
+func (f mappedFile) Size() int64 { return f.size }
+
+// Identity implements [procmem.File]. It omits the device, because each container's overlay has its own device number;
+// inodes are those of the image's layers.
+func (f mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
+	var stat unix.Stat_t
+	var of unix.Statfs_t
+	fd := int(f.Fd())
+	if unix.Fstat(fd, &stat) != nil || unix.Fstatfs(fd, &of) != nil {
+		return id, false
+	}
+	id = procmem.FileIdentity{
+		Device: stat.Dev, Inode: stat.Ino, Size: stat.Size, Modified: stat.Mtim.Nano(), Changed: stat.Ctim.Nano(),
+	}
+	if of.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		id.Device = 0
+	}
+	return id, true
+}
+
+// OpenFile opens a regular file as the process sees it: inside its own root, which no symbolic link leaves. It checks
+// the type before opening, because opening a device or a pipe may have side effects.
+func (t *Target) OpenFile(path string) (procmem.File, error) {
+	root, err := t.dir.open("root", unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, fmt.Errorf("root of process %d: %w", t.process.PID, err)
+	}
+	defer func() { _ = root.Close() }()
+	fd, err := unix.Openat2(int(root.Fd()), strings.TrimPrefix(path, "/"), &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, ErrNotRegular
+	}
+	// Without O_NONBLOCK the open would wait for a process with a lease on the file.
+	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)
+	}
+	return mappedFile{f, stat.Size}, nil
 }

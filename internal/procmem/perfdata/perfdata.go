@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/internal/procmem"
@@ -39,13 +38,12 @@ type Entry struct {
 
 // Mapping returns the mapping of a JVM's counters: /tmp/hsperfdata_USER/PID; nil: none.
 func Mapping(all []procmem.Mapping) *procmem.Mapping {
-	i := slices.IndexFunc(all, func(m procmem.Mapping) bool {
-		return m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_")
-	})
-	if i < 0 {
-		return nil
+	for i := range all {
+		if m := &all[i]; m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_") {
+			return m
+		}
 	}
-	return &all[i]
+	return nil
 }
 
 // Each visits every entry.

@@ -31,11 +31,8 @@ type Counters map[memory.ContainerRef]Counter
 // Counter has the counts of one container instance. They restart at zero with the instance, and OOMEvents also with the
 // kubelet (from Kubernetes 1.37 on), so compare two readings of one Instance and treat a decrease as a restart.
 type Counter struct {
-	// Instance is the container's ID in the runtime, which identifies the instance. Empty if the kubelet does not report
-	// it.
-	Instance string
-	// Started is when this instance started; zero if the kubelet does not report it.
-	Started time.Time
+	Instance string    // the container's ID in the runtime; empty if the kubelet does not report it
+	Started  time.Time // of this instance; zero if the kubelet does not report it
 	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it ran. The kill
 	// that ends a container also ends its series, so this counts child processes, and the pod's status main processes.
 	OOMEvents int64
@@ -57,18 +54,14 @@ const (
 )
 
 const (
-	// longestLine bounds one series; labels of containers are some 500 bytes.
-	longestLine = 16 << 10
-	// mostKept bounds all read series: six of 500 bytes for each of 1,400 containers.
-	mostKept = 4 << 20
+	longestLine = 16 << 10 // of one series; labels of containers are some 500 bytes
+	mostKept    = 4 << 20  // of all read series: six of 500 bytes for each of 1,400 containers
 )
 
 var (
 	errLongLine   = fmt.Errorf("a line is longer than %s", memory.Bytes(longestLine))
 	errMuchKept   = fmt.Errorf("the series memfit reads take more than %s", memory.Bytes(mostKept))
-	errNoCounters = errors.New(
-		"it has none of the expected series: these are not the kubelet's cAdvisor metrics",
-	)
+	errNoCounters = errors.New("it has none of the expected series: these are not the kubelet's cAdvisor metrics")
 )
 
 // Namer returns the container with a runtime ID; ok is false if memfit does not follow it.
@@ -77,25 +70,17 @@ type Namer func(pod types.UID, id string) (c memory.ContainerRef, ok bool)
 // DecodeCounters reads /metrics/cadvisor in the Prometheus text format. If containerd did not respond to cAdvisor in
 // time, a container's series lack namespace, pod and container for its whole life: name resolves those. nil: skip them.
 func DecodeCounters(r io.Reader, name Namer) (Counters, error) {
-	c, err := decodeCounters(r, name)
+	lines, err := wantedLines(r)
+	var families map[string]*dto.MetricFamily
+	if err == nil {
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		families, err = parser.TextToMetricFamilies(lines)
+	}
+	if err == nil && len(families) == 0 {
+		err = errNoCounters
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubelet's cAdvisor metrics: %w", err)
-	}
-	return c, nil
-}
-
-func decodeCounters(r io.Reader, name Namer) (Counters, error) {
-	lines, err := wantedLines(r)
-	if err != nil {
-		return nil, err
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(lines)
-	if err != nil {
-		return nil, err
-	}
-	if len(families) == 0 {
-		return nil, errNoCounters
 	}
 	return collect(families, name), nil
 }
@@ -124,8 +109,7 @@ func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 	}
 }
 
-// wanted reports whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped,
-// which makes no difference here.
+// wanted reports whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped.
 func wanted(line []byte) bool {
 	name, labels, labeled := bytes.Cut(line, []byte("{"))
 	if !labeled {
@@ -191,12 +175,10 @@ type amount struct {
 
 // counter returns the counter, with values computed from several series of one measurement.
 func (l *life) counter() Counter {
-	at := l.usage.at
-	if at <= 0 || l.active.at != at || l.inactive.at != at || l.rss.at != at {
-		return l.Counter
+	if at := l.usage.at; at > 0 && l.active.at == at && l.inactive.at == at && l.rss.at == at {
+		l.SharedAndKernel = l.usage.bytes.Minus(l.active.bytes).Minus(l.inactive.bytes).Minus(l.rss.bytes)
+		l.Measured = time.UnixMilli(at).UTC()
 	}
-	l.SharedAndKernel = l.usage.bytes.Minus(l.active.bytes).Minus(l.inactive.bytes).Minus(l.rss.bytes)
-	l.Measured = time.UnixMilli(at).UTC()
 	return l.Counter
 }
 
@@ -254,7 +236,7 @@ type killCounters struct {
 	now func() time.Time
 }
 
-// Name is "kubelet-counters".
+// Name implements [usage.Source].
 func (killCounters) Name() string { return "kubelet-counters" }
 
 // Read returns no samples. The time of a counter is that of the response, after all its kills.
@@ -263,9 +245,8 @@ func (k killCounters) Read(ctx context.Context, node usage.Node) (usage.Reading,
 	r := usage.Reading{Source: k.Name()}
 	for ref, c := range read {
 		if c.OOMEvents != Unknown {
-			r.Counters = append(
-				r.Counters, memory.KillCounter{Container: ref, ContainerID: c.Instance, Count: c.OOMEvents, Time: k.now()},
-			)
+			kills := memory.KillCounter{Container: ref, ContainerID: c.Instance, Count: c.OOMEvents, Time: k.now()}
+			r.Counters = append(r.Counters, kills)
 		}
 	}
 	return r, err

@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/usage/stream"
 )
 
-// mostContainers bounds the containers of one node: ten times 110 pods of 4, or 1,000 pods of four.
+// mostContainers bounds the containers of one node: 1,000 pods of four.
 const mostContainers = 4096
 
 var errTooMany = fmt.Errorf("it has more than %d containers, the maximum that memfit reads from a node", mostContainers)
@@ -64,8 +64,8 @@ type (
 			WorkingSet  *uint64   `json:"workingSetBytes"`
 			Usage       *uint64   `json:"usageBytes"`
 			MajorFaults *uint64   `json:"majorPageFaults"`
-			// Pressure has the kernel's average of the time in which all tasks of the container waited for memory. It omits
-			// the total, whose unit depends on the kubelet.
+			// Pressure has the kernel's average of the time in which all tasks of the container waited for memory. The unit of
+			// the total depends on the kubelet.
 			Pressure struct {
 				Full struct {
 					Percent float64 `json:"avg300"`

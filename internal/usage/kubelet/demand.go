@@ -14,9 +14,8 @@ import (
 const (
 	// exactFor is how long measured shared and kernel memory counts as exact. Counters are read every minute; ten minutes
 	// bridge failed reads. Later the value is still the best estimate.
-	exactFor = 10 * time.Minute
-	// forgottenAfter is how long an unread node keeps its entry.
-	forgottenAfter = time.Hour
+	exactFor       = 10 * time.Minute
+	forgottenAfter = time.Hour // an unread node keeps its entry until then
 )
 
 // beyondRSS stores each container's demand beyond RSS between two readings of the counters, because a summary has only

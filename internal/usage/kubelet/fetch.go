@@ -6,6 +6,8 @@ package kubelet
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +15,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -29,13 +33,10 @@ const (
 )
 
 const (
-	// defaultPort is the kubelet's port unless its Node has another.
-	defaultPort = 10250
-	// mostSummary bounds a summary: some 2 KiB per container make 1 MiB for a node with the usual 110 pods of 4
-	// containers, and 4 MiB with 500 pods.
+	defaultPort = 10250 // unless the Node has another
+	// mostSummary bounds a summary: some 2 KiB per container make 4 MiB for a node with 500 pods of 4 containers.
 	mostSummary = 8 * memory.MiB
-	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36), of which 4% are
-	// kept.
+	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
 	mostCounters = 64 * memory.MiB
 )
 
@@ -45,31 +46,24 @@ type Options struct {
 	// rest.Config, correct if the cluster signs the kubelet's serving certificate (serverTLSBootstrap).
 	CAFile string
 	// InsecureSkipKubeletTLSVerify sends the service account's token to any process that answers on the node's address.
-	// For kubelets with self-signed serving certificates, on networks where no other process can answer. Default false.
+	// For kubelets with self-signed serving certificates, on networks where no other process can answer.
 	InsecureSkipKubeletTLSVerify bool
-	// Timeout bounds one request with its body. Default 10s, of which connecting may take 3s.
-	Timeout time.Duration
-	// NoCounters: cAdvisor metrics are never read, so no sample has an exact demand.
-	NoCounters bool
-	// Name resolves containers of series without names (see [DecodeCounters]). nil: skip them.
-	Name Namer
-	// Now is the clock for dropping deleted nodes. nil: keep them.
-	Now func() time.Time
+
+	Timeout    time.Duration    // of one request with its body; 0: 10s, of which connecting may take 3s
+	NoCounters bool             // cAdvisor metrics are never read, so no sample has an exact demand
+	Name       Namer            // resolves series without names (see [DecodeCounters]); nil: skip them
+	Now        func() time.Time // for dropping deleted nodes; nil: keep them
 }
 
 // keptConnections bounds the connections that remain open between reads. An open one takes 64 KiB (goroutines, TLS and
-// I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle. 200 take 13
-// MiB.
+// I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle.
 const keptConnections = 200
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
 type Source struct {
 	client  *http.Client
-	timeout time.Duration
+	options Options
 	most    map[string]memory.Bytes // by path
-	// noCounters: cAdvisor metrics are not read.
-	noCounters bool
-	name       Namer
 
 	mu     sync.Mutex
 	room   int             // number of further open connections
@@ -86,10 +80,10 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	}
 	client.Timeout = 0 // each request has its own deadline
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Source{
-		client: client, timeout: cmp.Or(o.Timeout, 10*time.Second), room: keptConnections, kept: map[string]bool{},
-		most:       map[string]memory.Bytes{summaryPath: mostSummary, cadvisorPath: mostCounters},
-		noCounters: o.NoCounters, name: o.Name, beyond: newBeyondRSS(o.Now),
+		client: client, options: o, room: keptConnections, kept: map[string]bool{}, beyond: newBeyondRSS(o.Now),
+		most: map[string]memory.Bytes{summaryPath: mostSummary, cadvisorPath: mostCounters},
 	}, nil
 }
 
@@ -117,12 +111,11 @@ func clientConfig(config *rest.Config, o Options) *rest.Config {
 	return c
 }
 
-// Name is "kubelet".
+// Name implements [usage.Source].
 func (s *Source) Name() string { return "kubelet" }
 
 // Read reads /stats/summary: RSS and working set of every running container. It computes demand with the last
-// [Source.Counters] of the node. It reads these first if they were never read, so that the first samples are exact,
-// too.
+// [Source.Counters] of the node. It reads these first if they were never read.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	r := usage.Reading{Source: s.Name()}
 	err := s.get(ctx, node, summaryPath, func(body io.Reader) error {
@@ -131,7 +124,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	if err != nil {
 		return usage.Reading{}, err
 	}
-	if !s.noCounters && !s.askedForCounters(node) {
+	if !s.options.NoCounters && !s.askedForCounters(node) {
 		_, _ = s.Counters(ctx, node) // samples are then inexact; the reader of counters reports the error
 	}
 	s.mu.Lock()
@@ -151,21 +144,18 @@ func (s *Source) askedForCounters(node usage.Node) bool {
 func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error) {
 	var c Counters
 	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {
-		c, err = DecodeCounters(body, s.name)
+		c, err = DecodeCounters(body, s.options.Name)
 		return err
 	})
 	s.mu.Lock()
 	s.beyond.store(node.Name, c)
 	s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, err
 }
 
 // get passes the body of one response to read, and explains errors.
 func (s *Source) get(ctx context.Context, node usage.Node, path string, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
 	a := attempt{node: node.Name, host: hostPort(node), path: path}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+a.host+path, nil)
@@ -204,9 +194,80 @@ func (s *Source) keeps(host string) bool {
 }
 
 func hostPort(n usage.Node) string {
-	port := n.Port
-	if port == 0 {
-		port = defaultPort
+	return net.JoinHostPort(n.Address, strconv.Itoa(int(cmp.Or(n.Port, defaultPort))))
+}
+
+// attempt describes one request, for its error message.
+type attempt struct {
+	node, host, path string
+}
+
+// refused returns the error for a response other than 200, with what to do.
+func (a attempt) refused(resp *http.Response) error {
+	text := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // partial if it breaks off
+	if said := usage.FirstLine(string(body)); said != "" && said != http.StatusText(resp.StatusCode) {
+		text += ": " + said
 	}
-	return net.JoinHostPort(n.Address, strconv.Itoa(int(port)))
+	subresource := "nodes/stats"
+	if strings.HasPrefix(a.path, "/metrics") {
+		subresource = "nodes/metrics"
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		text += ". The kubelet does not accept memfit's token: it needs authentication.webhook.enabled: true in its " +
+			"configuration"
+	case http.StatusForbidden:
+		text += ". Grant memfit's service account `get` on " + subresource +
+			" (a ClusterRole; never nodes/proxy, which allows commands in any pod)"
+	case http.StatusNotFound:
+		text += ". Check the kubelet's port in status.daemonEndpoints of its Node"
+	case http.StatusInternalServerError:
+		text += ". The kubelet itself has trouble reading its cgroups or its container runtime; see its log"
+	}
+	return a.wrap(errors.New(text))
+}
+
+// explain adds what to do to an error.
+func (a attempt) explain(err error) error {
+	err = usage.Cause(err)
+	if advice := a.advice(err); advice != "" {
+		return a.wrap(fmt.Errorf("%w. %s", err, advice))
+	}
+	return a.wrap(err)
+}
+
+func (a attempt) advice(err error) string {
+	const insecure = "or, where no other server can answer at node addresses, --kubelet-insecure-skip-verify"
+	switch {
+	case usage.Is[x509.UnknownAuthorityError](err):
+		return "The kubelet's serving certificate is not signed by the CA memfit trusts: have the cluster sign it " +
+			"(serverTLSBootstrap: true, approve its CSR), " +
+			"name its CA with --kubelet-ca-file, " + insecure
+	case usage.Is[x509.HostnameError](err):
+		return "The kubelet's serving certificate does not name the address memfit uses: renew it with that address, " +
+			insecure
+	case usage.Is[x509.CertificateInvalidError](err):
+		return "The kubelet's serving certificate is not valid now: renew it, and compare the clocks"
+	case usage.Is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
+		return "The server there does not use TLS: check the kubelet's port"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "No server listens there: check that the kubelet runs, and its port (status.daemonEndpoints of the Node)"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "There is no route to the node from memfit's pod"
+	case usage.Is[*net.DNSError](err):
+		return "The node's address is a name that memfit cannot resolve: its Node needs an InternalIP"
+	case errors.Is(err, context.Canceled):
+		return ""
+	case usage.TimedOut(err):
+		return "No answer in time: a NetworkPolicy or firewall may drop connections from memfit to " + a.host +
+			", or the node is overloaded"
+	}
+	return ""
+}
+
+// wrap adds the node's name once.
+func (a attempt) wrap(err error) error {
+	path, _, _ := strings.Cut(a.path, "?")
+	return fmt.Errorf("kubelet of node %s (%s%s): %w", a.node, a.host, path, err)
 }

@@ -217,18 +217,18 @@ func TestReadVerifiesWhoAnswers(t *testing.T) {
 			config: k.config(), node: elsewhere, o: Options{CAFile: other.ca, InsecureSkipKubeletTLSVerify: true},
 		},
 		"signed by somebody else": {
-			config: other.config(), node: k.node, is: is[x509.UnknownAuthorityError], want: "--kubelet-ca-file",
+			config: other.config(), node: k.node, is: usage.Is[x509.UnknownAuthorityError], want: "--kubelet-ca-file",
 		},
 		"signed by somebody else than the file": {
-			config: k.config(), node: k.node, o: Options{CAFile: other.ca}, is: is[x509.UnknownAuthorityError],
+			config: k.config(), node: k.node, o: Options{CAFile: other.ca}, is: usage.Is[x509.UnknownAuthorityError],
 			want: "serverTLSBootstrap",
 		},
 		"the certificate of another address": {
-			config: k.config(), node: elsewhere, is: is[x509.HostnameError], want: "does not name the address",
+			config: k.config(), node: elsewhere, is: usage.Is[x509.HostnameError], want: "does not name the address",
 		},
 		"an unverified API server makes no unverified kubelets": {
 			config: &rest.Config{BearerTokenFile: k.token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, node: k.node,
-			is: is[x509.UnknownAuthorityError], want: "not signed by the CA memfit trusts",
+			is: usage.Is[x509.UnknownAuthorityError], want: "not signed by the CA memfit trusts",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

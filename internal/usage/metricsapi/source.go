@@ -1,42 +1,44 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package metricsapi reads usage from metrics.k8s.io (metrics-server), for clusters without access to kubelets or
+// Prometheus.
+//
+// It has only working sets, and marks every reading so. It makes one list per cycle for all nodes, through the given
+// rest.Config; RBAC: list on pods of metrics.k8s.io.
 package metricsapi
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/usage"
+	"github.com/memfit/memfit/internal/usage/stream"
 )
 
 const (
-	// path is the list of all pods' metrics.
-	path = "/apis/metrics.k8s.io/v1beta1/pods"
-	// maxAge is how long one list, or its error, is used for all nodes: metrics-server scrapes every 15s.
-	maxAge = 10 * time.Second
-	// maxList bounds the list: some 400 bytes per container.
-	maxList = 512 * memory.MiB
+	path    = "/apis/metrics.k8s.io/v1beta1/pods" // of all pods
+	maxAge  = 10 * time.Second                    // of a list, or its error: metrics-server scrapes every 15s
+	maxList = 512 * memory.MiB                    // of a list: some 400 bytes per container
 )
 
-// Pods returns a pod's node and UID, which metrics.k8s.io does not report. Usually the pod cache.
-type Pods interface {
-	// Locate returns the node and UID of a pod, and false for an unknown one. Safe for concurrent use.
-	Locate(namespace, name string) (node string, uid types.UID, known bool)
-}
+// Locate returns a pod's node and UID, which metrics.k8s.io does not report. Safe for concurrent use.
+type Locate func(namespace, name string) (node string, uid types.UID, known bool)
 
 // Source reads working sets from metrics.k8s.io. Safe for concurrent use.
 type Source struct {
 	client  *http.Client
 	url     string
-	pods    Pods
+	locate  Locate
 	now     func() time.Time
 	max     memory.Bytes
 	turn    chan struct{} // holds one token, which allows a list
@@ -46,7 +48,7 @@ type Source struct {
 }
 
 // New returns a Source for the API server of config.
-func New(config *rest.Config, pods Pods, now func() time.Time) (*Source, error) {
+func New(config *rest.Config, locate Locate, now func() time.Time) (*Source, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
@@ -56,12 +58,12 @@ func New(config *rest.Config, pods Pods, now func() time.Time) (*Source, error) 
 		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
 	}
 	return &Source{
-		client: client, url: strings.TrimSuffix(base.String(), "/") + path, pods: pods,
+		client: client, url: strings.TrimSuffix(base.String(), "/") + path, locate: locate,
 		now: now, max: maxList, turn: make(chan struct{}, 1),
 	}, nil
 }
 
-// Name is "metrics-api".
+// Name implements [usage.Source].
 func (s *Source) Name() string { return "metrics-api" }
 
 // Read returns the working sets of the containers on node, from a list for all nodes, valid for maxAge. A node without
@@ -109,7 +111,7 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	}
 	byNode, heard := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
 	err = Decode(http.MaxBytesReader(nil, resp.Body, int64(s.max)), func(sample memory.Sample) {
-		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
+		node, uid, known := s.locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
 		// bounds the memory for an endless, repeating list
 		if _, again := heard[sample.Container]; known && !again {
@@ -136,6 +138,82 @@ func refused(code int) error {
 	return fmt.Errorf("metrics.k8s.io: %d %s%s", code, http.StatusText(code), advice)
 }
 
-func explain(err error) error {
-	return fmt.Errorf("metrics.k8s.io: %w", usage.Cause(err))
+func explain(err error) error { return fmt.Errorf("metrics.k8s.io: %w", usage.Cause(err)) }
+
+// podMetrics has the relevant fields of k8s.io/metrics/pkg/apis/metrics/v1beta1. It does not decode memory as a
+// resource.Quantity, which may take minutes (see [memory.ParseQuantity]).
+type podMetrics struct {
+	Metadata struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+	Timestamp  string     `json:"timestamp"`
+	Containers containers `json:"containers"`
+}
+
+type containerMetrics struct {
+	Name  string `json:"name"`
+	Usage struct {
+		Memory jsontext.Value `json:"memory"`
+	} `json:"usage"`
+}
+
+// mostContainers bounds the containers of a pod, as for plans.
+const mostContainers = 256
+
+var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", mostContainers)
+
+// containers are those of one pod.
+type containers []containerMetrics
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
+func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return stream.Array(d, func() error {
+		if len(*c) == mostContainers {
+			return errManyContainers
+		}
+		*c = append(*c, containerMetrics{})
+		return stream.Decode(d, &(*c)[len(*c)-1])
+	})
+}
+
+// Decode reads a PodMetricsList pod by pod and passes on one sample per container, with only the working set. It skips
+// containers without memory, without a time or with 0. After an error the caller must drop all samples.
+func Decode(r io.Reader, take func(memory.Sample)) error {
+	err := stream.Items(r, "items", func(d *jsontext.Decoder) error {
+		var pod podMetrics
+		if err := stream.Decode(d, &pod); err != nil {
+			return err
+		}
+		samples(&pod, take)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading the list of pod metrics: %w", err)
+	}
+	return nil
+}
+
+func samples(pod *podMetrics, take func(memory.Sample)) {
+	at, err := time.Parse(time.RFC3339, pod.Timestamp)
+	if err != nil || at.IsZero() || pod.Metadata.Name == "" || pod.Metadata.Namespace == "" {
+		return
+	}
+	for _, c := range pod.Containers {
+		ws := amount(strings.Trim(string(c.Usage.Memory), `"`))
+		if ws == 0 || c.Name == "" {
+			continue
+		}
+		ref := memory.ContainerRef{Namespace: pod.Metadata.Namespace, Pod: pod.Metadata.Name, Container: c.Name}
+		take(memory.Sample{Container: ref, Time: at, WorkingSet: ws})
+	}
+}
+
+// amount parses an untrusted quantity; 0 if invalid.
+func amount(quantity string) memory.Bytes {
+	q, err := memory.ParseQuantity(quantity)
+	if err != nil {
+		return 0
+	}
+	return memory.FromQuantity(q)
 }

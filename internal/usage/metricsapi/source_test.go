@@ -52,7 +52,7 @@ func serving(t *testing.T, code int, body string) (*httptest.Server, *atomic.Int
 
 func source(t *testing.T, host string, now func() time.Time) *Source {
 	t.Helper()
-	s, err := New(&rest.Config{Host: host + "/prefix"}, pods, now)
+	s, err := New(&rest.Config{Host: host + "/prefix"}, pods.Locate, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestReadWaitsForOneList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &slow{}
-		src, err := New(&rest.Config{Host: "http://api", Transport: transport}, pods, time.Now)
+		src, err := New(&rest.Config{Host: "http://api", Transport: transport}, pods.Locate, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestAListThatJustCameIsUsed(t *testing.T) {
 	s, lists := serving(t, 200, list(item("shop", "web-0", container("app", "300Mi"))))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	src, err := New(&rest.Config{Host: s.URL + "/prefix"}, ending{pods, cancel}, time.Now)
+	src, err := New(&rest.Config{Host: s.URL + "/prefix"}, ending{pods, cancel}.Locate, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestAListThatJustCameIsUsed(t *testing.T) {
 
 func TestNewRefusesAFileThatIsNotThere(t *testing.T) {
 	config := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nowhere/ca.crt"}}
-	if _, err := New(config, pods, time.Now); err == nil {
+	if _, err := New(config, pods.Locate, time.Now); err == nil {
 		t.Error("no CA file, no error")
 	}
 }

@@ -55,25 +55,20 @@ func refused(e *v1.Error, name, query string) string {
 }
 
 func unreachable(err error) string {
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
-	_, hostname := errors.AsType[x509.HostnameError](err)
-	_, unresolved := errors.AsType[*net.DNSError](err)
-	timeout, ok := errors.AsType[net.Error](err)
-	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case unknown:
+	case usage.Is[x509.UnknownAuthorityError](err):
 		return "Its certificate is not signed by an authority memfit trusts: name the CA file"
-	case hostname:
+	case usage.Is[x509.HostnameError](err):
 		return "Its certificate does not name the host in the URL"
-	case unresolved:
+	case usage.Is[*net.DNSError](err):
 		return "The host of the URL cannot be resolved"
-	case tooLong:
+	case usage.Is[*http.MaxBytesError](err):
 		return "Ask for a shorter history or longer steps"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "No server listens there: check that Prometheus runs, and the port"
 	case errors.Is(err, context.Canceled):
 		return ""
-	case errors.Is(err, context.DeadlineExceeded), ok && timeout.Timeout():
+	case usage.TimedOut(err):
 		return "No answer in time: a NetworkPolicy or firewall may drop connections, or Prometheus is overloaded"
 	}
 	return ""

@@ -4,6 +4,7 @@
 package prometheus
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,11 +16,10 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Span is a period of history.
+// Span is a period of history. Of each step the highest and the lowest figure are read. Default 5m, at least 15s.
 type Span struct {
 	From, To time.Time
-	// Step is the resolution: the highest and the lowest figure of each step are read. Default 5m, at least 15s.
-	Step time.Duration
+	Step     time.Duration
 }
 
 // Prometheus allows 11,000 points per series in a query; one response is held in memory.
@@ -30,15 +30,11 @@ const (
 
 // History passes the usage of a workload's pods within span to take, oldest day first and sorted by time within a day.
 // Each step has two samples per container: its highest figures at the end of the step, and its lowest in the middle. So
-// both are accurate to one step, and neither a peak nor the live set between two peaks is lost. Gaps in Prometheus are
-// omitted.
+// neither a peak nor the live set between two peaks is lost. Gaps in Prometheus are omitted.
 //
 // A workload of 60 pods takes 6 queries and some 15 MB per day of history. take must not block.
 func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, take func(memory.Sample)) error {
-	step := max(span.Step, 15*time.Second)
-	if span.Step == 0 {
-		step = 5 * time.Minute
-	}
+	step := max(cmp.Or(span.Step, 5*time.Minute), 15*time.Second)
 	chunk := min(longestChunk, pointsAtOnce*step).Truncate(step)
 	// Steps are aligned to multiples, so that repeated queries give equal samples, which count once.
 	first, last := span.From.Truncate(step).Add(step), span.To.Truncate(step)

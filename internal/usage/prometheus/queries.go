@@ -18,6 +18,7 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/usage"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Queries are Go text/template strings for PromQL, by name; a missing one means the default. Their results must have
@@ -36,8 +37,7 @@ import (
 type Queries map[string]string
 
 // The default queries are for cAdvisor's series as the kubelet exports them. The label of the node differs between
-// installations: kube-prometheus has node, plain Kubernetes discovery has instance. The queries use both; equal series
-// count once.
+// installations: kube-prometheus has node, plain Kubernetes discovery has instance. The queries use both.
 const (
 	rss        = `container_memory_rss`
 	swap       = `container_memory_swap`
@@ -105,7 +105,7 @@ type values map[string]string
 var everything = values{"Node": "", "Address": "", "Instance": "", "Namespace": "", "Pods": "", "Step": ""}
 
 func nodeValues(n usage.Node) values {
-	names := make([]string, 0, 2)
+	var names []string
 	for _, name := range []string{n.Name, n.Address} {
 		if name != "" {
 			names = append(names, regexp.QuoteMeta(name))
@@ -127,4 +127,43 @@ func fill(t *template.Template, v values) (string, error) {
 		return "", fmt.Errorf("the Prometheus query %s: %w", t.Name(), err)
 	}
 	return query.String(), nil
+}
+
+const (
+	// generated are the characters that end generated names: five, and up to ten as the hash of a pod template. There are
+	// no vowels, which distinguishes most names of users.
+	generated   = `[bcdfghjklmnpqrstvwxz2456789]`
+	longestBase = 58 // characters of a name in a generated one: 63 less the five added ones
+)
+
+// podPattern returns a regular expression, anchored by Prometheus, for the names of all pods a workload ever had, most
+// of which are deleted. Pods of workloads whose names differ by a hash-like ending can be confused.
+func podPattern(w memory.WorkloadRef) string {
+	switch workloadkind.Like(w.APIVersion, w.Kind).PodNames {
+	case workloadkind.SameName:
+		return regexp.QuoteMeta(w.Name)
+	case workloadkind.Ordinal:
+		return regexp.QuoteMeta(w.Name) + "-[0-9]+"
+	case workloadkind.Generated:
+		return pattern(w.Name, "", 0)
+	case workloadkind.GeneratedWithIndex:
+		return pattern(w.Name, "(-[0-9]+)?", 6) // indexed Jobs have the index in between
+	case workloadkind.GeneratedWithTime:
+		return pattern(w.Name, "-[0-9]{8,}(-[0-9]+)?", 15) // minutes since 1970 in between
+	case workloadkind.GeneratedWithHash:
+		return pattern(w.Name, "-"+generated+"{1,10}", 11) // the ReplicaSet's hash in between
+	default:
+		return pattern(w.Name, "(-"+generated+"{1,10})?", 11)
+	}
+}
+
+// pattern returns name, the part between (at most room characters, except unused indexes), and five generated
+// characters. Kubernetes truncates too long names.
+func pattern(name, between string, room int) string {
+	if len(name)+room+len("-") <= longestBase {
+		return regexp.QuoteMeta(name) + between + "-" + generated + "{5}"
+	}
+	// A little less than the least rest of a name: those of indexed Jobs are cut further, for the index.
+	kept := longestBase - min(room, len("-99999-"))
+	return regexp.QuoteMeta(name[:min(len(name), kept)]) + "[a-z0-9.-]*" + generated + "{5}"
 }

@@ -37,7 +37,7 @@ type reading struct {
 	rss, swap, workingSet memory.Bytes
 	demand                memory.Bytes // without swap
 	hasRSS, exact         bool
-	asked, measured       time.Time
+	measured              time.Time
 }
 
 func (r *reading) setRSS(v float64)        { r.rss, r.hasRSS = amount(v) }
@@ -63,9 +63,6 @@ func (r *reading) sample(ref memory.ContainerRef) memory.Sample {
 	s := memory.Sample{
 		Container: ref, Time: r.measured, RSS: r.rss, HasRSS: r.hasRSS, Swap: r.swap, WorkingSet: r.workingSet,
 	}
-	if s.Time.IsZero() {
-		s.Time = r.asked
-	}
 	if r.exact {
 		return s.WithDemand(r.demand.Plus(r.swap))
 	}
@@ -85,7 +82,7 @@ func (all readings) add(vector model.Vector, set func(*reading, float64)) {
 			continue
 		}
 		if all[id] == nil {
-			all[id] = &reading{asked: v.Timestamp.Time().UTC()}
+			all[id] = &reading{measured: v.Timestamp.Time().UTC()} // when it was asked, until its time is known
 		}
 		set(all[id], float64(v.Value))
 	}
@@ -112,8 +109,6 @@ func byTime(a, b memory.Sample) int {
 	if c := a.Time.Compare(b.Time); c != 0 {
 		return c
 	}
-	return strings.Compare(
-		a.Container.Pod+"/"+a.Container.Container+string(a.Container.UID),
-		b.Container.Pod+"/"+b.Container.Container+string(b.Container.UID),
-	)
+	return strings.Compare(a.Container.Pod+"/"+a.Container.Container+string(a.Container.UID),
+		b.Container.Pod+"/"+b.Container.Container+string(b.Container.UID))
 }

@@ -4,19 +4,26 @@
 package prometheus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
+	"text/template"
 	"time"
 
+	"github.com/prometheus/client_golang/api"
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
+	"k8s.io/client-go/rest"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Name is "prometheus".
+// Name implements [usage.Source].
 func (s *Source) Name() string { return "prometheus" }
 
 // Read returns the last samples of the containers on node in Prometheus, with their times. No container is an error:
@@ -48,8 +55,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	return r, nil
 }
 
-// Count returns the number of series in the result of an instant query. A scalar is an error, because it always has one
-// value.
+// Count returns the number of series in the result of an instant query. A scalar, which is always one, is an error.
 func (s *Source) Count(ctx context.Context, query string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -70,40 +76,41 @@ func (s *Source) Count(ctx context.Context, query string) (int, error) {
 
 // instant queries current values.
 func (s *Source) instant(ctx context.Context, name string, v values) (model.Vector, error) {
-	query, err := fill(s.queries[name], v)
-	if err != nil {
-		return nil, s.wrap(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	value, _, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
-	if err != nil {
-		return nil, s.explain(name, query, err)
-	}
-	vector, ok := value.(model.Vector)
-	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s returns no vector: %s", name, usage.FirstLine(query)))
-	}
-	return vector, nil
+	return ask[model.Vector](ctx, s, name, v, "vector", func(ctx context.Context, query string) (model.Value, error) {
+		value, _, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
+		return value, err
+	})
 }
 
 // series queries values over time.
 func (s *Source) series(ctx context.Context, name string, v values, r v1.Range) (model.Matrix, error) {
+	return ask[model.Matrix](ctx, s, name, v, "series", func(ctx context.Context, query string) (model.Value, error) {
+		value, _, err := s.api.QueryRange(ctx, query, r, v1.WithTimeout(s.timeout))
+		return value, err
+	})
+}
+
+// ask fills the template of a query, and sends it. result names the wanted type.
+func ask[T model.Value](
+	ctx context.Context, s *Source, name string, v values, result string,
+	send func(ctx context.Context, query string) (model.Value, error),
+) (T, error) {
+	var none T
 	query, err := fill(s.queries[name], v)
 	if err != nil {
-		return nil, s.wrap(err)
+		return none, s.wrap(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	value, _, err := s.api.QueryRange(ctx, query, r, v1.WithTimeout(s.timeout))
+	value, err := send(ctx, query)
 	if err != nil {
-		return nil, s.explain(name, query, err)
+		return none, s.explain(name, query, err)
 	}
-	matrix, ok := value.(model.Matrix)
+	typed, ok := value.(T)
 	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s returns no series: %s", name, usage.FirstLine(query)))
+		return none, s.wrap(fmt.Errorf("the query %s returns no %s: %s", name, result, usage.FirstLine(query)))
 	}
-	return matrix, nil
+	return typed, nil
 }
 
 // warned keeps warnings about missing data, as of Thanos about stores that do not respond.
@@ -116,3 +123,94 @@ func warned(warnings v1.Warnings) []error {
 	}
 	return partial
 }
+
+// Options are the address of Prometheus, and its names.
+type Options struct {
+	// URL is the base, with its path prefix if any: "http://prometheus.monitoring:9090",
+	// "https://mimir.example/prometheus", "http://vmselect:8481/select/0/prometheus". Required. A user and password in it
+	// are sent as basic authentication.
+	URL             string
+	BearerTokenFile string            // read again every minute
+	CAFile          string            // verifies an https URL; empty: the system's authorities
+	Headers         map[string]string // of each request, for example X-Scope-OrgID for Mimir's tenants
+	Timeout         time.Duration     // of one query, which Prometheus then cancels; 0: 30s
+	MaxBytes        memory.Bytes      // of a response; 0: 64Mi. Decoding needs about as much again.
+	Queries         Queries           // instead of the defaults
+}
+
+// Source reads usage from Prometheus. Safe for concurrent use.
+type Source struct {
+	api     v1.API
+	host    string
+	timeout time.Duration
+	queries map[string]*template.Template
+}
+
+// New checks the options and parses the templates; it does not connect.
+func New(o Options) (*Source, error) {
+	queries, err := o.Queries.compile()
+	if err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of Prometheus: %w", err)
+	}
+	if base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf(
+			"the URL of Prometheus is %q: write it as http://HOST:PORT or https://HOST/PREFIX", base.Redacted(),
+		)
+	}
+	client, err := httpClient(o)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to Prometheus: %w", err)
+	}
+	c, err := api.NewClient(api.Config{Address: o.URL, Client: client})
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to Prometheus: %w", err)
+	}
+	return &Source{
+		api: v1.NewAPI(c), host: base.Host + base.Path, timeout: cmp.Or(o.Timeout, 30*time.Second), queries: queries,
+	}, nil
+}
+
+// httpClient uses client-go's transport, which reloads token files.
+func httpClient(o Options) (*http.Client, error) {
+	client, err := rest.HTTPClientFor(&rest.Config{
+		BearerTokenFile: o.BearerTokenFile, TLSClientConfig: rest.TLSClientConfig{CAFile: o.CAFile},
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Without configuration client-go returns the shared http.DefaultClient: do not change it.
+	next := client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	t := &transport{next: next, headers: o.Headers, limit: cmp.Or(o.MaxBytes, 64*memory.MiB)}
+	refuse := func(*http.Request, []*http.Request) error { return errRedirect }
+	return &http.Client{Transport: t, CheckRedirect: refuse}, nil
+}
+
+// transport adds the headers and bounds the responses.
+type transport struct {
+	next    http.RoundTripper
+	headers map[string]string
+	limit   memory.Bytes
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range t.headers {
+		r.Header.Set(name, value)
+	}
+	resp, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, int64(t.limit))
+	return resp, nil
+}
+
+var errRedirect = errors.New("it redirects elsewhere, and memfit does not follow with its token: name the final URL")

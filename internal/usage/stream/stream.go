@@ -18,7 +18,7 @@ import (
 // longest bounds everything that the decoder buffers: a string, also a skipped one, or whitespace.
 const longest = 64 << 10
 
-// ErrLong is returned for a response with something longer.
+// ErrLong is returned for a longer one.
 var ErrLong = fmt.Errorf("it has a string or whitespace of more than %d bytes", longest)
 
 // decoders are reused: thousands of nodes are read per cycle, a few at a time. Their buffers are bounded by longest.

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package pods tracks the pods of one node: it watches the API server, maps containers to their cgroups, and keeps how
+// they ended.
 package pods
 
 import (
@@ -22,11 +24,9 @@ import (
 
 // Pod holds the kept fields of a pod.
 type Pod struct {
-	// ObjectMeta has its name, its UID and its resource version.
-	metav1.ObjectMeta
+	metav1.ObjectMeta // its name, its UID and its resource version
 
-	// Declined: the owner of the pod does not want its processes to be inspected.
-	Declined   bool
+	Declined   bool // the owner of the pod does not want its processes to be inspected
 	Request    Request
 	Containers []Container
 }
@@ -49,13 +49,9 @@ type Container struct {
 type End struct {
 	ID string
 	At time.Time
-	// Exited: its main process was not killed. The kubelet's reason then concerns a child, which may have been killed at
-	// any earlier time.
+	// Exited: its main process was not killed. The kubelet's reason is then of a child, killed at any earlier time.
 	Exited bool
 }
-
-// exitKill is the exit code after SIGKILL.
-const exitKill = 137
 
 // Set holds the pods of a node, as the API server last reported them: the store of a reflector, with a [Pod] for each.
 type Set struct{ cache.Store }
@@ -71,8 +67,7 @@ func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
 	r.RunWithContext(ctx)
 }
 
-// All returns the pods, and a version that changes when they do. ok is false before the first list: a missing pod may
-// exist.
+// All returns the pods, and a version that changes when they do. Before the first list ok is false.
 func (s *Set) All() (pods map[types.UID]Pod, version string, ok bool) {
 	version = s.Version()
 	list := s.List()
@@ -124,8 +119,10 @@ func trim(object any) (any, error) {
 	return out, nil
 }
 
-// oomKilled is the kubelet's reason.
-const oomKilled = "OOMKilled"
+const (
+	oomKilled = "OOMKilled" // the kubelet's reason
+	exitKill  = 137         // the exit code after SIGKILL
+)
 
 func containerOf(status *corev1.ContainerStatus) Container {
 	c := Container{Name: status.Name, ID: idOf(status.ContainerID)}
@@ -139,9 +136,6 @@ func containerOf(status *corev1.ContainerStatus) Container {
 
 // idOf returns the ID in "containerd://<id>".
 func idOf(s string) string {
-	_, id, found := strings.Cut(s, "://")
-	if !found {
-		return ""
-	}
+	_, id, _ := strings.Cut(s, "://")
 	return id
 }

@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package profiles knows in which namespaces a profile enables rescues (sizing.rescue). Only the manager knows which
+// pods a profile governs and what it inherits; it refuses an alarm that no profile allows. Without such a profile the
+// agent reads no container for alarms.
 package profiles
 
 import (
@@ -15,8 +18,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Set is the profiles that enable rescues, as the API server last reported them. Its stores keep only the namespaces of
-// profiles that enable them.
+// Set has the namespaces of profiles that enable rescues, as the API server last reported them.
 type Set struct {
 	namespaced, cluster cache.Indexer
 }

@@ -15,20 +15,16 @@ const (
 	inspectMost = 0.5
 	urgentMost  = 5
 	// agentMost is the share of a core, in percent, that the whole agent may take: inspections wait longer where
-	// readings, writes, the garbage collector and debts of namespaces leave them less than inspectMost. inspectLeast is
-	// guaranteed.
+	// readings, writes, the garbage collector and debts of namespaces leave them less than inspectMost.
 	agentMost    = 0.9
-	inspectLeast = 0.2
-	// othersEvery is how often the agent measures its own other work, and othersSettle the weight of a new figure in the
-	// moving average.
-	othersEvery  = 5 * time.Second
-	othersSettle = 0.3
+	inspectLeast = 0.2             // is guaranteed
+	othersEvery  = 5 * time.Second // between measurements of the agent's other work
+	othersSettle = 0.3             // weight of a new figure in their moving average
 )
 
 // allowance bounds the processor time of inspections. On a busy node they take long without costing more, so their
 // duration does not count.
 type allowance struct {
-	soon, later    time.Time // when an urgent inspection may begin, and any other
 	normal, urgent debts
 
 	others           float64   // percent of a core that the agent uses for other work
@@ -37,15 +33,21 @@ type allowance struct {
 	all              time.Duration // processor time of all inspections, at most sharedMost each
 }
 
+// of returns the debts of urgent or of other inspections.
+func (a *allowance) of(urgent bool) *debts {
+	if urgent {
+		return &a.urgent
+	}
+	return &a.normal
+}
+
 // charge records an inspection and the processor time that the agent has used so far.
 func (a *allowance) charge(namespace string, took, agent time.Duration, now time.Time) {
 	shared := min(took, sharedMost)
 	a.all += shared
 	a.measure(agent, now)
-	a.soon = now.Add(rest(shared, urgentMost))
-	a.later = now.Add(rest(shared, min(max(agentMost-a.others, inspectLeast), inspectMost)))
-	a.normal.charge(namespace, took)
-	a.urgent.charge(namespace, took)
+	a.urgent.charge(namespace, took, now.Add(rest(shared, urgentMost)))
+	a.normal.charge(namespace, took, now.Add(rest(shared, min(max(agentMost-a.others, inspectLeast), inspectMost))))
 }
 
 // measure measures the agent's processor time without inspections.
@@ -67,37 +69,26 @@ func (a *allowance) pay(now time.Time) {
 	a.urgent.pay(now, urgentMost)
 }
 
-// rested reports whether an inspection may begin.
-func (a *allowance) rested(urgent bool, now time.Time) bool {
-	if urgent {
-		return !now.Before(a.soon)
-	}
-	return !now.Before(a.later)
-}
-
-// owes reports whether a namespace has to pay for earlier inspections first.
-func (a *allowance) owes(namespace string, urgent bool) bool {
-	if urgent {
-		return a.urgent.owed[namespace] > 0
-	}
-	return a.normal.owed[namespace] > 0
-}
-
 // rest returns the period of which the spent time is a share, in percent.
 func rest(spent time.Duration, share float64) time.Duration {
 	return time.Duration(float64(spent) * 100 / share)
 }
 
-// debts make a namespace wait after an inspection that cost more than [sharedMost], so that the others do not. All
-// debts together are paid at a share of a core, split equally among namespaces, so that a small debt does not wait for
-// a large one.
+// debts make inspections wait for the cost of earlier ones: all of them for their shared part, and a namespace alone
+// for what its own took beyond [sharedMost]. All debts together are paid at a share of a core, split equally among
+// namespaces, so that a small debt does not wait for a large one.
 type debts struct {
+	next time.Time // when an inspection may begin
 	owed map[string]time.Duration
 	paid time.Time // until then
 }
 
-// charge records an inspection.
-func (d *debts) charge(namespace string, spent time.Duration) {
+// rested reports whether an inspection may begin.
+func (d *debts) rested(now time.Time) bool { return !now.Before(d.next) }
+
+// charge records an inspection, after which the next may begin then.
+func (d *debts) charge(namespace string, spent time.Duration, next time.Time) {
+	d.next = next
 	if spent <= sharedMost {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 func TestDebts(t *testing.T) {
 	start := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	d := debts{paid: start}
-	d.charge("cheap", sharedMost)
-	d.charge("hostile", 5*time.Second)
-	d.charge("shop", 400*time.Millisecond)
+	d.charge("cheap", sharedMost, start)
+	d.charge("hostile", 5*time.Second, start)
+	d.charge("shop", 400*time.Millisecond, start)
 	free := map[string]time.Duration{}
 	for passed := time.Duration(0); passed < time.Hour; passed += TickEvery {
 		d.pay(start.Add(passed), inspectMost)
@@ -39,7 +39,7 @@ func TestDebts(t *testing.T) {
 func TestRest(t *testing.T) {
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	var a allowance
-	if !a.rested(true, now) || !a.rested(false, now) {
+	if !a.urgent.rested(now) || !a.normal.rested(now) {
 		t.Error("it rests before the first inspection")
 	}
 	a.charge("shop", time.Hour, time.Hour, now)
@@ -47,11 +47,11 @@ func TestRest(t *testing.T) {
 		0: {false, false}, 2*time.Second - 1: {false, false}, 2 * time.Second: {true, false},
 		20*time.Second - 1: {true, false}, 20 * time.Second: {true, true},
 	} {
-		if got := [2]bool{a.rested(true, now.Add(after)), a.rested(false, now.Add(after))}; got != want {
+		if got := [2]bool{a.urgent.rested(now.Add(after)), a.normal.rested(now.Add(after))}; got != want {
 			t.Errorf("after %s rested: %v, want %v", after, got, want)
 		}
 	}
-	if !a.owes("shop", false) || !a.owes("shop", true) || a.owes("bank", false) {
+	if a.normal.owed["shop"] == 0 || a.urgent.owed["shop"] == 0 || a.normal.owed["bank"] > 0 {
 		t.Error("the namespace that cost an hour owes nothing, or another one does")
 	}
 }
@@ -65,14 +65,14 @@ func TestRestLeavesTheAgentItsShare(t *testing.T) {
 		now, agent := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), time.Second // what it took to start does not count
 		for range 40 {
 			a.charge("shop", took, agent, now)
-			if urgently := a.soon.Sub(now); urgently != 20*took {
+			if urgently := a.urgent.next.Sub(now); urgently != 20*took {
 				t.Errorf("what is urgent waits %s after %s", urgently, took)
 			}
-			normally := a.later.Sub(now)
-			now, agent = a.later, agent+took+time.Duration(others/100*float64(normally))
+			normally := a.normal.next.Sub(now)
+			now, agent = a.normal.next, agent+took+time.Duration(others/100*float64(normally))
 		}
 		a.charge("shop", took, agent, now)
-		if got := 100 * float64(took) / float64(a.later.Sub(now)); got < want-0.02 || got > want+0.02 {
+		if got := 100 * float64(took) / float64(a.normal.next.Sub(now)); got < want-0.02 || got > want+0.02 {
 			t.Errorf("inspections take %.2f %% beside %.1f %% for anything else, want %.2f", got, others, want)
 		}
 	}

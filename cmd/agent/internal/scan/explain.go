@@ -21,10 +21,8 @@ const (
 	explainMoved = 20 * time.Second
 	explainNear  = 5 * time.Second
 	explainStays = time.Minute
-	// explainAfter is the age of a container at its first inspection: memory is not settled right after the start.
-	explainAfter = 10 * time.Second
-	// explainIdle is the pause of the search for due containers after it found none.
-	explainIdle = time.Second
+	explainAfter = 10 * time.Second // age at the first inspection: memory is not settled right after the start
+	explainIdle  = time.Second      // pause of the search for due containers after it found none
 )
 
 // explain takes the last finding, and starts to inspect the container that is most due.
@@ -33,24 +31,20 @@ func (l *Loop) explain(now time.Time) {
 		return
 	}
 	l.allowance.pay(now)
-	for {
-		select {
-		case f := <-l.Explain.Found():
-			if c := l.containers[f.Container]; c != nil {
-				if o := l.objects[c.pod]; o != nil && c.answers {
-					o.trigger = true // a user waits for it
-				}
-				c.finding, c.answers = &f, false
+	select {
+	case f := <-l.Explain.Found(): // there is one at most, because the next inspection starts below
+		if c := l.containers[f.Container]; c != nil {
+			if o := l.objects[c.pod]; o != nil && c.answers {
+				o.trigger = true // a user waits for it
 			}
-			l.inspecting = false
-			l.allowance.charge(f.Namespace, f.Spent, ProcessTime(), now)
-			l.Metrics.inspected(&f, now)
-			continue
-		default:
+			c.finding, c.answers = &f, false
 		}
-		break
+		l.inspecting = false
+		l.allowance.charge(f.Namespace, f.Spent, ProcessTime(), now)
+		l.Metrics.inspected(&f, now)
+	default:
 	}
-	if now.Before(l.idle) || l.inspecting || !l.allowance.rested(true, now) {
+	if now.Before(l.idle) || l.inspecting || !l.allowance.urgent.rested(now) {
 		return
 	}
 	c := l.mostDue(now)
@@ -58,7 +52,7 @@ func (l *Loop) explain(now time.Time) {
 		l.idle = now.Add(explainIdle)
 		return
 	}
-	if !l.allowance.rested(l.urgent(c, now), now) {
+	if !l.allowance.of(l.urgent(c, now)).rested(now) {
 		return
 	}
 	pids, all, err := l.Tree.Processes(c.Dir)
@@ -82,9 +76,8 @@ func (l *Loop) asked(c *container) bool {
 	return o != nil && o.pod.Request != pods.Request{} && o.pod.Request != c.request
 }
 
-// awaited reports whether a user waits for the inspection of a container. A container that has just started waits until
-// its usage has settled, because the request may be in the pod template. After that it precedes the first inspections
-// of all others, which take minutes on a node with many new containers.
+// awaited reports whether a user waits for the inspection of a container, which then precedes the first inspections of
+// all others. One that has just started waits until its usage has settled: the request may be in the pod template.
 func (l *Loop) awaited(c *container, now time.Time) bool {
 	return l.asked(c) && (!c.explained.IsZero() || now.Sub(c.found) >= explainAfter)
 }
@@ -103,13 +96,13 @@ func (c *container) limit() memory.Bytes {
 	return reading.Limit
 }
 
-// mostDue returns the container that has waited longest relative to its interval, preferring those near their limit;
-// nil: none is due.
+// mostDue returns the container that has waited longest relative to its interval, first those near their limit.
 func (l *Loop) mostDue(now time.Time) (most *container) {
 	worst := 1.0
 	for _, c := range l.containers {
 		o := l.objects[c.pod]
-		if o == nil || o.pod.Declined || !c.gone.IsZero() || l.allowance.owes(o.pod.Namespace, l.urgent(c, now)) {
+		if o == nil || o.pod.Declined || !c.gone.IsZero() ||
+			l.allowance.of(l.urgent(c, now)).owed[o.pod.Namespace] > 0 {
 			continue
 		}
 		waited := c.waited(now)
@@ -122,9 +115,6 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 	}
 	return most
 }
-
-// nearFirst exceeds any wait, in units of intervals.
-const nearFirst = 1e6
 
 // waited returns the time since a container's last inspection, in units of its interval.
 func (c *container) waited(now time.Time) float64 {
@@ -148,10 +138,9 @@ func (c *container) waited(now time.Time) float64 {
 }
 
 const (
-	// sameShare: usage that differs by less than 1/sameShare is unchanged, as for writes.
-	sameShare = 8
-	// stayShare is sameShare near the limit, where only an eighth is left.
-	stayShare = 64
+	nearFirst = 1e6 // exceeds any wait, in units of intervals
+	sameShare = 8   // usage that differs by less than 1/sameShare is unchanged, as for writes
+	stayShare = 64  // sameShare near the limit, where only an eighth is left
 )
 
 // usesAsBefore reports whether usage is within 1/part of that at the last inspection.

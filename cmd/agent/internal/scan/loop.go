@@ -28,8 +28,7 @@ type Writer interface {
 	Results() <-chan snapshot.Result
 }
 
-// Explainer inspects the processes of one container at a time. Start reports whether the inspection begins, and does
-// not wait for it: Found returns the result.
+// Explainer inspects the processes of one container at a time. Start reports whether that begins; Found has the result.
 type Explainer interface {
 	Start(look Look) bool
 	Found() <-chan Finding
@@ -58,8 +57,7 @@ type Finding struct {
 	HeapTurn memory.Bytes
 	Err      error         // nothing could be read
 	Spent    time.Duration // of processor time
-	// Unread is the reason why some memory could not be read; empty: all was read.
-	Unread string
+	Unread   string        // why some memory could not be read; empty: all was read
 }
 
 // Loop is the agent's main loop. Its fields are set before the first Tick; one goroutine calls Tick.
@@ -126,19 +124,17 @@ type object struct {
 	trigger bool
 	found   time.Time // when it was first seen
 	alarm   *v1alpha1.Alarm
-	// history holds the data of ended instances, by container name.
-	history map[string]history
-	check   time.Time // next comparison with the written snapshot
+	history map[string]history // of ended instances, by container name
+	check   time.Time          // next comparison with the written snapshot
 }
 
 // history is the data that outlives an instance of a container.
 type history struct {
-	kills int
-	kill  *flightrecorder.Kill
-	parts *v1alpha1.MemoryParts // before that kill
-	stall *flightrecorder.Stall
-	// filled is the container's memory when the stall was confirmed.
-	filled *v1alpha1.MemoryParts
+	kills  int
+	kill   *flightrecorder.Kill
+	parts  *v1alpha1.MemoryParts // before that kill
+	stall  *flightrecorder.Stall
+	filled *v1alpha1.MemoryParts // when the stall was confirmed
 }
 
 const (
@@ -148,22 +144,18 @@ const (
 	idleEvery = 2 * TickEvery
 	// earlyMost is how much earlier than TickEvery a tick may come.
 	earlyMost = TickEvery / 5
-	// searchEvery is how often cgroups are listed without a notification of a change. A new pod or a removed cgroup
-	// shortens it to searchSoon, a new cgroup to the next tick. Where all cgroups are watched, searchWatched is for
-	// missed notifications: a listing costs as much as the readings of ten seconds.
+	// searchEvery is how often cgroups are listed. A new pod or a removed cgroup shortens it to searchSoon, a new cgroup
+	// to the next tick. Where all cgroups are watched, searchWatched is for missed notifications: a listing costs as much
+	// as the readings of ten seconds.
 	searchEvery   = 10 * time.Second
 	searchSoon    = time.Second
 	searchWatched = time.Minute
-	// unknownMost is how long a container is read that is in the status of no pod of this node. The status names a new
-	// one within seconds, and a pod's sandbox never.
+	// unknownMost is how long a container is read that is in the status of no pod of this node: a pod's sandbox never is.
 	unknownMost = time.Minute
-	// keptAfter is how long a container is kept after its cgroup was removed, until the API server has the kubelet's
-	// status of its end.
-	keptAfter = time.Minute
+	keptAfter   = time.Minute // of a removed cgroup: until the API server has the kubelet's status of its end
 )
 
-// Tick does the work that is due. Between two ticks that read all containers, it reads only those that are about to
-// reach their limit.
+// Tick does the work that is due. Between two ticks of all containers, it reads only those about to reach their limit.
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-earlyMost {
 		l.hurry(now)
@@ -267,9 +259,7 @@ func (l *Loop) matchPods(now time.Time) {
 		o := l.objects[uid]
 		if o == nil {
 			o = &object{
-				target: &snapshot.Pod{
-					NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: uid,
-				},
+				target: &snapshot.Pod{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: uid},
 				writes: flightrecorder.NewWrites(now, spread(uid)), found: now, history: map[string]history{},
 			}
 			l.objects[uid] = o

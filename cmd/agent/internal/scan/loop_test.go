@@ -552,7 +552,7 @@ func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 		n := newNode(t)
 		e := &finder{node: n, found: make(chan Finding, 1)}
 		n.loop.Explain = e
-		n.loop.allowance.soon, n.loop.allowance.later = n.now.Add(c.after), n.now.Add(c.after)
+		n.loop.allowance.urgent.next, n.loop.allowance.normal.next = n.now.Add(c.after), n.now.Add(c.after)
 		n.set(uidOf(1), idOf(1), 30*memory.MiB, 0, 11)
 		n.tell(uidOf(1), idOf(1), "")
 		n.pass(10 * time.Second)
@@ -583,7 +583,7 @@ func TestWhoAsksDoesNotWaitForFirstLooks(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1)}
 	n.loop.Explain = e
-	n.loop.allowance.soon, n.loop.allowance.later = n.now.Add(time.Minute), n.now.Add(time.Minute)
+	n.loop.allowance.urgent.next, n.loop.allowance.normal.next = n.now.Add(time.Minute), n.now.Add(time.Minute)
 	for i := 1; i <= 9; i++ {
 		n.set(uidOf(i), idOf(i), 30*memory.MiB, 0, i)
 		n.tell(uidOf(i), idOf(i), "")
@@ -652,7 +652,7 @@ func TestNothingIsPreparedWhileInspectionsRest(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1)}
 	n.loop.Explain = e
-	n.loop.allowance.soon = n.now.Add(time.Hour)
+	n.loop.allowance.urgent.next = n.now.Add(time.Hour)
 	n.set(uidOf(1), idOf(1), 30*memory.MiB, 0, 11)
 	n.tell(uidOf(1), idOf(1), "")
 	n.pass(5 * time.Minute)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Metrics are the agent's counters. They name neither pods nor containers.
@@ -19,47 +20,33 @@ type Metrics struct {
 
 // NewMetrics registers them.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		containers: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "memfit_agent_containers", Help: "Containers whose memory is read.",
-		}),
-		pods: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "memfit_agent_pods", Help: "Pods of this node, as reported by the API server.",
-		}),
-		stretch: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "memfit_agent_interval_stretch",
-			Help: "Factor on reading intervals other than those for rescues, above 1 when reading would take more than " +
-				"0.5 % of a core.",
-		}),
-		readings: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_agent_readings_total", Help: "Readings of containers: usage alone, full, or failed.",
-		}, []string{"kind"}),
-		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_agent_writes_total",
-			Help: "MemorySnapshots sent to the API server, by result: ok, failed, or deleted (the namespace is being deleted).",
-		}, []string{"result"}),
-		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_agent_oom_kills_total", Help: "OOM kills detected, by what was killed.",
-		}, []string{"kind"}),
-		explained: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_agent_inspections_total", Help: "Inspections of a container's processes (tier See): ok or failed.",
-		}, []string{"result"}),
-		alarms: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_agent_alarms_total",
-			Help: "Alarms that a container is about to reach its limit, by result: ok, failed, or suppressed " +
-				"(more than the node may send).",
-		}, []string{"result"}),
-		rescue: prometheus.NewHistogram(prometheus.HistogramOpts{
+	register := promauto.With(r)
+	gauge := func(name, help string) prometheus.Gauge {
+		return register.NewGauge(prometheus.GaugeOpts{Name: "memfit_agent_" + name, Help: help})
+	}
+	counters := func(name, label, help string) *prometheus.CounterVec {
+		return register.NewCounterVec(prometheus.CounterOpts{Name: "memfit_agent_" + name, Help: help}, []string{label})
+	}
+	return &Metrics{
+		containers: gauge("containers", "Containers whose memory is read."),
+		pods:       gauge("pods", "Pods of this node, as reported by the API server."),
+		stretch: gauge("interval_stretch", "Factor on reading intervals other than those for rescues, above 1 when reading "+
+			"would take more than 0.5 % of a core."),
+		last: gauge("last_inspection_timestamp_seconds",
+			"When the last inspection ended that could read a container (tier See); 0: none did."),
+		readings: counters("readings_total", "kind", "Readings of containers: usage alone, full, or failed."),
+		writes: counters("writes_total", "result", "MemorySnapshots sent to the API server, by result: ok, failed, or "+
+			"deleted (the namespace is being deleted)."),
+		kills: counters("oom_kills_total", "kind", "OOM kills detected, by what was killed."),
+		explained: counters("inspections_total", "result",
+			"Inspections of a container's processes (tier See): ok or failed."),
+		alarms: counters("alarms_total", "result", "Alarms that a container is about to reach its limit, by result: ok, "+
+			"failed, or suppressed (more than the node may send)."),
+		rescue: register.NewHistogram(prometheus.HistogramOpts{
 			Name: "memfit_agent_alarm_to_limit_seconds", Help: "Time from an alarm to the higher limit in the cgroup.",
 			Buckets: []float64{.05, .1, .15, .2, .3, .4, .6, 1, 2, 5},
 		}),
-		last: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "memfit_agent_last_inspection_timestamp_seconds",
-			Help: "When the last inspection ended that could read a container (tier See); 0: none did.",
-		}),
 	}
-	r.MustRegister(m.containers, m.pods, m.stretch, m.last, m.readings, m.writes, m.kills, m.explained, m.alarms, m.rescue)
-	return m
 }
 
 // inspected counts an inspection.

@@ -7,9 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/flightrecorder"
@@ -101,8 +104,7 @@ func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	return 30 * time.Second
 }
 
-// processesMost bounds the processes that are read of a container. One with more usually forks all the time, and
-// further processes add no information.
+// processesMost bounds the processes that are read of a container. One with more usually forks all the time.
 const processesMost = 64
 
 // processesOf lists the processes of a container; not nil.
@@ -163,4 +165,31 @@ func printable(name string) string {
 		}
 		return '?'
 	}, name)
+}
+
+// Holds reports whether a process runs in a container now. PIDs are listed before they are used, and the kernel may
+// meanwhile reuse one for a process of a pod that declines inspections. dir is the directory of the process in /proc;
+// later reads through it are of the same process.
+func Holds(container string, pid int, dir fs.FS) bool {
+	if pid == os.Getpid() {
+		return true // the agent itself: its cgroup namespace shows its path as "/"
+	}
+	text, err := fs.ReadFile(dir, "cgroup")
+	return err == nil && cgroup.Holds(container, text)
+}
+
+// ThreadTime is the processor time that the thread of the caller has used so far. To compare two values, lock the
+// goroutine to its thread.
+func ThreadTime() time.Duration { return used(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+// ProcessTime is the processor time that the agent has used so far.
+func ProcessTime() time.Duration { return used(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+// used reads the clock, because getrusage of a running thread is only updated at the kernel's ticks.
+func used(clock int32) time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
 }

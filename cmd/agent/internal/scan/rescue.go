@@ -19,14 +19,11 @@ const (
 	// soon: a container that may reach its limit within this time is read as often as possible. Growth is known after
 	// four readings, so each interval delays the alarm four times.
 	soon = 2 * time.Second
-	// alarmsEvery and alarmsMost bound the alarms of a node: a burst of ten, then one a second. A container sends at most
-	// one a second.
-	alarmsEvery = time.Second
-	alarmsMost  = 10
-	// raisedWithin is how long the agent waits for a higher limit after an alarm.
-	raisedWithin = 5 * time.Second
-	// inspectedFor is how long an inspection's maximum need of a container is valid.
-	inspectedFor = 10 * time.Minute
+	// alarmsEvery and alarmsMost bound the alarms of a node. A container sends at most one a second.
+	alarmsEvery  = time.Second
+	alarmsMost   = 10
+	raisedWithin = 5 * time.Second  // how long the agent waits for a higher limit after an alarm
+	inspectedFor = 10 * time.Minute // how long an inspection's maximum need of a container is valid
 )
 
 // alarms is the loop's rescue state of all containers.
@@ -42,9 +39,8 @@ type alarms struct {
 // rescued is the rescue state of one container.
 type rescued struct {
 	watch rescue.Watch
-	// sent is when an alarm was sent, and limit the limit at that time; zero: no alarm is pending.
-	sent  time.Time
-	limit memory.Bytes
+	sent  time.Time    // of the pending alarm; zero: none
+	limit memory.Bytes // at that time
 }
 
 // Every returns how soon Tick should be called again.
@@ -58,8 +54,7 @@ func (l *Loop) Every() time.Duration {
 	return TickEvery
 }
 
-// hurriedEvery is the interval of containers that are about to reach their limit: no longer than that of others near
-// theirs.
+// hurriedEvery is the interval of containers that are about to reach their limit.
 func (l *Loop) hurriedEvery() time.Duration {
 	return min(flightrecorder.Hurried(len(l.alarms.hurried)), TickEvery)
 }
@@ -207,15 +202,13 @@ func (c *container) ownLimit() memory.Bytes {
 	return c.limit()
 }
 
-// stop returns where growth ends: the kernel kills at the limit, and above memory.high (cgroup v2) it nearly stops
-// tasks.
+// stop returns where growth ends: the kernel kills at the limit, and nearly stops tasks above memory.high.
 func (c *container) stop() memory.Bytes {
 	reading, _, _ := c.recorder.Last()
 	return min(c.ownLimit(), reading.High)
 }
 
-// ceiling returns the memory at which growth stops by itself: the maximum heap, and other resident memory at the
-// inspection; 0: unknown.
+// ceiling is where growth stops by itself: the maximum heap and other memory at the inspection; 0: unknown.
 func (c *container) ceiling(now time.Time) memory.Bytes {
 	f := c.finding
 	if f == nil || f.Memory == nil || now.Sub(c.explained) > inspectedFor {

@@ -30,8 +30,7 @@ const (
 	// checkEvery is how often the numbers of a pod are compared with those last written.
 	checkEvery = 10 * time.Second
 	// inspectedMost is the age at which a pod is written even if a container is not inspected yet. A new agent takes some
-	// minutes to inspect a node of 110 pods; an earlier write would drop half of the last snapshot, and need another
-	// write after the inspection.
+	// minutes for a node of 110 pods; an earlier write would drop half of the last snapshot.
 	inspectedMost = 5 * time.Minute
 )
 
@@ -57,8 +56,7 @@ func (l *Loop) write(now time.Time) {
 	}
 }
 
-// results reads the results of earlier writes. A failed one is retried within the same budget, unless the namespace is
-// being deleted.
+// results reads the results of earlier writes. A failed one is retried within the same budget.
 func (l *Loop) results(now time.Time) {
 	for {
 		select {
@@ -209,8 +207,7 @@ func podLimit(c *container) *resource.Quantity {
 	if at.IsZero() || limit == cgroup.Unlimited {
 		return nil
 	}
-	q := limit.Quantity()
-	return &q
+	return new(limit.Quantity())
 }
 
 // podUsage reads the usage of a pod's cgroup.
@@ -221,8 +218,7 @@ func (l *Loop) podUsage(o *object) *resource.Quantity {
 			continue
 		}
 		if n, err := l.Tree.Usage(c.PodDir); err == nil {
-			q := n.Quantity()
-			return &q
+			return new(n.Quantity())
 		}
 	}
 	return nil

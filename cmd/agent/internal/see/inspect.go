@@ -34,13 +34,10 @@ type inspector struct {
 }
 
 func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *inspector {
-	return &inspector{
-		proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*runs{},
-	}
+	return &inspector{proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*runs{}}
 }
 
-// processesMost bounds the inspected processes of a container, the largest first. Of the others only the resident
-// memory is reported.
+// processesMost bounds the inspected processes of a container. Of the others only the resident memory is reported.
 const processesMost = 32
 
 // explain adds up the processes of a container. Memory of running processes that could not be read is unexplained.
@@ -92,8 +89,7 @@ func (e *inspector) largestFirst(j scan.Look) []int {
 	return pids
 }
 
-// open opens the directory of a process of a container. The error matches [procmem.ErrGone] where the process has
-// ended.
+// open opens the directory of a process of a container. The error matches [procmem.ErrGone] if it has ended.
 func (e *inspector) open(container string, pid int) (*live.Dir, error) {
 	dir, err := e.proc.Process(pid)
 	if err != nil {

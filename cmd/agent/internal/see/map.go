@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	// apartMost: the regions of a part with more than this, such as V8's scattered pages, are drawn joined, one behind
-	// the other. Arenas and contiguous heaps are drawn at their addresses.
+	// apartMost: the regions of a part with more than this, such as V8's scattered pages, are drawn one behind the other.
 	apartMost = 16
 	// mappedMost bounds the regions that are read of a process: it may have 65,530 mappings, at one system call each.
 	mappedMost = 16 << 10
@@ -30,7 +29,7 @@ const (
 
 // pages returns the regions of a process with their resident and free ranges, for [pagemap.Draw].
 func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []pagemap.Region {
-	byPart := map[string][]pagemap.Region{}
+	byPart := map[attribution.Kind][]pagemap.Region{}
 	left := mappedMost
 	for i := range r.Regions {
 		one := &r.Regions[i]
@@ -42,12 +41,8 @@ func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []page
 		if err != nil {
 			continue // gone meanwhile
 		}
-		name := "unexplained"
-		if one.Kind != attribution.Other {
-			name = partOf(one.Kind).name
-		}
-		byPart[name] = append(byPart[name], pagemap.Region{
-			Part: name, Process: process, Span: pagemap.Span{Start: one.Start, End: one.End},
+		byPart[one.Kind] = append(byPart[one.Kind], pagemap.Region{
+			Part: string(one.Kind), Process: process, Span: pagemap.Span{Start: one.Start, End: one.End},
 			Resident: spans(runs, one.Start, one.End), Free: spans(r.Free, one.Start, one.End),
 		})
 	}

@@ -43,7 +43,7 @@ func TestMap(t *testing.T) {
 	p.Map(other, page, fakeproc.RW, "").Touch(other, 1)
 	r.Regions = append(r.Regions,
 		attribution.Region{Start: other, End: other + page, Kind: attribution.Other, RSS: page},
-		attribution.Region{Start: other + page, End: other + 2*page, Kind: attribution.Text}, // not resident
+		attribution.Region{Start: other + page, End: other + 2*page, Kind: attribution.Files}, // not resident
 	)
 	var got []string
 	for _, one := range drawn(pages(&r, p.Snapshot(), 3), 0, time.Unix(0, 0)).Regions {

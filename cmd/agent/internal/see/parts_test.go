@@ -23,8 +23,8 @@ import (
 func TestPartsAddUp(t *testing.T) {
 	process := attribution.Result{
 		Regions: []attribution.Region{
-			{Kind: attribution.Text, RSS: 3 * memory.MiB},
-			{Kind: attribution.GlibcBrk, RSS: 10 * memory.MiB, Owner: "glibc"},
+			{Kind: attribution.Files, RSS: 3 * memory.MiB},
+			{Kind: attribution.Arena, RSS: 10 * memory.MiB, Owner: "glibc"},
 			{Kind: attribution.Arena, RSS: 20 * memory.MiB, Owner: "glibc"},
 			{Kind: attribution.GlibcMmap, RSS: 50 * memory.MiB, Owner: "glibc"},
 			{Kind: attribution.Jemalloc, RSS: memory.MiB, Owner: "jemalloc"},
@@ -55,6 +55,9 @@ func TestPartsAddUp(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || all != 2*process.RSS {
 		t.Errorf("%s of %s; parts (-want +got):\n%s", all, 2*process.RSS, diff)
+	}
+	if attribution.Arena != v1alpha1.PartArenas {
+		t.Errorf("the plugin looks for the part %s", v1alpha1.PartArenas)
 	}
 	if api := (&partSum{v1alpha1.PartNative, memory.MiB, memory.GiB}).api("x"); api.Free.Cmp(api.Resident) != 0 {
 		t.Errorf("%s free of %s", api.Free, &api.Resident)

@@ -6,6 +6,7 @@
 package see
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -153,13 +154,9 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 		return nil
 	}
 	out := &v1alpha1.InspectedRuntime{
-		Type: r.Runtime, Version: quote.Cut(r.Version, wordMost),
-		HeapSet:   r.HeapSet,
+		Type: r.Runtime, Version: quote.Cut(r.Version, wordMost), HeapSet: r.HeapSet,
 		Libc:      quote.Cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost),
-		Allocator: quote.Cut(r.Allocator, wordMost),
-	}
-	if out.Allocator == "" {
-		out.Allocator = r.Libc
+		Allocator: cmp.Or(quote.Cut(r.Allocator, wordMost), r.Libc),
 	}
 	if r.SeesLimit != nil {
 		sees := v == cgroup.V1 && r.SeesLimit.V1 || v == cgroup.V2 && r.SeesLimit.V2

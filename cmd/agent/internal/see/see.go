@@ -42,11 +42,9 @@ const (
 	explainMost = 5 * time.Second
 	// patience is how long the Explainer waits for an inspection that does not end after explainMost. A system call that
 	// reads another process can block without bound: its pages or files may be served by its own program (userfaultfd,
-	// FUSE) or by a server that does not answer (NFS). A busy node takes several times explainMost for the last process.
-	patience = 30 * time.Second
-	// abandonedMost bounds the inspections blocked at a time, each with a thread, and abandonedMostOfNamespace those in
-	// one namespace.
-	abandonedMost            = 8
+	// FUSE) or by a server that does not answer (NFS).
+	patience                 = 30 * time.Second
+	abandonedMost            = 8 // inspections blocked at a time, each with a thread
 	abandonedMostOfNamespace = 2
 )
 

@@ -33,7 +33,7 @@ type sum struct {
 	missed           int          // processes that could not be read
 	missing          memory.Bytes // their resident memory
 	rss, unexplained memory.Bytes
-	byName           map[string]*partSum
+	byKind           map[attribution.Kind]*partSum
 	coverage         float64                    // the lowest of all readers; 0 where one could not interpret its heap
 	exe              string                     // of the first process
 	heapTurn         memory.Bytes               // of the first process; 0: unknown
@@ -44,7 +44,7 @@ type sum struct {
 }
 
 func newSum(look scan.Look) *sum {
-	return &sum{look: look, byName: map[string]*partSum{}, coverage: 1}
+	return &sum{look: look, byKind: map[attribution.Kind]*partSum{}, coverage: 1}
 }
 
 func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
@@ -68,9 +68,7 @@ func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
 			s.part(kind).add(0, u.FreeResident)
 		}
 	}
-	s.levers = append(s.levers, levers.Process{
-		RSS: r.RSS, Usages: r.Usages, Unread: unread, Env: of.Env,
-	})
+	s.levers = append(s.levers, levers.Process{RSS: r.RSS, Usages: r.Usages, Unread: unread, Env: of.Env})
 	s.programs = append(s.programs, of.Process.Exe)
 }
 
@@ -96,8 +94,7 @@ func (s *sum) why(failed error) string {
 	return strings.Join(out, "; ")
 }
 
-// explained returns the share of resident memory that is in a part. A heap without a reader, such as .NET's, is in no
-// part, and its free memory is unknown.
+// explained returns the share of resident memory that is in a part. A heap without a reader, as .NET's, is in none.
 func (s *sum) explained() float64 {
 	if s.look.More {
 		return 0
@@ -120,9 +117,9 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 		Processes:       int32(min(s.processes, 1<<30)), //nolint:gosec // bounded
 		CoveragePercent: int32(100 * min(s.coverage, s.explained())),
 	}
-	for name, part := range s.byName {
+	for kind, part := range s.byKind {
 		if part.resident > 0 {
-			out.Parts = append(out.Parts, part.api(name))
+			out.Parts = append(out.Parts, part.api(kind))
 		}
 	}
 	slices.SortFunc(out.Parts, func(a, b v1alpha1.MemoryPart) int {
@@ -133,8 +130,7 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 	return out
 }
 
-// predict returns the actions that would reduce memory, in whole KiB. It assumes the largest process's runtime for all
-// processes of the same program.
+// predict adds the actions that would reduce memory, assuming one runtime for all processes of the largest's program.
 func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range s.levers {
 		if s.runtime != nil && s.programs[i] == s.exe {
@@ -147,16 +143,13 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedSaving{
 			Action: quote.Cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
-			Method: quote.Cut(p.Why, sentenceMost),
-			How:    quote.Cut(p.How, sentenceMost), Setting: quote.Cut(p.Knob, wordMost),
+			Method: quote.Cut(p.Why, sentenceMost), How: quote.Cut(p.How, sentenceMost), Setting: quote.Cut(p.Knob, wordMost),
 		}
 		if !p.Exact() {
-			most := p.Most.CeilTo(memory.KiB).Quantity()
-			gain.AtMost = &most
+			gain.AtMost = new(p.Most.CeilTo(memory.KiB).Quantity())
 		}
 		if p.Limit > 0 {
-			limit := p.Limit.Quantity()
-			gain.Limit = &limit
+			gain.Limit = new(p.Limit.Quantity())
 		}
 		out.Savings = append(out.Savings, gain)
 	}

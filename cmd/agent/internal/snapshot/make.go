@@ -24,8 +24,7 @@ import (
 // Container returns what a recorder knows about the running instance of a container.
 func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapshot {
 	c := v1alpha1.ContainerSnapshot{Container: name, Inspection: v1alpha1.InspectionNotEnabled}
-	reading, _, at := r.Last()
-	if !at.IsZero() {
+	if reading, _, at := r.Last(); !at.IsZero() {
 		c.Limit, c.High = limit(reading.Limit), limit(reading.High)
 		c.Usage, c.Demand = amount(reading.Usage), amount(reading.Demand())
 		c.Swap = format.Exact(reading.Swap)
@@ -96,8 +95,7 @@ func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 	out.ContainerLimit, out.PodLimit, out.Summary = limit(s.ContainerLimit), limit(s.PodLimit), s.Summary()
 	out.Series = series(s.Series)
 	if !s.Ended.IsZero() {
-		ended := metav1.NewTime(s.Ended.Truncate(1e9))
-		out.Ended = &ended
+		out.Ended = new(metav1.NewTime(s.Ended.Truncate(1e9)))
 	}
 	if s.Seen {
 		out.Usage = amount(s.Usage)
@@ -227,10 +225,7 @@ func limit(b memory.Bytes) *resource.Quantity {
 }
 
 // amount returns a quantity, also for 0.
-func amount(b memory.Bytes) *resource.Quantity {
-	q := b.Quantity()
-	return &q
-}
+func amount(b memory.Bytes) *resource.Quantity { return new(b.Quantity()) }
 
 func size(q *resource.Quantity) string {
 	if q == nil {

@@ -27,24 +27,19 @@ type Pod struct {
 
 	UID types.UID
 
-	// mu is held during requests, which keeps those of one pod in order.
-	mu sync.Mutex
-	// The snapshot of an earlier agent, and whether it was read.
-	earlier *v1alpha1.MemorySnapshotStatus
-	asked   bool
-	// there: the API server has a snapshot of this pod, by UID.
-	there bool
-	alarm *v1alpha1.Alarm // last written
+	mu      sync.Mutex                     // held during requests, which keeps those of one pod in order
+	earlier *v1alpha1.MemorySnapshotStatus // the snapshot of an earlier agent
+	asked   bool                           // it was read
+	there   bool                           // the API server has a snapshot of this pod, by UID
+	alarm   *v1alpha1.Alarm                // last written
 }
 
 // Result is the result of a write.
 type Result struct {
-	Pod types.UID
-	Err error
-	// Alarm is the written alarm; nil: a snapshot was written.
-	Alarm *v1alpha1.Alarm
-	// Took is the duration of the request; 0: it failed.
-	Took time.Duration
+	Pod   types.UID
+	Err   error
+	Alarm *v1alpha1.Alarm // the written alarm; nil: a snapshot was written
+	Took  time.Duration   // of the request; 0: it failed
 }
 
 // ErrDeleted is returned for a write to a namespace that is being deleted, which accepts no new objects.
@@ -71,14 +66,12 @@ const (
 	// writeTimeout bounds one request, and alarmTimeout an alarm: a later one has no use.
 	writeTimeout = 10 * time.Second
 	alarmTimeout = 3 * time.Second
-	// writeEvery bounds the snapshots that a node writes, with bursts of writesAtOnce: the first one of a pod is two
-	// requests, and a new node has a hundred pods.
+	// writeEvery bounds the snapshots that a node writes, with bursts of writesAtOnce: a new node has a hundred pods.
 	writeEvery   = 400 * time.Millisecond
 	writesAtOnce = 5
 	// alarmsAtOnce bounds concurrent writes of alarms; a request takes up to 125 ms on a busy node. As many more wait.
 	alarmsAtOnce = 4
-	// fieldManager owns the fields in server-side apply.
-	fieldManager = "memfit-agent"
+	fieldManager = "memfit-agent" // owns the fields in server-side apply
 )
 
 // NewWriter returns a Writer for a client of memfit's group without a rate limit. [Writer.Run] does the work.
@@ -91,19 +84,18 @@ func NewWriter(client rest.Interface) *Writer {
 
 // Submit queues a snapshot, and reports whether the queue had space. It does not wait.
 func (w *Writer) Submit(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
-	select {
-	case w.queue <- job{pod, status}:
-		return true
-	default:
-		return false
-	}
+	return offer(w.queue, job{pod, status})
 }
 
 // Alarm queues the alarm of a status, and reports whether the queue had space. It does not wait. The rest of the status
 // is written only if the API server has no snapshot of the pod yet.
 func (w *Writer) Alarm(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
+	return offer(w.alarms, job{pod, status})
+}
+
+func offer(queue chan<- job, j job) bool {
 	select {
-	case w.alarms <- job{pod, status}:
+	case queue <- j:
 		return true
 	default:
 		return false
@@ -236,8 +228,7 @@ func ask(ctx context.Context, pod *Pod, node string, client rest.Interface) erro
 	return nil
 }
 
-// CarryOver copies the last alarm, and each container's last kill and stall, from an earlier agent's snapshot where
-// this one has none.
+// CarryOver copies the last alarm, kills and stalls from an earlier agent's snapshot where this one has none.
 func CarryOver(before, now *v1alpha1.MemorySnapshotStatus) {
 	if before == nil {
 		return
