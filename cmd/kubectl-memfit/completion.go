@@ -56,7 +56,7 @@ func firstOf(complete cobra.CompletionFunc) cobra.CompletionFunc {
 func workloads(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)) {
 	recs, _ := s.Recommendations(ctx, s.Namespace)
 	for i := range recs {
-		name := report.Typed(&recs[i])
+		name := report.Typed(recs[i].Name, &recs[i].Status)
 		if typed != "" && strings.HasPrefix(recs[i].Status.Workload.Name, typed) {
 			name = recs[i].Status.Workload.Name
 		}

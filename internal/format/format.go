@@ -5,6 +5,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,13 +81,17 @@ func OfPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }
 
 // Silent lists nodes that do not report usage, three of them with error and time.
 func Silent(nodes []memory.Silence) string {
-	shown := nodes[:min(len(nodes), 3)]
-	texts := make([]string, 0, len(shown)+1)
-	for _, n := range shown {
+	texts := make([]string, 0, len(nodes))
+	for _, n := range nodes {
 		texts = append(texts, fmt.Sprintf("node %s since %s: %s", n.Node, Time(n.Since), n.Error))
 	}
-	if over := len(nodes) - len(shown); over > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", over))
+	return Count(len(nodes), "node") + ": " + strings.Join(Few(texts, 3), "; ")
+}
+
+// Few returns the first texts of a list, and as another text how many follow: "and 4 more".
+func Few(texts []string, most int) []string {
+	if len(texts) <= most {
+		return texts
 	}
-	return Count(len(nodes), "node") + ": " + strings.Join(texts, "; ")
+	return append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", len(texts)-most))
 }

@@ -266,10 +266,7 @@ func outOfDateNames(in Input) string {
 		}
 	}
 	slices.Sort(names)
-	if over := len(names) - 3; over > 0 {
-		return strings.Join(names[:3], ", ") + fmt.Sprintf(" and %d more", over)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(format.Few(names, 3), ", ")
 }
 
 func usageCondition(in Input) metav1.Condition {
@@ -308,14 +305,6 @@ func conflictCondition(in Input) metav1.Condition {
 	case len(in.Ambiguous) == 0:
 		reason = v1alpha1.ReasonConflict
 	}
-	return conditionConflicted.True(reason, strings.Join(append(firstThree(in.Ambiguous), firstThree(others)...), "; "))
-}
-
-// firstThree joins three texts and the number of the rest.
-func firstThree(texts []string) []string {
-	few := slices.Clone(texts[:min(len(texts), 3)])
-	if over := len(texts) - len(few); over > 0 {
-		few = append(few, fmt.Sprintf("and %d more", over))
-	}
-	return few
+	shown := slices.Concat(format.Few(in.Ambiguous, 3), format.Few(others, 3))
+	return conditionConflicted.True(reason, strings.Join(shown, "; "))
 }

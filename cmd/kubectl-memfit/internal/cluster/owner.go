@@ -89,7 +89,7 @@ func (c *Cluster) Choose(
 	of := map[string]bool{}
 	var records inventory.Records
 	if rec != nil {
-		choice.Workload = report.Typed(rec)
+		choice.Workload = report.Typed(rec.Name, &rec.Status)
 		records = inventory.RecordsOf([]v1alpha1.MemoryRecommendation{*rec})
 		is = func(owner v1alpha1.WorkloadReference) bool {
 			return records.Any(inventory.RefOf(namespace, owner)) != nil

@@ -287,22 +287,16 @@ const sameKill = time.Minute
 
 func partsOf(m *v1alpha1.MemoryParts) *Parts {
 	sums, free := map[v1alpha1.PartGroup]memory.Bytes{}, memory.Bytes(0)
-	named := memory.Bytes(0)
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		size := memory.FromQuantity(p.Resident)
-		idle := memory.Bytes(0)
-		if p.Free != nil {
-			idle = min(memory.FromQuantity(*p.Free), size)
-		}
-		sums[p.Group], free, named = sums[p.Group].Plus(size.Minus(idle)), free.Plus(idle), named.Plus(size)
+		size, idle := report.PartSize(p)
+		sums[p.Group], free = sums[p.Group].Plus(size.Minus(idle)), free.Plus(idle)
 	}
 	return &Parts{
 		Heap: sums[v1alpha1.PartHeap].Quantity(), Free: free.Quantity(),
 		Native: sums[v1alpha1.PartNative].Quantity(),
 		Files:  sums[v1alpha1.PartFiles].Plus(sums[v1alpha1.PartShared]).Quantity(),
 		// Parts without a group belong to none of the columns.
-		Unexplained: max(memory.FromQuantity(m.Unexplained), memory.FromQuantity(m.Resident).Minus(named)).
-			Plus(sums[""]).Quantity(),
+		Unexplained: report.Unexplained(m).Plus(sums[""]).Quantity(),
 	}
 }

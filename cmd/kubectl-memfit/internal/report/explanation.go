@@ -21,12 +21,11 @@ import (
 // fields.
 type Explanation struct {
 	Row `json:",inline"`
+
 	// Policies are the profile's policies in the order of containers; absent if the profile could not be read.
 	Policies []Policy `json:"policies,omitempty"`
 	// Clashes are contradictions between the profile and its defaults; no size is changed while there is one.
 	Clashes []string `json:"clashes,omitempty"`
-	// Status is the MemoryRecommendation's own: evidence, reasons, kills, conditions.
-	Status v1alpha1.MemoryRecommendationStatus `json:"status"`
 }
 
 // Policy is the profile's policy for one container, with defaults.
@@ -49,13 +48,13 @@ func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.
 
 // Explain collects everything known about a workload. governing is its profile; nil if unreadable.
 func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Explanation {
-	e := Explanation{Row: rowOf(rec), Status: rec.Status}
+	e := Explanation{Row: rowOf(rec)}
 	if governing == nil {
 		return e
 	}
 	e.Clashes = governing.Clashes()
-	for i := range e.Containers {
-		name := e.Containers[i].Name
+	for i := range e.Status.Containers {
+		name := e.Status.Containers[i].Container
 		e.Policies = append(e.Policies, Policy{
 			Container: name, Sizing: governing.Container(name, nil).Sizing, Values: governing.Values(name),
 		})

@@ -89,7 +89,7 @@ func (p *page) pod(w *Why) {
 
 // recorded prints what the recommendation records about the pods.
 func (p *page) recorded(e *Explanation) {
-	p.heading(Title(e.Namespace, &e.Status))
+	p.heading(Title(e.Namespace, e.Status))
 	for i := range e.Status.Containers {
 		c := &e.Status.Containers[i]
 		p.heading("Container " + c.Container)
@@ -98,8 +98,8 @@ func (p *page) recorded(e *Explanation) {
 		p.list("Filled by", c.Breakdown)
 		p.list("Would help", c.Suggestions)
 	}
-	p.kills(&e.Status)
-	p.stalls(&e.Status)
+	p.kills(e.Status)
+	p.stalls(e.Status)
 }
 
 // seen prints one container.
@@ -284,11 +284,8 @@ func (w *Why) did(p *page) {
 		})
 		return
 	}
-	name := e.Kind + " " + e.Name
-	if e.PodIdentity != nil {
-		name = e.resource()
-	}
-	lines := []string{fmt.Sprintf("%s, by %s %s: %s", name, e.Profile.Kind, e.Profile.Name, e.Summary)}
+	name, by := cmp.Or(identityTitle(e.Status), e.Kind+" "+e.Name), e.Status.Profile
+	lines := []string{fmt.Sprintf("%s, by %s %s: %s", name, by.Kind, by.Name, e.Status.Summary)}
 	for i := range e.Status.Containers {
 		c := &e.Status.Containers[i]
 		lines = append(lines, "Container "+c.Container+": "+decision(c))
@@ -303,7 +300,7 @@ func (w *Why) did(p *page) {
 			lines = append(lines, fmt.Sprintf("%s at %s: %s", c.Kind, format.Time(c.Time.Time), cmp.Or(c.Change, c.Why)))
 		}
 	}
-	if applied := finding(e.Status.Conditions, v1alpha1.ConditionApplied); applied.Message != "" {
+	if applied := e.condition(v1alpha1.ConditionApplied); applied.Message != "" {
 		lines = append(lines, fmt.Sprintf("Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message))
 	}
 	p.section("What memfit did", lines)
