@@ -6,6 +6,7 @@ package picture
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -50,6 +51,29 @@ type Part struct {
 	// Color is an index into the palette.
 	Color int
 }
+
+// color is one color of the palette, for a picture and for a terminal.
+type color struct {
+	// Hex is distinguishable with any kind of color vision: the palette of Okabe and Ito (2008), "Color Universal Design".
+	Hex string
+	// background is the bright background of a terminal (aixterm), on which black letters are readable.
+	background int
+}
+
+// palette has the colors of parts, then those of other memory.
+var palette = [...]color{
+	{"#0072B2", 104}, {"#E69F00", 103}, {"#009E73", 102}, {"#CC79A7", 105}, {"#56B4E9", 106}, {"#D55E00", 101},
+	{"#F0E442", 43}, {"#7F5539", 46},
+	{"#9A9A9A", 47}, {"#404040", 100}, {"#DCDCDC", 107},
+}
+
+// Indices into the palette.
+const (
+	ownColors        = 8 // number of parts with their own color
+	smallerColor     = 8
+	unexplainedColor = 9
+	besideColor      = 10
+)
 
 // Marks of the parts that have no letter.
 const (
@@ -104,8 +128,7 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 	more := 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		size := report.Bytes(&p.Resident)
-		free := min(report.Bytes(p.Free), size)
+		size, free := report.PartSize(p)
 		if i < ownColors {
 			out = append(out, Part{Letter: byte('A' + i), Name: quote.Plain(p.Name), Size: size, Free: free, Color: i})
 			continue
@@ -117,14 +140,8 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 		rest.Name = format.Count(more, "smaller part")
 		out = append(out, rest)
 	}
-	// Memory missing in the sum is unexplained, too.
-	named := memory.Bytes(0)
-	for _, p := range out {
-		named = named.Plus(p.Size)
-	}
 	return append(out, Part{
-		Letter: unexplainedMark, Name: "unexplained", Color: unexplainedColor,
-		Size: max(report.Bytes(&m.Unexplained), report.Bytes(&m.Resident).Minus(named)),
+		Letter: unexplainedMark, Name: "unexplained", Color: unexplainedColor, Size: report.Unexplained(m),
 	})
 }
 
@@ -177,6 +194,11 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 	return out
 }
 
+// Legend returns the parts to list: all but the empty ones, and always the unexplained one.
+func (c *Container) Legend() []Part {
+	return slices.DeleteFunc(slices.Clone(c.Parts), func(p Part) bool { return p.Size == 0 && p.Letter != unexplainedMark })
+}
+
 // total returns the sum of the bar.
 func (c *Container) total() (sum memory.Bytes) {
 	for _, p := range c.Parts {
@@ -188,17 +210,17 @@ func (c *Container) total() (sum memory.Bytes) {
 // scale is the memory that the whole width represents.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
-// share returns the percentage of the limit, or of the bar without a limit.
-func (c *Container) share(b memory.Bytes) string {
+// Share returns the percentage of the limit, or of the bar without a limit.
+func (c *Container) Share(b memory.Bytes) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(cmp.Or(c.Limit, c.total(), 1)))
 }
 
-// summary returns the line above a bar.
-func (c *Container) summary() string {
+// Summary returns the line above a bar.
+func (c *Container) Summary() string {
 	var facts []string
 	switch {
 	case c.Charged > 0 && c.Limit > 0:
-		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.share(c.Charged)))
+		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.Share(c.Charged)))
 	case c.Charged > 0:
 		facts = append(facts, fmt.Sprintf("%s charged, no limit", c.Charged))
 	}
