@@ -1,6 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package format formats amounts, durations and counts for messages.
 package format
 
 import (
@@ -16,16 +17,13 @@ import (
 
 // Quantity returns an amount for a status: whole MiB from 1Mi up, rounded up, so that noise causes no write. nil for 0.
 func Quantity(b memory.Bytes) *resource.Quantity {
-	if b <= 0 {
-		return nil
-	}
 	if b >= memory.MiB {
 		b = b.CeilTo(memory.MiB)
 	}
-	return new(b.Quantity())
+	return Exact(b)
 }
 
-// Exact returns an exact amount, for sizes that users set.
+// Exact returns an exact amount, for sizes that users set; nil for 0.
 func Exact(b memory.Bytes) *resource.Quantity {
 	if b <= 0 {
 		return nil
