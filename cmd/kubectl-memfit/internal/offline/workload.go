@@ -4,6 +4,7 @@
 package offline
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,7 +16,6 @@ import (
 
 // workload is an object with pods in a stream.
 type workload struct {
-	// template is the node of the pod template.
 	template *yaml.Node
 
 	kind, namespace, name string
@@ -58,14 +58,8 @@ func asWorkload(n *yaml.Node, namespace string) (*workload, error) {
 		return nil, nil //nolint:nilnil // other kinds are not an error
 	}
 	w := &workload{
-		kind: text(n, "kind"), namespace: text(n, "metadata", "namespace"), name: text(n, "metadata", "name"),
-		pod: &corev1.Pod{},
-	}
-	if w.namespace == "" {
-		w.namespace = namespace
-	}
-	if w.name == "" {
-		w.name = text(n, "metadata", "generateName")
+		kind: text(n, "kind"), namespace: cmp.Or(text(n, "metadata", "namespace"), namespace),
+		name: cmp.Or(text(n, "metadata", "name"), text(n, "metadata", "generateName")), pod: &corev1.Pod{},
 	}
 	if w.template = get(n, kind.Template...); w.template == nil || w.template.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("%s has no %s", w, strings.Join(kind.Template, "."))

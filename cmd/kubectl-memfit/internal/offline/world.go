@@ -34,11 +34,8 @@ type world struct {
 
 func newWorld(o Options) (*world, error) {
 	w := &world{
-		namespace: o.Namespace, namespaces: make(map[string]map[string]string), labels: make(map[string]map[string]string),
-		keys: make(map[string]map[string]map[string]bool),
-	}
-	if w.namespace == "" {
-		w.namespace = "default"
+		namespace: cmp.Or(o.Namespace, "default"), namespaces: make(map[string]map[string]string),
+		labels: make(map[string]map[string]string), keys: make(map[string]map[string]map[string]bool),
 	}
 	for i, d := range split(o.Profiles) {
 		root, err := d.tree()
@@ -94,8 +91,8 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 			w.keys[namespace] = make(map[string]map[string]bool)
 		}
 		w.keys[namespace][name] = make(map[string]bool)
-		for _, key := range keysOf(get(n, "data")) {
-			w.keys[namespace][name][key] = true
+		for key := range pairs(get(n, "data")) {
+			w.keys[namespace][name][key.Value] = true
 		}
 	}
 	if err != nil {
@@ -107,8 +104,8 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 // textsOf returns a mapping of texts.
 func textsOf(n *yaml.Node) map[string]string {
 	out := map[string]string{}
-	for _, key := range keysOf(n) {
-		out[key] = text(n, key)
+	for key, value := range pairs(n) {
+		out[key.Value] = value.Value
 	}
 	return out
 }
@@ -118,14 +115,6 @@ func (w *world) labelsOf(namespace string) map[string]string {
 	all := map[string]string{corev1.LabelMetadataName: namespace}
 	maps.Copy(all, w.labels[namespace])
 	return all
-}
-
-// keysOf returns the keys of a mapping.
-func keysOf(n *yaml.Node) (keys []string) {
-	for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		keys = append(keys, n.Content[i].Value)
-	}
-	return keys
 }
 
 // add adds a profile once: a profile file may also be part of the manifests.
@@ -146,7 +135,6 @@ func (w *world) know() {
 	}
 }
 
-// complaints returns the errors of the profiles, for users.
 func (w *world) complaints() []string {
 	var out []string
 	for i := range w.profiles {
