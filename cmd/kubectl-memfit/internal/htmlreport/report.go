@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package htmlreport makes one page of HTML from recommendations and the histories behind them, for `kubectl memfit
+// report`: workloads that need attention, use against requests and limits over time, kills, stalls and memfit's
+// changes. The page loads nothing and runs nothing.
 package htmlreport
 
 import (
@@ -142,7 +145,6 @@ func (w *workload) details(histories map[string]*history.Container, now time.Tim
 	w.Entries = report.EntriesOf(w.Status)
 }
 
-// sums are totals over all workloads.
 type sums struct {
 	workloads, pods int64
 	kills, stalls   int64
@@ -198,7 +200,6 @@ func (s *sums) totals(in *Input) []total {
 	return append(all, total{"Given back so far", net(s.given, "", "−"), in.given(s.given)})
 }
 
-// given describes the components of a difference.
 func (in *Input) given(d inventory.Difference) string {
 	text := "compared with the owners' requests"
 	switch {

@@ -212,7 +212,8 @@ func TestIdentity(t *testing.T) {
 		return report.Rows([]v1alpha1.MemoryRecommendation{rec})[0]
 	}
 	build := &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", "unit"}}
-	if w := workloadOf(row("PodIdentity", "tekton-build-unit-4b2f", build), "ci/podidentity-x"); w.Kind != "tekton" || w.Name != "build/unit" {
+	w := workloadOf(row("PodIdentity", "tekton-build-unit-4b2f", build), "ci/podidentity-x")
+	if w.Kind != "tekton" || w.Name != "build/unit" {
 		t.Errorf("the row is %s %s", w.Kind, w.Name)
 	}
 	class := &v1alpha1.PodIdentity{Platform: "nodeclass", Values: []string{"log", "m5.large"}}

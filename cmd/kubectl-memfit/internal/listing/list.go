@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package listing prints the results of commands in the formats of kubectl get: a table, names, and with cli-runtime's
+// printers JSON, YAML and JSONPath. It is pure: the same list gives the same bytes.
 package listing
 
 import (
@@ -117,7 +119,6 @@ func Object(w io.Writer, f Format, kind string, value any) error {
 	return err
 }
 
-// fieldsOf returns the JSON fields of a value.
 func fieldsOf(value any) (map[string]any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -130,7 +131,6 @@ func fieldsOf(value any) (map[string]any, error) {
 	return fields, nil
 }
 
-// table prints a line for each item.
 func (l *List) table(w io.Writer, o Options) error {
 	if len(l.Items) == 0 {
 		return nil

@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package picture draws the memory of a pod from its MemorySnapshot, as text for a terminal and as SVG: a bar for each
+// container with a segment for each part, hatched for free memory, unexplained memory always shown, the limit as a
+// mark, and a legend with the numbers; where the snapshot has a map of pages, each region block by block. It is pure.
 package picture
 
 import (
@@ -120,8 +123,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	return out
 }
 
-// parts are those of a container that was inspected. The largest have a color each; smaller ones are one segment, so
-// that every color is unambiguous.
+// parts are those of an inspected container. The largest have a color each; the smaller ones are one segment.
 func parts(m *v1alpha1.MemoryParts) []Part {
 	var out []Part
 	rest := Part{Letter: smallerMark, Color: smallerColor}
@@ -176,8 +178,7 @@ func (c *Container) beside() {
 	}
 }
 
-// sumTolerance is the difference, in percent, between parts and resident memory that needs no note: memory changes
-// while it is read.
+// sumTolerance is the difference, in percent, that needs no note: memory changes while it is read.
 const sumTolerance = 2
 
 // coverageMost is the coverage, in percent, below which numbers of free memory are lower bounds, as in the API.
@@ -196,10 +197,10 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 
 // Legend returns the parts to list: all but the empty ones, and always the unexplained one.
 func (c *Container) Legend() []Part {
-	return slices.DeleteFunc(slices.Clone(c.Parts), func(p Part) bool { return p.Size == 0 && p.Letter != unexplainedMark })
+	empty := func(p Part) bool { return p.Size == 0 && p.Letter != unexplainedMark }
+	return slices.DeleteFunc(slices.Clone(c.Parts), empty)
 }
 
-// total returns the sum of the bar.
 func (c *Container) total() (sum memory.Bytes) {
 	for _, p := range c.Parts {
 		sum = sum.Plus(p.Size)

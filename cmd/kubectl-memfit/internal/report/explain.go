@@ -110,7 +110,6 @@ func (p *page) stalls(s *v1alpha1.MemoryRecommendationStatus) {
 	}
 }
 
-// sentences returns the conditions in words: the current state, and which guard stopped a change.
 func sentences(conditions []metav1.Condition) []string {
 	texts := make([]string, 0, len(conditions))
 	for i := range conditions {

@@ -17,8 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Explanation is everything known about one workload. -o json and -o yaml of `kubectl memfit explain` print these
-// fields.
+// Explanation is everything known about one workload. `kubectl memfit explain -o json` prints these fields.
 type Explanation struct {
 	Row `json:",inline"`
 
@@ -77,7 +76,6 @@ func origins(values []profile.Value) []string {
 	return append(texts, "default: all other fields that have one (-o json lists them)")
 }
 
-// bounds returns the profile's bounds of a size.
 func bounds(s *v1alpha1.SizingSpec) string {
 	parts := []string{"limit " + between(s.Limit, "any size"), "request " + between(s.Request, "the limit")}
 	if s.RequestPolicy == v1alpha1.RequestEqualsLimit {
@@ -97,7 +95,6 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-// between formats a range of sizes.
 func between(b *v1alpha1.Bounds, highest string) string {
 	if b.Max != nil {
 		highest = Amount(&b.Max.Quantity)
@@ -105,7 +102,6 @@ func between(b *v1alpha1.Bounds, highest string) string {
 	return Amount(&b.Min.Quantity) + " to " + highest
 }
 
-// evidence returns the basis of a number in one line.
 func evidence(e *v1alpha1.Evidence) string {
 	var parts []string
 	for _, one := range []struct {
@@ -147,7 +143,6 @@ func evidence(e *v1alpha1.Evidence) string {
 	return text
 }
 
-// shape describes memory over time, with its confidence. The summary has the numbers.
 func shape(s *v1alpha1.Shape) string {
 	text := s.Kind
 	if s.Confidence != "" {
@@ -156,7 +151,6 @@ func shape(s *v1alpha1.Shape) string {
 	return text + ": " + s.Summary
 }
 
-// killed describes one kill: when, where, at which limit.
 func killed(k *v1alpha1.OOMKillRecord) string {
 	text := fmt.Sprintf("%s  %s at limit %s", format.Time(k.Time.Time), k.Kind, Amount(k.Limit))
 	if k.Peak != nil {

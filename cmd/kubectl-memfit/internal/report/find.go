@@ -57,7 +57,11 @@ func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
 	if title := identityTitle(&rec.Status); title != "" && title == asked {
 		return true
 	}
-	w := rec.Status.Workload
+	return Named(rec.Status.Workload, asked)
+}
+
+// Named reports whether a name in kubectl's form ("web", "deploy/web") means a workload.
+func Named(w v1alpha1.WorkloadReference, asked string) bool {
 	kind, name, typed := strings.Cut(asked, "/")
 	if !typed {
 		return w.Name == asked

@@ -19,9 +19,8 @@ import (
 type History struct {
 	Namespace string                     `json:"namespace"`
 	Workload  v1alpha1.WorkloadReference `json:"workload"`
-	// Applied is the condition with the current state.
-	Applied  metav1.Condition `json:"applied,omitzero"`
-	OOMKills int64            `json:"oomKills"`
+	Applied   metav1.Condition           `json:"applied,omitzero"`
+	OOMKills  int64                      `json:"oomKills"`
 	// Entries are newest first.
 	Entries []Entry `json:"items"`
 

@@ -62,7 +62,6 @@ func next(r *Row) []string {
 	return steps
 }
 
-// because returns a statement with the reason and message of a condition.
 func (r *Row) because(statement, kind string) string {
 	c := r.condition(kind)
 	return fmt.Sprintf("%s (%s): %s", statement, c.Reason, c.Message)

@@ -1,6 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package report describes memfit's findings, for users at a terminal and for machines: a row for each workload
+// ([Row]), and everything about one ([Explanation]). It is pure: MemoryRecommendations and profiles in, text or values
+// out; time and the choice of colors are arguments. It shows the reasons of conditions and never interprets them, so
+// that a newer memfit may have more.
 package report
 
 import (
@@ -23,8 +27,7 @@ type Row struct {
 	// Recommendation is the name of its MemoryRecommendation, Status the status of that.
 	Recommendation string                               `json:"recommendation"`
 	Status         *v1alpha1.MemoryRecommendationStatus `json:"status"`
-	// Killed: an OOM kill was seen recently (condition OOMObserved). Stalled: a container stalls just below its limit
-	// (condition MemoryStalled).
+	// Killed and Stalled are the conditions OOMObserved and MemoryStalled.
 	Killed  bool `json:"oomObserved"`
 	Stalled bool `json:"memoryStalled,omitempty"`
 	// Waiting: a changed size is recommended, or was attempted, and running pods do not have it.
@@ -56,8 +59,7 @@ func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 	return r
 }
 
-// failed are reasons why a pod does not have a size that memfit tried to give it. Users must see them even if all other
-// pods have the size and nothing else is recommended.
+// failed are reasons why a pod lacks a size that memfit tried to give it, also where all other pods have the size.
 var failed = map[string]bool{
 	v1alpha1.ReasonRefused: true, v1alpha1.ReasonInfeasible: true, v1alpha1.ReasonResizeFailed: true,
 	v1alpha1.ReasonNotActuated: true, v1alpha1.ReasonNotEffective: true, v1alpha1.ReasonDeferred: true,
@@ -78,7 +80,6 @@ func changes(c v1alpha1.ContainerRecommendation) bool {
 	return r != nil && (differs(r.Limit, c.Current.Limit) || differs(r.Request, c.Current.Request))
 }
 
-// is reports whether a condition is true.
 func (r *Row) is(kind string) bool { return meta.IsStatusConditionTrue(r.Status.Conditions, kind) }
 
 func (r *Row) condition(kind string) metav1.Condition { return conditionOf(r.Status, kind) }
@@ -88,7 +89,6 @@ func conditionOf(s *v1alpha1.MemoryRecommendationStatus, kind string) metav1.Con
 	return *cmp.Or(meta.FindStatusCondition(s.Conditions, kind), &metav1.Condition{})
 }
 
-// drifts reports whether memory grows steadily.
 func (r *Row) drifts() bool { return r.is(v1alpha1.ConditionDriftDetected) }
 
 // blocked reports whether memfit does not manage the workload, so that all else about it is stale.
@@ -123,7 +123,6 @@ func (r *Row) Troubles() (texts []string) {
 	return texts
 }
 
-// color returns the color of its line.
 func (r *Row) color() string {
 	for _, t := range troubles {
 		if t.has(r) {
@@ -143,9 +142,7 @@ func worse(a, b Row) int {
 }
 
 func byName(a, b Row) int {
-	return cmp.Or(
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
-	)
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 }
 
 // Orders are the sort keys of workloads; the first is the order of Rows.

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Profile is a profile with its status.
@@ -28,7 +30,6 @@ type Status struct {
 	Workloads []Row
 	// Problems are the unhealthy conditions of profiles, in words.
 	Problems []string
-	// Unserved are workloads that request a profile and get none.
 	Unserved []Unserved
 }
 
@@ -81,7 +82,6 @@ func problems(p *Profile) []string {
 	return texts
 }
 
-// exampleProfile is a minimal profile.
 const exampleProfile = `apiVersion: memfit.dev/v1alpha1
 kind: MemoryProfile
 metadata: {name: web, namespace: %s}
@@ -119,4 +119,53 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 		text.WriteString("Other namespaces: kubectl memfit status -A\n")
 	}
 	return text.String()
+}
+
+// Asker is a workload of the cluster that may request a profile. Labels and annotations of pods are from its template.
+type Asker struct {
+	profile.Subject
+
+	Name string
+}
+
+// Unserved is a workload that requests a profile, or that several select, and that gets none.
+type Unserved struct {
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	// Reason is that of the event on the workload: ProfileNotFound or ProfileAmbiguous.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Seek adds the workloads that get no profile and did not opt out. Call it only if all profiles could be read.
+func (s *Status) Seek(askers []Asker, profiles []Profile) {
+	named := make([]profile.Profile, len(profiles))
+	for i := range profiles {
+		named[i] = profiles[i].Profile
+	}
+	index := profile.NewIndex(named)
+	for i := range askers {
+		a := &askers[i]
+		if d := index.Match(a.Subject); d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
+			s.Unserved = append(s.Unserved, Unserved{
+				Namespace: a.Namespace, Kind: a.WorkloadKind, Name: a.Name, Reason: d.Problem.EventReason(), Message: d.Why,
+			})
+		}
+	}
+	slices.SortFunc(s.Unserved, func(a, b Unserved) int {
+		return cmp.Or(
+			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+func (s *Status) unserved(o listing.Options) string {
+	var lines []string
+	for i := range s.Unserved {
+		u := &s.Unserved[i]
+		name := called(u.Namespace, workloadkind.Typed(u.Kind, u.Name), o)
+		lines = append(lines, name+": "+u.Reason+": "+u.Message)
+	}
+	return section(o, "Workloads that get no profile", lines)
 }

@@ -21,13 +21,11 @@ import (
 // stepsShown bounds the workloads with next steps below the table.
 const stepsShown = 3
 
-// statusColumns and statusWide are the columns of the table.
 var (
 	statusColumns = []string{"WORKLOAD", "PROFILE", "RUNTIME", "LIMIT", "USE", "OOMS", "MEMORY", "APPLIED"}
 	statusWide    = []string{"REQUEST", "CONFIDENCE", "PODS", "SUMMARY"}
 )
 
-// list converts the status to a list.
 func (s *Status) list() *listing.List {
 	l := &listing.List{
 		Kind: "WorkloadStatusList", Columns: statusColumns, Wide: statusWide, More: map[string]any{},

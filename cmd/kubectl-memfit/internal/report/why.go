@@ -21,8 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Why describes one pod's memory: the record of its node's agent, and memfit's actions on its workload. -o json and -o
-// yaml of `kubectl memfit why` print these fields.
+// Why describes one pod's memory and memfit's actions on its workload. `kubectl memfit why -o json` prints its fields.
 type Why struct {
 	Namespace string `json:"namespace"`
 	// Pod is the pod, and Seen its snapshot. Both are absent if no pod has a snapshot: then only Workload is set.
@@ -45,8 +44,7 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 	return w
 }
 
-// OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none, or several. It is for pods
-// whose owner cannot be read.
+// OfRecord returns the recommendation that records a kill or a stall of a pod without an owner; nil: none, or several.
 func OfRecord(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
 	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return recordsPod(&rec.Status, pod) })
 	if len(found) != 1 {
@@ -74,7 +72,6 @@ func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	return err
 }
 
-// pod prints the snapshot of a pod.
 func (p *page) pod(w *Why) {
 	p.heading(fmt.Sprintf("Pod %s/%s", w.Namespace, w.Pod))
 	p.item("Node", fmt.Sprintf("%s, read by its agent (tier %s, cgroup %s) at %s", w.Seen.NodeName, w.Seen.Tier,
@@ -102,7 +99,6 @@ func (p *page) recorded(e *Explanation) {
 	p.stalls(e.Status)
 }
 
-// seen prints one container.
 func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	p.heading("Container " + c.Container)
 	if r := c.Runtime; r != nil {
@@ -170,7 +166,6 @@ func held(s *v1alpha1.StallSnapshot) string {
 	return strings.Join(limits, ", ")
 }
 
-// filled lists the parts of resident memory.
 func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	if m == nil {
 		p.item("Filled by", "unknown: "+NotInspected(c))
@@ -199,8 +194,7 @@ func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	p.list("Would help", helping(m))
 }
 
-// kept describes memory that a program has freed and its allocator retains, so that it does not shrink after a load;
-// empty if the amount is too small for an action.
+// kept describes memory that a program has freed and its allocator retains; empty if it is too small for an action.
 func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 	var free memory.Bytes
 	for i := range m.Parts {
@@ -274,7 +268,6 @@ func curve(series []v1alpha1.UsagePoint) string {
 		Amount(&last.Usage), first.MillisecondsBefore/1000)
 }
 
-// did prints memfit's actions on the workload.
 func (w *Why) did(p *page) {
 	e := w.Workload
 	if e == nil {
@@ -306,7 +299,6 @@ func (w *Why) did(p *page) {
 	p.section("What memfit did", lines)
 }
 
-// next prints the next steps: from the workload's recommendation, and from the snapshot.
 func (w *Why) next() []string {
 	var steps []string
 	if w.Workload != nil {
