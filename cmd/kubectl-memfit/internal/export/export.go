@@ -1,6 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package export writes recommendations as patches for Git. It is pure, and equal input gives equal bytes, so that a
+// nightly commit of its output is empty as long as no recommendation changed.
+//
+// It exports workloads with a pod template, which are what Git holds. A workload or container that cannot be exported
+// becomes a comment with the reason.
 package export
 
 import (
@@ -14,30 +19,24 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Format is the format of patches.
-type Format string
-
-// The formats.
+// The formats of patches.
 const (
 	// Kustomize: a strategic merge patch for each workload, for patches: of a kustomization.
-	Kustomize Format = "kustomize"
+	Kustomize = "kustomize"
 	// JSON6902: a list of JSON patch operations for each workload, by the index of its containers.
-	JSON6902 Format = "json6902"
+	JSON6902 = "json6902"
 	// HelmValues: resources of each container, under the keys that most charts have.
-	HelmValues Format = "helm-values"
+	HelmValues = "helm-values"
 	// SSA: manifests for server-side apply that hold the memory fields and nothing else.
-	SSA Format = "ssa"
+	SSA = "ssa"
 )
 
 // Formats lists all formats in the order of the help.
-var Formats = []Format{Kustomize, JSON6902, HelmValues, SSA}
-
-// merges reports whether the patch's containers are matched with those of the object by name when it is applied.
-func (f Format) merges() bool { return f == Kustomize || f == SSA }
+var Formats = []string{Kustomize, JSON6902, HelmValues, SSA}
 
 // usage returns what to do with the output, for the comment above it.
-func (f Format) usage() []string {
-	switch f {
+func usage(format string) []string {
+	switch format {
 	case JSON6902:
 		return []string{
 			"JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live " +
@@ -73,7 +72,7 @@ func (f Format) usage() []string {
 
 // Options select the format.
 type Options struct {
-	Format Format
+	Format string
 	// NoNamespace leaves metadata.namespace out, for bases that get theirs from a kustomization.
 	NoNamespace bool
 }
@@ -117,7 +116,7 @@ func Write(sources []Source, o Options) (Result, error) {
 	}
 	var top comment
 	top.line("kubectl memfit export -o %s", o.Format)
-	for _, line := range o.Format.usage() {
+	for _, line := range usage(o.Format) {
 		top.line("%s", line)
 	}
 	top.WriteString(refusals.String() + "#\n")

@@ -107,8 +107,7 @@ func code(word string) string {
 	return "`" + word + "`"
 }
 
-// fence shows the lines of a comment verbatim. Text from containers must be neither markup nor a mention: no line can
-// end the block, because each is indented more than a fence may be.
+// fence shows the lines of a comment verbatim. Each is indented more than a fence may be, so that none ends the block.
 func fence(comment string) string {
 	var out strings.Builder
 	out.WriteString("```text\n")

@@ -25,9 +25,7 @@ var Orders = []string{"use", "share", "free", "unexplained", "name"}
 // Sort puts the largest first; containers with an unknown number come last, equal ones by name.
 func Sort(all []Container, by string) {
 	slices.SortStableFunc(all, func(a, b Container) int {
-		return cmp.Or(
-			cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
-		)
+		return cmp.Or(cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod))
 	})
 }
 
