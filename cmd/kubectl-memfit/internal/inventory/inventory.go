@@ -213,7 +213,7 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 			variables = append(variables, name)
 		}
 	}
-	s := suggest.For(suggest.Container{Image: spec.Image, Command: spec.Command, Args: spec.Args, Variables: variables})
+	s := suggest.For(spec.Image, slices.Concat(spec.Command, spec.Args), variables)
 	if s.Runtime != nil {
 		c.Runtime = runtimeOf(s.Runtime.Name, s.Version, FromSpec, s.Evidence...)
 	}
