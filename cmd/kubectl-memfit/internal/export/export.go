@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -34,40 +35,25 @@ const (
 // Formats lists all formats in the order of the help.
 var Formats = []string{Kustomize, JSON6902, HelmValues, SSA}
 
-// usage returns what to do with the output, for the comment above it.
-func usage(format string) []string {
-	switch format {
-	case JSON6902:
-		return []string{
-			"JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live " +
-				"template, so each",
-			"patch is valid for that template only: it first tests the container's name, and fails if another container is " +
-				"there now.",
-			"kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.",
-			"Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE",
-		}
-	case HelmValues:
-		return []string{
-			"Values for Helm, one YAML document for each workload. The first container's resources are where helm create " +
-				"puts them (resources),",
-			"those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent " +
-				"under the name of a",
-			"subchart. cpu is not included; Helm keeps your other values.",
-		}
-	case SSA:
-		return []string{
-			"Manifests for server-side apply; they hold the memory fields and nothing else:",
-			"  kubectl apply --server-side --field-manager=memfit-export -f FILE",
-			"The API server reports a conflict for fields of another manager. If that one applies your manifests from Git, " +
-				"change them, or they",
-			"revert the fields later; --force-conflicts transfers the fields to memfit-export.",
-		}
-	default:
-		return []string{
-			"Strategic merge patches, one YAML document for each workload. kustomization.yaml: patches: [{path: FILE}]",
-			"Namespaces must match those of the patched resources: for a base without one, export with --no-namespace.",
-		}
-	}
+// usage has what to do with the output, for the comment above it.
+var usage = map[string]string{
+	Kustomize: `
+Strategic merge patches, one YAML document for each workload. kustomization.yaml: patches: [{path: FILE}]
+Namespaces must match those of the patched resources: for a base without one, export with --no-namespace.`,
+	JSON6902: `
+JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live template, so each
+patch is valid for that template only: it first tests the container's name, and fails if another container is there now.
+kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.
+Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE`,
+	HelmValues: `
+Values for Helm, one YAML document for each workload. The first container's resources are where helm create puts them (resources),
+those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent under the name of a
+subchart. cpu is not included; Helm keeps your other values.`,
+	SSA: `
+Manifests for server-side apply; they hold the memory fields and nothing else:
+  kubectl apply --server-side --field-manager=memfit-export -f FILE
+The API server reports a conflict for fields of another manager. If that one applies your manifests from Git, change them, or they
+revert the fields later; --force-conflicts transfers the fields to memfit-export.`,
 }
 
 // Options select the format.
@@ -90,7 +76,6 @@ type Result struct {
 
 // Write writes patches for sources, in the order of namespace, kind and name.
 func Write(sources []Source, o Options) (Result, error) {
-	sources = slices.Clone(sources)
 	slices.SortFunc(sources, func(a, b Source) int { return byName(a.Recommendation, b.Recommendation) })
 	var r Result
 	var documents, refusals bytes.Buffer
@@ -115,8 +100,7 @@ func Write(sources []Source, o Options) (Result, error) {
 		text.add(&w)
 	}
 	var top comment
-	top.line("kubectl memfit export -o %s", o.Format)
-	for _, line := range usage(o.Format) {
+	for line := range strings.Lines("kubectl memfit export -o " + o.Format + usage[o.Format]) {
 		top.line("%s", line)
 	}
 	top.WriteString(refusals.String() + "#\n")
