@@ -38,8 +38,7 @@ type Result struct {
 	Changed  int
 }
 
-// Inject applies the webhook's changes to every workload in manifests. It parses one document at a time, because a tree
-// is some twenty times as large as its text.
+// Inject applies the webhook's changes. It parses one document at a time: a tree is twenty times as large as its text.
 func Inject(manifests []byte, o Options) (*Result, error) {
 	r := &Result{docs: split(manifests)}
 	world, err := newWorld(o)
@@ -172,7 +171,11 @@ func (r *Result) YAML() []byte {
 	var out bytes.Buffer
 	for _, d := range r.docs {
 		out.Write(d.marker)
-		out.Write(d.now())
+		if d.text != nil {
+			out.Write(d.text)
+		} else {
+			out.Write(d.raw)
+		}
 	}
 	return out.Bytes()
 }

@@ -26,13 +26,6 @@ type document struct {
 	text  []byte
 }
 
-func (d *document) now() []byte {
-	if d.text != nil {
-		return d.text
-	}
-	return d.raw
-}
-
 // split splits a stream at its markers, the lines that start with "---", which have no other meaning in YAML. The rest
 // of that line belongs to the document that it starts.
 func split(data []byte) []*document {
@@ -186,8 +179,7 @@ const (
 // depthMax bounds the nesting of values; an alias for itself is infinitely deep.
 const depthMax = 1000
 
-// expand expands aliases and merge keys ("<<"), so that a change in one place cannot affect another. It stops when left
-// is 0.
+// expand expands aliases and merge keys, so that a change cannot affect another place. It stops when left is 0.
 func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	if depth == 0 {
 		*left = -1
