@@ -20,11 +20,14 @@ import (
 // completionTimeout bounds a completion: after that, Tab seems broken.
 const completionTimeout = 3 * time.Second
 
-// offering completes with the words that ask returns within completionTimeout; a shell cannot show an error.
+// offering completes up to most arguments with the words that ask returns in time; a shell cannot show an error.
 func (v *verb) offering(
-	ask func(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)),
+	most int, ask func(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)),
 ) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(given) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		s, err := v.open()
@@ -38,16 +41,6 @@ func (v *verb) offering(
 			}
 		})
 		return words, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// firstOf completes the first argument only.
-func firstOf(complete cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return complete(cmd, args, typed)
 	}
 }
 

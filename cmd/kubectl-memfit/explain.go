@@ -36,7 +36,7 @@ func aboutWorkload(cmd *cobra.Command) *verb {
 		" deployment/web (kubectl memfit status lists them)")
 	v := reading(cmd)
 	v.prints("", listing.OfPage...)
-	cmd.ValidArgsFunction = firstOf(v.offering(workloads))
+	cmd.ValidArgsFunction = v.offering(1, workloads)
 	return v
 }
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -63,7 +64,7 @@ func exportCommand() *cobra.Command {
 	)
 	var body string
 	v.Flags().StringVar(&body, "pull-request", "", "also write to this file what the patches change and why, in Markdown")
-	v.ValidArgsFunction = v.offering(workloads)
+	v.ValidArgsFunction = v.offering(math.MaxInt, workloads)
 	v.AddCommand(priorsCommand())
 	return v.runs(func(v *verb) error { return exports(v, noNamespace, body) })
 }

@@ -44,7 +44,6 @@ const injectExample = `  # What would the profile change?
   # In a pipe
   helm template . | kubectl memfit inject -f - --profile profile.yaml | kubectl apply -f -`
 
-// injectFlags are the flags of the inject verb.
 type injectFlags struct {
 	file, profile, output, namespace string
 	quiet                            bool

@@ -49,7 +49,7 @@ func mapCommand() *cobra.Command {
 	v.prints("", slices.Concat([]string{"svg"}, listing.OfPage)...)
 	v.Flags().StringVarP(&container, "container", "c", "", "only this container")
 	v.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
-	v.ValidArgsFunction = firstOf(v.offering(inspected))
+	v.ValidArgsFunction = v.offering(1, inspected)
 	return v.runs(func(v *verb) error { return draw(v, container, pages) })
 }
 

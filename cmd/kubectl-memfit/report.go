@@ -63,7 +63,6 @@ func writeReport(v *verb, in *htmlreport.Input) error {
 	return htmlreport.Write(v.OutOrStdout(), in)
 }
 
-// fill reads the input of the page.
 func (v *verb) fill(in *htmlreport.Input) (err error) {
 	ctx, s := v.Context(), v.cluster
 	if in.Recommendations, err = v.cluster.Recommendations(v.Context()); err != nil {

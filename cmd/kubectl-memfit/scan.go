@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 )
 
@@ -54,9 +54,6 @@ func scan(v *verb, folder string) error {
 		return err
 	}
 	all := inventory.Workloads(in.Containers(), time.Now())
-	if len(all) == 0 && v.options.Format.IsTable() {
-		v.note("No pod runs in %s", v.place())
-	}
 	inventory.SortWorkloads(all, v.order)
 	if err := inventory.WriteScan(v.OutOrStdout(), all, v.options); err != nil || folder == "" {
 		return err
@@ -106,7 +103,7 @@ func writeNew(path, text string) error {
 func (v *verb) inventory() (*inventory.Inventory, error) {
 	ctx := v.Context()
 	warn := func(what string, err error) {
-		if err != nil && !cluster.NotServed(err) {
+		if err != nil && !apierrors.IsNotFound(err) { // the cluster serves the kind
 			v.warn("could not read %s: %v", what, err)
 		}
 	}
@@ -120,6 +117,9 @@ func (v *verb) inventory() (*inventory.Inventory, error) {
 	}
 	warn("metrics.k8s.io", v.cluster.EachUse(ctx, in.AddUse))
 	warn("snapshots", v.cluster.EachSnapshot(ctx, in.AddSnapshot))
+	if len(in.Containers()) == 0 && v.options.Format.IsTable() {
+		v.note("No pod runs in %s", v.place())
+	}
 	return in, nil
 }
 

@@ -46,9 +46,6 @@ func top(v *verb) error {
 		return err
 	}
 	all := in.Containers()
-	if len(all) == 0 && v.options.Format.IsTable() {
-		v.note("No pod runs in %s", v.place())
-	}
 	inventory.Sort(all, v.order)
 	return inventory.WriteTop(v.OutOrStdout(), all, v.options)
 }

@@ -51,7 +51,7 @@ func reading(cmd *cobra.Command) *verb {
 	kubectl.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
 	cmd.Flags().AddFlagSet(kubectl)
 	_ = cmd.RegisterFlagCompletionFunc("context", v.completeContexts) // fails only for an undefined flag
-	offer := v.offering(namespaces)
+	offer := v.offering(1, namespaces)
 	_ = cmd.RegisterFlagCompletionFunc(
 		"namespace", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			return offer(cmd, nil, typed) // the argument before may be a workload or a namespace
@@ -127,7 +127,6 @@ func (v *verb) open() (*cluster.Cluster, error) {
 	return c, err
 }
 
-// place describes the namespace.
 func (v *verb) place() string {
 	if v.cluster.Namespace == "" {
 		return "all namespaces"

@@ -40,7 +40,7 @@ func whyCommand() *cobra.Command {
 		Args: oneOf("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k"),
 	})
 	v.prints("", listing.OfPage...)
-	v.ValidArgsFunction = firstOf(v.offering(inspected))
+	v.ValidArgsFunction = v.offering(1, inspected)
 	return v.runs(why)
 }
 
@@ -88,8 +88,7 @@ func (v *verb) recommendationOf(recs []v1alpha1.MemoryRecommendation, pod, node 
 }
 
 // snapshot reads the snapshot of a pod: web-7d9f8, pod/web-7d9f8. For a workload it takes the pod with the newest kill
-// or stall, and names the others on standard error. rec is the recommendation of the named workload; nil: the name is
-// compared with those of the pods' owners.
+// or stall. rec is the recommendation of the workload; nil: the name is compared with those of the pods' owners.
 func (v *verb) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
 	ctx := v.Context()
 	pod, isPod := podName(name)

@@ -39,14 +39,6 @@ func Kill(k *memory.OOMKill) string {
 	return s
 }
 
-// under is the limit that a heap cap was derived from.
-func under(k *memory.OOMKill) string {
-	if k.Limit == 0 {
-		return ""
-	}
-	return " (heap cap, under a limit of " + k.Limit.String() + ")"
-}
-
 // KillVerb reports what happened to the container: "was OOM killed at its limit of 256Mi".
 func KillVerb(k *memory.OOMKill) string {
 	at := ""
@@ -62,7 +54,11 @@ func KillVerb(k *memory.OOMKill) string {
 	case memory.OOMAtStart:
 		return "was OOM killed while starting" + at
 	case memory.OOMHeapAbort:
-		return "exited because its runtime's heap was full" + under(k)
+		at = ""
+		if k.Limit > 0 {
+			at = " (heap cap, under a limit of " + k.Limit.String() + ")"
+		}
+		return "exited because its runtime's heap was full" + at
 	case memory.OOMPodLimit:
 		return "was OOM killed at the pod's limit"
 	case memory.OOMSuspected:
@@ -72,8 +68,7 @@ func KillVerb(k *memory.OOMKill) string {
 	}
 }
 
-// Stall describes a stall in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of
-// 256Mi anonymous, ...".
+// Stall describes a stall in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi ...".
 func Stall(s *memory.Stall) string {
 	head := fmt.Sprintf(
 		"Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, format.Time(s.Since),

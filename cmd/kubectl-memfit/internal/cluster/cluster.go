@@ -165,8 +165,7 @@ func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([
 	return out, err
 }
 
-// eachOf reads the objects of one of memfit's kinds. take must not keep objects of kinds with one per pod. It skips
-// unreadable objects and returns the error of the last.
+// eachOf reads the objects of one of memfit's kinds. It skips unreadable ones and returns the error of the last.
 func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) (unread error) {
 	err := c.each(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace, func(u *unstructured.Unstructured) {
 		u.SetManagedFields(nil)

@@ -27,9 +27,6 @@ var (
 	podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 )
 
-// NotServed reports whether a cluster does not serve a kind: memfit, or a metrics server, is not installed.
-func NotServed(err error) bool { return apierrors.IsNotFound(err) }
-
 // EachPod reads the pods of the namespace. take must not keep the pod: there may be a hundred thousand.
 func (c *Cluster) EachPod(ctx context.Context, take func(*corev1.Pod)) error {
 	return c.podsError(eachPage(ctx, c.core.Pods(c.Namespace).List, take))

@@ -16,8 +16,7 @@ import (
 // Bytes converts an amount; 0 for nil.
 func Bytes(q *resource.Quantity) memory.Bytes { return memory.FromOptional(q) }
 
-// Amount formats an amount for users; "none" for nil. Whole MiB are shown as in manifests ("1200Mi", not "1.2Gi"),
-// because users copy them.
+// Amount formats an amount for users, who copy it: "1200Mi", not "1.2Gi", in whole MiB; "none" for nil.
 func Amount(q *resource.Quantity) string {
 	if q == nil {
 		return "none"

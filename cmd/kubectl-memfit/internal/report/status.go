@@ -82,10 +82,15 @@ func problems(p *Profile) []string {
 	return texts
 }
 
-const exampleProfile = `apiVersion: memfit.dev/v1alpha1
-kind: MemoryProfile
-metadata: {name: web, namespace: %s}
-spec: {runtime: {type: NodeJS}}`
+const noProfile = `No profile exists. Keep one next to your manifests (kubectl explain memoryprofile.spec has every field):
+
+  apiVersion: memfit.dev/v1alpha1
+  kind: MemoryProfile
+  metadata: {name: web, namespace: %s}
+  spec: {runtime: {type: NodeJS}}
+
+Then opt a workload in:
+`
 
 // NothingGoverned explains how to opt a first workload in. namespace is empty for all namespaces.
 func NothingGoverned(namespace string, profiles []Profile) string {
@@ -96,25 +101,19 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 		where, flag, example = "in any namespace", "-n NAMESPACE", "NAMESPACE"
 	}
 	fmt.Fprintf(&text, "No workload %s is governed by memfit.\n\n", where)
+	name := "web"
 	if len(profiles) == 0 {
-		fmt.Fprintf(&text, "No profile exists. Keep one next to your manifests (kubectl explain "+
-			"memoryprofile.spec has every field):\n\n  %s\n\nThen opt a workload in:\n",
-			strings.ReplaceAll(fmt.Sprintf(exampleProfile, example), "\n", "\n  "))
+		fmt.Fprintf(&text, noProfile, example)
 	} else {
+		name = profiles[0].Ref.Name
 		var names []string
 		for i := range profiles {
 			names = append(names, profiles[i].String())
 		}
 		fmt.Fprintf(&text, "Opt a workload in with an existing profile (%s):\n", SomeOf(names))
 	}
-	name := "web"
-	if len(profiles) > 0 {
-		name = profiles[0].Ref.Name
-	}
-	fmt.Fprintf(
-		&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag,
-		v1alpha1.ProfileAnnotation, name,
-	)
+	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag,
+		v1alpha1.ProfileAnnotation, name)
 	if namespace != "" {
 		text.WriteString("Other namespaces: kubectl memfit status -A\n")
 	}

@@ -239,8 +239,7 @@ func NotInspected(c *v1alpha1.ContainerSnapshot) string {
 	return "not inspected yet: " + FirstInspection
 }
 
-// FirstInspection is when the agent first inspects a container; NoSnapshot is why a pod has no snapshot
-// (docs/guide/agent.md).
+// The reasons why nothing is known of a container or a pod (docs/guide/agent.md).
 const (
 	FirstInspection = "the agent inspects a container 10 s after its start, on a node with many new containers some " +
 		"minutes later; to request it now: kubectl annotate pod POD " +
