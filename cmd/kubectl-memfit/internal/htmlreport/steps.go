@@ -22,8 +22,7 @@ type step struct {
 	amount memory.Bytes
 }
 
-// linesOf returns the sizes that pods had, as far as the status has them, and the recommended ones if they differ. A
-// recommendation is drawn only at the end of the chart: it does not apply to the past.
+// linesOf returns the sizes that pods had, and at the end of the chart the recommended ones if they differ.
 func linesOf(c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, sc *scale) (lines []line) {
 	add := func(class, name string, steps steps) {
 		if slices.ContainsFunc(steps, func(s step) bool { return s.amount > 0 }) {

@@ -116,8 +116,7 @@ func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
 	return false
 }
 
-// failedSince reports whether a container of the workload was OOM-killed or stalled since a time, or a size was rolled
-// back, as far as the recommendation records it; the empty name: any container.
+// failedSince reports an OOM kill or a stall of a container since a time, or a rollback; the empty name: any container.
 func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since time.Time) bool {
 	is := func(name string, at metav1.Time) bool {
 		return (container == "" || name == container) && !at.Time.Before(since)

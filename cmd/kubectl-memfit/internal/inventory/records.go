@@ -82,8 +82,7 @@ func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
 	return r.of[w.whole()]
 }
 
-// Any returns the recommendation of a workload, or that of another class of its nodes: classes share the profile, but
-// not sizes or kills. nil: none.
+// Any returns the recommendation of a workload or of another class of its nodes, with which it shares only the profile.
 func (r Records) Any(w Ref) *v1alpha1.MemoryRecommendation {
 	return cmp.Or(r.Of(w), r.classes[w.whole()])
 }
@@ -151,8 +150,7 @@ func Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	return v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 }
 
-// cronJob returns the CronJob's name in a Job's name "<name>-<minutes since 1970>", if these minutes are shortly before
-// the pod's creation.
+// cronJob returns the name in a Job's name "<name>-<minutes since 1970>", if the pod was created shortly after these.
 func cronJob(job string, born time.Time) (name string, ok bool) {
 	i := strings.LastIndexByte(job, '-')
 	if i < 1 {

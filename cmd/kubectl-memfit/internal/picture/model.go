@@ -160,8 +160,7 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	}
 }
 
-// beside adds memory charged to the container beyond its processes' resident memory. Neither of the kernel's numbers
-// contains the other: shared pages are resident in each process.
+// beside adds what is charged and not resident. Neither number contains the other: each process counts shared pages.
 func (c *Container) beside() {
 	sum := c.total()
 	switch {
