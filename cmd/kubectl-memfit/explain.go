@@ -23,40 +23,37 @@ const explainExample = `  kubectl memfit explain deployment/web -n shop
   kubectl memfit explain web -o json | jq -r '.status.containers[0].reasons[]'`
 
 func explainCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return aboutWorkload(&cobra.Command{
 		Use:   "explain WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Explain a recommendation: evidence, formula, bounds, guards, kills",
 		Long:  explainLong, Example: explainExample,
-	}
-	r := aboutWorkload(cmd)
-	r.prints("", listing.OfPage...)
-	r.runs(explain)
-	return cmd
+	}).runs(explain)
 }
 
-// aboutWorkload makes cmd a verb about one workload, with checks and completion of its name.
-func aboutWorkload(cmd *cobra.Command) *reader {
+// aboutWorkload makes cmd a verb that prints a page about one workload, with checks and completion of its name.
+func aboutWorkload(cmd *cobra.Command) *verb {
 	cmd.Args = oneOf("name one workload, as in: kubectl memfit " + cmd.Name() +
 		" deployment/web (kubectl memfit status lists them)")
-	r := reading(cmd)
-	cmd.ValidArgsFunction = firstOf(r.offering(workloads))
-	return r
+	v := reading(cmd)
+	v.prints("", listing.OfPage...)
+	cmd.ValidArgsFunction = v.offering(1, workloads)
+	return v
 }
 
-func explain(c *call) error {
-	rec, err := c.workload()
+func explain(v *verb) error {
+	rec, err := v.workload()
 	if err != nil {
 		return err
 	}
-	profiles, err := c.cluster.Profiles(c.Context(), c.cluster.Namespace)
+	profiles, err := v.cluster.Profiles(v.Context())
 	governing := report.Governing(rec, profiles)
 	switch {
 	case err == nil:
 	case governing == nil:
-		c.warn("the bounds of the profile are unavailable: %v", err)
+		v.warn("the bounds of the profile are unavailable: %v", err)
 	default:
-		c.warn("the cluster's defaults for the profile are unavailable: %v", err)
+		v.warn("the cluster's defaults for the profile are unavailable: %v", err)
 	}
 	explanation := report.Explain(rec, governing)
-	return c.page("WorkloadExplanation", explanation, explanation.Write)
+	return v.page("WorkloadExplanation", explanation, explanation.Write)
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/export"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
 const exportLong = `Write the recommended sizes as patches for Git, with a comment above each: the current size, the recommended size and why.
@@ -49,51 +51,34 @@ const exportExample = `  # All of a namespace, next to its kustomization
   # What staging learned, for production
   kubectl memfit export priors -n memfit-system --context staging | kubectl apply --context production -f -`
 
-// exportFlags are the flags of the export verb.
-type exportFlags struct {
-	noNamespace bool
-	// pullRequest is the file for the text of a pull request; "": do not write one.
-	pullRequest string
-}
-
 func exportCommand() *cobra.Command {
-	var f exportFlags
-	cmd := &cobra.Command{
+	v := readingAll(&cobra.Command{
 		Use:   "export [-n NAMESPACE | -A] [WORKLOAD...] [-o kustomize|json6902|helm-values|ssa]",
 		Short: "Write recommended sizes as patches for Git",
 		Long:  exportLong, Example: exportExample, Args: cobra.ArbitraryArgs,
-	}
-	r := readingAll(cmd)
-	var formats []string
-	for _, format := range export.Formats {
-		formats = append(formats, string(format))
-	}
-	r.prints(formats[0], formats...)
-	cmd.Flags().BoolVar(
-		&f.noNamespace, "no-namespace", false, "leave metadata.namespace out (kustomize), for bases without one",
+	})
+	v.prints(export.Formats[0], export.Formats...)
+	var noNamespace bool
+	v.Flags().BoolVar(
+		&noNamespace, "no-namespace", false, "leave metadata.namespace out (kustomize), for bases without one",
 	)
-	cmd.Flags().StringVar(
-		&f.pullRequest, "pull-request", "", "also write to this file what the patches change and why, in Markdown",
-	)
-	cmd.ValidArgsFunction = r.offering(workloads)
-	r.runs(func(c *call) error { return exports(c, f) })
-	cmd.AddCommand(priorsCommand())
-	return cmd
+	var body string
+	v.Flags().StringVar(&body, "pull-request", "", "also write to this file what the patches change and why, in Markdown")
+	v.ValidArgsFunction = v.offering(math.MaxInt, workloads)
+	v.AddCommand(priorsCommand())
+	return v.runs(func(v *verb) error { return exports(v, noNamespace, body) })
 }
 
 func priorsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return reading(&cobra.Command{
 		Use:   "priors -n NAMESPACE",
 		Short: "Write what memfit learned about young containers, for kubectl apply in another cluster",
-		Args:  cobra.NoArgs,
-	}
-	reading(cmd).runs(exportPriors)
-	return cmd
+	}).runs(exportPriors)
 }
 
-func exportPriors(c *call) error {
+func exportPriors(v *verb) error {
 	var text []byte
-	err := c.cluster.EachCheckpoint(c.Context(), c.cluster.Namespace, func(checkpoint *v1alpha1.MemoryCheckpoint) {
+	err := v.cluster.EachCheckpoint(v.Context(), func(checkpoint *v1alpha1.MemoryCheckpoint) {
 		if checkpoint.Name == v1alpha1.PriorsName {
 			text = checkpoint.Status.Observed
 		}
@@ -104,48 +89,47 @@ func exportPriors(c *call) error {
 	case text == nil:
 		return fmt.Errorf(
 			"nothing was learned in %s: name the namespace of memfit with -n (or is learning off, with --learn-priors=false?)",
-			place(c.cluster.Namespace),
+			v.place(),
 		)
 	}
-	priors, err := export.Priors(c.cluster.Namespace, text)
+	priors, err := export.Priors(v.cluster.Namespace, text)
 	if err != nil {
 		return err
 	}
-	_, err = c.OutOrStdout().Write(priors)
+	_, err = v.OutOrStdout().Write(priors)
 	return err
 }
 
-func exports(c *call, f exportFlags) error {
-	recs, err := c.recommendations()
+// exports writes patches, and to the file body, if it has a name, the text of a pull request.
+func exports(v *verb, noNamespace bool, body string) error {
+	recs, err := v.cluster.Recommendations(v.Context())
 	if err != nil {
 		return err
 	}
 	if len(recs) == 0 {
 		return fmt.Errorf(
 			"no workload in %s is governed by memfit, so nothing can be exported (kubectl memfit status shows how to opt in)",
-			place(c.cluster.Namespace),
+			v.place(),
 		)
 	}
-	sources, err := c.sources(recs)
+	sources, err := v.sources(recs)
 	if err != nil {
 		return err
 	}
-	result, err := export.Write(
-		sources, export.Options{Format: export.Format(c.output), NoNamespace: f.noNamespace},
-	)
+	result, err := export.Write(sources, export.Options{Format: v.output, NoNamespace: noNamespace})
 	if err != nil {
 		return err
 	}
-	if f.pullRequest != "" {
-		if err := os.WriteFile(f.pullRequest, result.Markdown, 0o600); err != nil {
+	if body != "" {
+		if err := os.WriteFile(body, result.Markdown, 0o600); err != nil {
 			return fmt.Errorf("--pull-request: %w", err)
 		}
 	}
-	if _, err := c.OutOrStdout().Write(result.Text); err != nil {
+	if _, err := v.OutOrStdout().Write(result.Text); err != nil {
 		return fmt.Errorf("writing the patches: %w", err)
 	}
 	for _, text := range result.LeftOut {
-		c.note("%s", text)
+		v.note("%s", text)
 	}
 	if result.Exported == 0 {
 		return exit(exitFailed)
@@ -154,14 +138,14 @@ func exports(c *call, f exportFlags) error {
 }
 
 // sources returns the named workloads without duplicates; all if none was named.
-func (c *call) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Source, err error) {
+func (v *verb) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Source, err error) {
 	add := func(rec *v1alpha1.MemoryRecommendation) {
 		all = append(all, export.SourceOf(rec, func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
-			return c.cluster.Workload(c.Context(), rec.Namespace, ref)
+			return v.cluster.Workload(v.Context(), rec.Namespace, ref)
 		}))
 	}
-	for _, name := range c.args {
-		rec, err := c.find(recs, name)
+	for _, name := range v.args {
+		rec, err := report.Find(recs, name, v.place())
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +154,7 @@ func (c *call) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Sourc
 		}
 	}
 	for i := range recs {
-		if len(c.args) == 0 {
+		if len(v.args) == 0 {
 			add(&recs[i])
 		}
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -32,22 +31,18 @@ const historyExample = `  kubectl memfit history deployment/web -n shop
   kubectl memfit history web -o json | jq -r '.items[].change | select(.kind == "Reverted") | .why'`
 
 func historyCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return aboutWorkload(&cobra.Command{
 		Use:   "history WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Show what memfit changed on a workload's pods, and the outcome",
 		Long:  historyLong, Example: historyExample,
-	}
-	r := aboutWorkload(cmd)
-	r.prints("", listing.OfPage...)
-	r.runs(showHistory)
-	return cmd
+	}).runs(showHistory)
 }
 
-func showHistory(c *call) error {
-	rec, err := c.workload()
+func showHistory(v *verb) error {
+	rec, err := v.workload()
 	if err != nil {
 		return err
 	}
 	h := report.HistoryOf(rec)
-	return c.page("WorkloadHistoryList", h, h.Write)
+	return v.page("WorkloadHistoryList", h, h.Write)
 }

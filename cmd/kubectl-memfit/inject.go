@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,6 @@ const injectExample = `  # What would the profile change?
   # In a pipe
   helm template . | kubectl memfit inject -f - --profile profile.yaml | kubectl apply -f -`
 
-// injectFlags are the flags of the inject verb.
 type injectFlags struct {
 	file, profile, output, namespace string
 	quiet                            bool
@@ -63,21 +63,19 @@ func injectCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runInject(f, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runInject(f, cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.file, "filename", "f", "", "manifests to inject into; - reads standard input (required)")
 	flags.StringVar(&f.profile, "profile", "", "file with MemoryProfiles or ClusterMemoryProfiles; - reads standard input")
-	outputFlag(cmd, &f.output, injectFormats[0], injectFormats...)
+	outputFlag(cmd, &f.output, injectFormats[0], injectFormats)
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of objects without one")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not list set and skipped settings")
 	return cmd
 }
 
-func runInject(f injectFlags, stdin io.Reader, stdout, stderr io.Writer) error {
-	manifests, profiles, err := f.read(stdin)
+func runInject(f injectFlags, cmd *cobra.Command) error {
+	manifests, profiles, err := f.read(cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -85,36 +83,24 @@ func runInject(f injectFlags, stdin io.Reader, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.file, err)
 	}
-	out, err := f.render(result)
-	if err != nil {
-		return err
-	}
-	if _, err := stdout.Write(out); err != nil {
-		return fmt.Errorf("writing the result: %w", err)
-	}
-	return f.conclude(result, out, stderr)
-}
-
-func (f injectFlags) render(r *offline.Result) ([]byte, error) {
+	out := result.YAML()
 	if f.output == "diff" {
-		return r.Diff()
-	}
-	return r.YAML(), nil
-}
-
-// conclude writes the notes and returns the exit code.
-func (f injectFlags) conclude(r *offline.Result, out []byte, stderr io.Writer) error {
-	notes := r.Problems
-	if !f.quiet {
-		notes = append(append([]string{}, r.Notes...), r.Problems...)
-	}
-	for _, n := range notes {
-		if _, err := fmt.Fprintln(stderr, n); err != nil {
-			return fmt.Errorf("writing notes: %w", err)
+		if out, err = result.Diff(); err != nil {
+			return err
 		}
 	}
+	if _, err := cmd.OutOrStdout().Write(out); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	notes := result.Problems
+	if !f.quiet {
+		notes = slices.Concat(result.Notes, result.Problems)
+	}
+	for _, n := range notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), n)
+	}
 	switch {
-	case len(r.Problems) > 0:
+	case len(result.Problems) > 0:
 		return exit(exitProblem)
 	case f.output == "diff" && len(out) > 0:
 		return exit(exitDiffers)

@@ -108,7 +108,7 @@ func (c server) finished(t *testing.T) {
 			!strings.Contains(errs, "warning: the answer is from the recommendation alone: found no pod") {
 			t.Errorf("why %q: exit %d, %q,\n%s", name, code, errs, out)
 		}
-		fields, _, code := c.run("reader", "why", name, "-n", "shop", "-o", "jsonpath={.workload.oomKills}{.seen}")
+		fields, _, code := c.run("reader", "why", name, "-n", "shop", "-o", "jsonpath={.workload.status.oomKills}{.seen}")
 		if code != 0 || fields != "3\n" {
 			t.Errorf("why %q for machines: exit %d, %q", name, code, fields)
 		}

@@ -25,8 +25,7 @@ const (
 	exitProblem = 3 // everything was written, but a workload requests a profile that cannot be applied
 )
 
-// exit is the exit code of a command that has printed its output. Any other error is printed, and exits with
-// exitFailed.
+// exit is the exit code of a command that has printed its output. Other errors are printed, and exit with exitFailed.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }

@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/picture"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -37,27 +38,25 @@ const mapExample = `  kubectl memfit map pod/web-7d9f8 -n shop
   kubectl memfit map web-7d9f8 -n shop -c app -o svg > web.svg`
 
 func mapCommand() *cobra.Command {
-	var container string
-	var pages bool
-	cmd := &cobra.Command{
+	v := reading(&cobra.Command{
 		Use:   "map POD|WORKLOAD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o FORMAT]",
 		Short: "Draw the memory of a pod",
 		Long:  mapLong, Example: mapExample,
 		Args: oneOf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)"),
-	}
-	r := reading(cmd)
-	r.prints("", slices.Concat([]string{"svg"}, listing.OfPage)...)
-	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
-	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
-	cmd.ValidArgsFunction = firstOf(r.offering(inspected))
-	r.runs(func(c *call) error { return draw(c, container, pages) })
-	return cmd
+	})
+	var container string
+	var pages bool
+	v.prints("", slices.Concat([]string{"svg"}, listing.OfPage)...)
+	v.Flags().StringVarP(&container, "container", "c", "", "only this container")
+	v.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
+	v.ValidArgsFunction = v.offering(1, inspected)
+	return v.runs(func(v *verb) error { return draw(v, container, pages) })
 }
 
-func draw(c *call, container string, pages bool) error {
-	recs, _ := c.recommendations() // without this right, the owners of pods identify workloads
-	rec, _ := c.find(recs, c.args[0])
-	snapshot, err := c.snapshot(c.args[0], rec)
+func draw(v *verb, container string, pages bool) error {
+	recs, _ := v.cluster.Recommendations(v.Context()) // without this right, the owners of pods identify workloads
+	rec, _ := report.Find(recs, v.args[0], v.place())
+	snapshot, err := v.snapshot(v.args[0], rec)
 	if err != nil {
 		return err
 	}
@@ -66,12 +65,12 @@ func draw(c *call, container string, pages bool) error {
 	if err != nil {
 		return fmt.Errorf("pod %s/%s: %w", namespace, pod, err)
 	}
-	if c.output == "svg" {
-		return drawn.WriteSVG(c.OutOrStdout())
+	if v.output == "svg" {
+		return drawn.WriteSVG(v.OutOrStdout())
 	}
-	return c.page(snapshot.Kind, snapshot, func(w io.Writer, colors listing.Colors) error {
+	return v.page(snapshot.Kind, snapshot, func(w io.Writer, colors listing.Colors) error {
 		if pages && !drawn.Mapped() {
-			c.warn("the snapshot has no map of pages; request one (and remove the annotation later with %s-):\n  kubectl "+
+			v.warn("the snapshot has no map of pages; request one (and remove the annotation later with %s-):\n  kubectl "+
 				"annotate pod -n %s %s %s=true", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
 		}
 		return drawn.WriteText(w, colors, pages)
@@ -84,7 +83,6 @@ func podName(text string) (string, bool) {
 	if !typed {
 		return text, true
 	}
-	return name, slices.ContainsFunc(workloadkind.All(), func(k workloadkind.Kind) bool {
-		return workloadkind.IsPod(k.APIVersion(), k.Name) && workloadkind.Called(k.APIVersion(), k.Name, kind)
-	})
+	pod := workloadkind.Pod()
+	return name, workloadkind.Called(pod.APIVersion(), pod.Name, kind)
 }

@@ -24,7 +24,7 @@ func (c server) formats(t *testing.T) {
 		{"app 512Mi\n", []string{"top", "-n", "inside", "-o", "jsonpath={.items[0].container} {.items[0].limit}"}},
 		{"statefulset.apps/web\n", []string{"scan", "-n", "inside", "-o", "name"}},
 		{"Reverted", []string{"history", "deploy/web", "-n", "shop", "-o", "jsonpath={.items[*].what}"}},
-		{"Increase\n", []string{"explain", "deploy/web", "-n", "shop", "-o", "jsonpath={.containers[0].decision}"}},
+		{"Increase\n", []string{"explain", "deploy/web", "-n", "shop", "-o", "jsonpath={.status.containers[0].decision}"}},
 		{"MemorySnapshot\n", []string{"map", "web-7d9f8", "-n", "inside", "-o", "jsonpath={.kind}"}},
 		{"inside web-7d9f8\n", []string{"why", "web-7d9f8", "-n", "inside", "-o", "jsonpath={.namespace} {.pod}"}},
 	} {

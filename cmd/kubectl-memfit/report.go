@@ -34,97 +34,70 @@ const reportExample = `  kubectl memfit report -n shop > shop.html
   kubectl memfit report -A --price-per-gib-month 3.20 --currency EUR > memfit.html`
 
 func reportCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	v := readingAll(&cobra.Command{
 		Use:   "report [-n NAMESPACE | -A]",
 		Short: "Write a page of HTML: use, sizes, OOM kills and changes of each workload",
-		Long:  reportLong, Example: reportExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	r := readingAll(cmd)
-	price := priceFlags(cmd)
-	r.runs(func(c *call) error {
-		if err := price.check(); err != nil {
-			return err
-		}
-		if printers.IsTerminal(c.OutOrStdout()) {
-			return errors.New("send the page to a file: kubectl memfit report > memfit.html")
-		}
-		in, err := c.pageInput(price)
-		if err != nil {
-			return err
-		}
-		for _, note := range in.Notes {
-			c.warn("%s", note)
-		}
-		return htmlreport.Write(c.OutOrStdout(), in)
+		Long:  reportLong, Example: reportExample,
 	})
-	return cmd
-}
-
-// price is the cost of requested memory.
-type price struct {
-	perGiBMonth float64
-	currency    string
-}
-
-func priceFlags(cmd *cobra.Command) *price {
-	var p price
-	cmd.Flags().Float64Var(
-		&p.perGiBMonth, "price-per-gib-month", 0, "monthly price of a GiB of requested memory; 0: show no costs",
+	in := &htmlreport.Input{}
+	v.Flags().Float64Var(
+		&in.PricePerGiBMonth, "price-per-gib-month", 0, "monthly price of a GiB of requested memory; 0: show no costs",
 	)
-	cmd.Flags().StringVar(&p.currency, "currency", "USD", "the currency of that price")
-	return &p
+	v.Flags().StringVar(&in.Currency, "currency", "USD", "the currency of that price")
+	return v.runs(func(v *verb) error { return writeReport(v, in) })
 }
 
-func (p *price) check() error {
-	if !(p.perGiBMonth >= 0) { // NaN neither
-		return fmt.Errorf(
-			"--price-per-gib-month is %v: set the monthly price of a GiB, or 0", p.perGiBMonth,
-		)
+func writeReport(v *verb, in *htmlreport.Input) error {
+	if !(in.PricePerGiBMonth >= 0) { // NaN neither
+		return fmt.Errorf("--price-per-gib-month is %v: set the monthly price of a GiB, or 0", in.PricePerGiBMonth)
 	}
-	return nil
+	if printers.IsTerminal(v.OutOrStdout()) {
+		return errors.New("send the page to a file: kubectl memfit report > memfit.html")
+	}
+	if err := v.fill(in); err != nil {
+		return err
+	}
+	for _, note := range in.Notes {
+		v.warn("%s", note)
+	}
+	return htmlreport.Write(v.OutOrStdout(), in)
 }
 
-// pageInput reads the input of the page.
-func (c *call) pageInput(p *price) (*htmlreport.Input, error) {
-	ctx, s := c.Context(), c.cluster
-	recs, err := c.recommendations()
-	if err != nil {
-		return nil, err
+func (v *verb) fill(in *htmlreport.Input) (err error) {
+	ctx, s := v.Context(), v.cluster
+	if in.Recommendations, err = v.cluster.Recommendations(v.Context()); err != nil {
+		return err
 	}
-	in := &htmlreport.Input{
-		Place: place(s.Namespace), PricePerGiBMonth: p.perGiBMonth, Currency: p.currency, Now: time.Now(),
-		Recommendations: recs,
-	}
+	note := func(format string, args ...any) { in.Notes = append(in.Notes, fmt.Sprintf(format, args...)) }
+	in.Place, in.Now = v.place(), time.Now()
 	if s.Context != "" {
 		in.Place += " of " + s.Context
 	}
-	records, err := c.records(recs)
+	records, err := v.records(in.Recommendations)
 	if err != nil {
-		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back of DaemonSets by class of nodes is unknown: %v", err))
+		note("The memory given back of DaemonSets by class of nodes is unknown: %v", err)
 	}
 	given := inventory.NewGivenBack(records)
-	if err := s.EachPod(ctx, s.Namespace, given.AddPod); err != nil {
-		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is unknown: %v", err))
+	if err := s.EachPod(ctx, given.AddPod); err != nil {
+		note("The memory given back is unknown: %v", err)
 	} else {
 		in.GivenBack = given.Differences
 	}
 	in.Histories = map[types.NamespacedName]map[string]*history.Container{}
 	unread := 0
-	err = s.EachCheckpoint(ctx, s.Namespace, func(checkpoint *v1alpha1.MemoryCheckpoint) {
+	err = s.EachCheckpoint(ctx, func(checkpoint *v1alpha1.MemoryCheckpoint) {
 		of, more := historiesOf(checkpoint)
 		in.Histories[types.NamespacedName{Namespace: checkpoint.Namespace, Name: checkpoint.Name}] = of
 		unread += more
 	})
 	if err != nil {
-		in.Notes = append(in.Notes, fmt.Sprintf("Curves are unavailable: %v", err))
+		note("Curves are unavailable: %v", err)
 	}
 	if unread > 0 {
-		in.Notes = append(in.Notes, fmt.Sprintf(
-			"The histories of %s are from another version of memfit than this plugin, so they have no curves.",
-			format.Count(unread, "container"),
-		))
+		note("The histories of %s are from another version of memfit than this plugin, so they have no curves.",
+			format.Count(unread, "container"))
 	}
-	return in, nil
+	return nil
 }
 
 // historiesOf unpacks a checkpoint; unread counts the containers that could not be decoded.

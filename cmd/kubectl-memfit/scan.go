@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 )
 
@@ -37,39 +37,34 @@ const scanExample = `  kubectl memfit scan -A
   kubectl apply -R -f profiles`
 
 func scanCommand() *cobra.Command {
-	var folder string
-	cmd := &cobra.Command{
+	v := readingAll(&cobra.Command{
 		Use:   "scan [-n NAMESPACE | -A] [--write DIR] [-o FORMAT]",
 		Short: "List every workload with its runtime, use and kills, and write profiles",
-		Long:  scanLong, Example: scanExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	cmd.Flags().StringVar(&folder, "write", "", "folder for profiles")
-	r := readingAll(cmd)
-	r.lists(inventory.WorkloadOrders)
-	r.runs(func(c *call) error { return scan(c, folder) })
-	return cmd
+		Long:  scanLong, Example: scanExample,
+	})
+	var folder string
+	v.Flags().StringVar(&folder, "write", "", "folder for profiles")
+	v.lists(inventory.WorkloadOrders)
+	return v.runs(func(v *verb) error { return scan(v, folder) })
 }
 
-func scan(c *call, folder string) error {
-	in, err := c.inventory()
+func scan(v *verb, folder string) error {
+	in, err := v.inventory()
 	if err != nil {
 		return err
 	}
 	all := inventory.Workloads(in.Containers(), time.Now())
-	if len(all) == 0 && c.options.Format.IsTable() {
-		c.note("No pod runs in %s", place(c.cluster.Namespace))
-	}
-	inventory.SortWorkloads(all, c.order)
-	if err := inventory.WriteScan(c.OutOrStdout(), all, c.options); err != nil || folder == "" {
+	inventory.SortWorkloads(all, v.order)
+	if err := inventory.WriteScan(v.OutOrStdout(), all, v.options); err != nil || folder == "" {
 		return err
 	}
-	return writeProfiles(c, folder, inventory.Profiles(all))
+	return writeProfiles(v, folder, inventory.Profiles(all))
 }
 
 // writeProfiles writes the files that do not exist yet, and lists them.
-func writeProfiles(c *call, folder string, files []inventory.File) error {
+func writeProfiles(v *verb, folder string, files []inventory.File) error {
 	if len(files) == 0 {
-		c.note("No profiles to write: each workload has one, or its runtime is unknown")
+		v.note("No profiles to write: each workload has one, or its runtime is unknown")
 	}
 	written := 0
 	for _, f := range files {
@@ -77,17 +72,17 @@ func writeProfiles(c *call, folder string, files []inventory.File) error {
 		err := writeNew(path, f.Text)
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			c.note("Skipped %s: it exists", path)
+			v.note("Skipped %s: it exists", path)
 		case err != nil:
 			return fmt.Errorf("writing profiles: %w", err)
 		default:
 			written++
-			c.note("Wrote %s", path)
+			v.note("Wrote %s", path)
 		}
 	}
 	if written > 0 {
 		// -R, because profiles are in one folder per namespace, and kubectl does not read subfolders by default.
-		c.note("Check the suggestions, then: kubectl apply -R -f %s", folder)
+		v.note("Check the suggestions, then: kubectl apply -R -f %s", folder)
 	}
 	return nil
 }
@@ -104,33 +99,35 @@ func writeNew(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// inventory reads the input of top and scan. Only pods are required; other kinds add details, and it reports those it
-// cannot read.
-func (c *call) inventory() (*inventory.Inventory, error) {
-	ctx, namespace := c.Context(), c.cluster.Namespace
+// inventory reads the input of top and scan. Only pods are required; it reports what else it cannot read.
+func (v *verb) inventory() (*inventory.Inventory, error) {
+	ctx := v.Context()
 	warn := func(what string, err error) {
-		if err != nil && !cluster.NotServed(err) {
-			c.warn("could not read %s: %v", what, err)
+		if err != nil && !apierrors.IsNotFound(err) { // the cluster serves the kind
+			v.warn("could not read %s: %v", what, err)
 		}
 	}
-	recs, err := c.recommendations()
+	recs, err := v.cluster.Recommendations(v.Context())
 	warn("recommendations", err)
-	records, err := c.records(recs)
+	records, err := v.records(recs)
 	warn("the classes of nodes", err)
 	in := inventory.New(records)
-	if err := c.cluster.EachPod(ctx, namespace, in.AddPod); err != nil {
+	if err := v.cluster.EachPod(ctx, in.AddPod); err != nil {
 		return nil, err
 	}
-	warn("metrics.k8s.io", c.cluster.EachUse(ctx, namespace, in.AddUse))
-	warn("snapshots", c.cluster.EachSnapshot(ctx, namespace, in.AddSnapshot))
+	warn("metrics.k8s.io", v.cluster.EachUse(ctx, in.AddUse))
+	warn("snapshots", v.cluster.EachSnapshot(ctx, in.AddSnapshot))
+	if len(in.Containers()) == 0 && v.options.Format.IsTable() {
+		v.note("No pod runs in %s", v.place())
+	}
 	return in, nil
 }
 
 // records indexes recommendations. On error, pods of DaemonSets have no class of nodes.
-func (c *call) records(recs []v1alpha1.MemoryRecommendation) (records inventory.Records, err error) {
+func (v *verb) records(recs []v1alpha1.MemoryRecommendation) (records inventory.Records, err error) {
 	records = inventory.RecordsOf(recs)
 	if records.ByNode() {
-		err = c.cluster.EachNode(c.Context(), records.AddNode)
+		err = v.cluster.EachNode(v.Context(), records.AddNode)
 	}
 	return records, err
 }

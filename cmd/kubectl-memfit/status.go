@@ -40,36 +40,34 @@ const statusExample = `  # What should I do next?
   kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'`
 
 func statusCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	v := readingAll(&cobra.Command{
 		Use:   "status [-n NAMESPACE | -A] [-o FORMAT]",
 		Short: "Show what memfit found, worst first, and what to do next",
-		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	r := readingAll(cmd)
-	r.lists(report.Orders)
-	r.runs(status)
-	return cmd
+		Long:  statusLong, Example: statusExample,
+	})
+	v.lists(report.Orders)
+	return v.runs(status)
 }
 
-func status(c *call) error {
-	recs, err := c.recommendations()
+func status(v *verb) error {
+	recs, err := v.cluster.Recommendations(v.Context())
 	if err != nil {
 		return err
 	}
-	ctx, namespace := c.Context(), c.cluster.Namespace
-	profiles, unread := c.cluster.Profiles(ctx, namespace)
+	ctx := v.Context()
+	profiles, unread := v.cluster.Profiles(ctx)
 	unknown := func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil }
 	status := report.NewStatus(recs, profiles)
 	switch {
 	case unread == nil:
-		status.Seek(c.cluster.Askers(ctx, namespace), profiles)
+		status.Seek(v.cluster.Askers(ctx), profiles)
 	case len(recs) == 0 || slices.ContainsFunc(recs, unknown):
 		// A user with a role in one namespace cannot read ClusterMemoryProfiles, and usually does not need them.
-		c.warn("could not read the status of profiles: %v", unread)
+		v.warn("could not read the status of profiles: %v", unread)
 	}
-	if len(recs) == 0 && c.options.Format.IsTable() {
-		fmt.Fprint(c.ErrOrStderr(), report.NothingGoverned(namespace, profiles))
+	if len(recs) == 0 && v.options.Format.IsTable() {
+		fmt.Fprint(v.ErrOrStderr(), report.NothingGoverned(v.cluster.Namespace, profiles))
 	}
-	status.Sort(c.order)
-	return status.Write(c.OutOrStdout(), c.options)
+	status.Sort(v.order)
+	return status.Write(v.OutOrStdout(), v.options)
 }

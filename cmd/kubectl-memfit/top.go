@@ -31,26 +31,21 @@ const topExample = `  # Who holds on to free memory?
   kubectl memfit top -A --sort-by share`
 
 func topCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	v := readingAll(&cobra.Command{
 		Use:   "top [-n NAMESPACE | -A] [--sort-by " + strings.Join(inventory.Orders, "|") + "] [-o FORMAT]",
 		Short: "List containers by the memory they use, and its parts",
-		Long:  topLong, Example: topExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	r := readingAll(cmd)
-	r.lists(inventory.Orders)
-	r.runs(top)
-	return cmd
+		Long:  topLong, Example: topExample,
+	})
+	v.lists(inventory.Orders)
+	return v.runs(top)
 }
 
-func top(c *call) error {
-	in, err := c.inventory()
+func top(v *verb) error {
+	in, err := v.inventory()
 	if err != nil {
 		return err
 	}
 	all := in.Containers()
-	if len(all) == 0 && c.options.Format.IsTable() {
-		c.note("No pod runs in %s", place(c.cluster.Namespace))
-	}
-	inventory.Sort(all, c.order)
-	return inventory.WriteTop(c.OutOrStdout(), all, c.options)
+	inventory.Sort(all, v.order)
+	return inventory.WriteTop(v.OutOrStdout(), all, v.options)
 }

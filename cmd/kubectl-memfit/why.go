@@ -33,29 +33,27 @@ const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop
   kubectl memfit why "tekton: build/unit" -n ci`
 
 func whyCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	v := reading(&cobra.Command{
 		Use:   "why pod/NAME|WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Show what happened to a pod's memory: the kill, the minute before it, what filled it",
 		Long:  whyLong, Example: whyExample,
 		Args: oneOf("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k"),
-	}
-	r := reading(cmd)
-	r.prints("", listing.OfPage...)
-	cmd.ValidArgsFunction = firstOf(r.offering(inspected))
-	r.runs(why)
-	return cmd
+	})
+	v.prints("", listing.OfPage...)
+	v.ValidArgsFunction = v.offering(1, inspected)
+	return v.runs(why)
 }
 
-func why(c *call) error {
-	recs, err := c.recommendations()
+func why(v *verb) error {
+	recs, err := v.cluster.Recommendations(v.Context())
 	if err != nil {
 		return err
 	}
-	name := c.args[0]
-	rec, _ := c.find(recs, name) // nil: the argument is a pod, or a workload without a profile
-	snapshot, err := c.snapshot(name, rec)
+	name := v.args[0]
+	rec, _ := report.Find(recs, name, v.place()) // nil: the argument is a pod, or a workload without a profile
+	snapshot, err := v.snapshot(name, rec)
 	if err == nil {
-		rec = c.recommendationOf(recs, snapshot.Name, snapshot.Status.NodeName)
+		rec = v.recommendationOf(recs, snapshot.Name, snapshot.Status.NodeName)
 	} else {
 		if pod, isPod := podName(name); isPod && rec == nil {
 			rec = report.OfRecord(recs, pod)
@@ -63,49 +61,46 @@ func why(c *call) error {
 		if rec == nil {
 			return err
 		}
-		c.warn("the answer is from the recommendation alone: %v", err)
+		v.warn("the answer is from the recommendation alone: %v", err)
 	}
 	why := report.WhyOf(snapshot, rec)
-	return c.page("PodExplanation", why, why.Write)
+	return v.page("PodExplanation", why, why.Write)
 }
 
 // recommendationOf finds the recommendation of a pod's workload; nil: no profile governs it.
-func (c *call) recommendationOf(
-	recs []v1alpha1.MemoryRecommendation, pod, node string,
-) *v1alpha1.MemoryRecommendation {
+func (v *verb) recommendationOf(recs []v1alpha1.MemoryRecommendation, pod, node string) *v1alpha1.MemoryRecommendation {
 	records := inventory.RecordsOf(recs)
-	owner, err := c.cluster.Owner(c.Context(), c.cluster.Namespace, pod, records)
+	owner, err := v.cluster.Owner(v.Context(), pod, records)
 	if err != nil {
-		c.warn("%v; memfit knows its workload only if it recorded one of its kills", err)
+		v.warn("%v; memfit knows its workload only if it recorded one of its kills", err)
 	}
 	if owner == nil {
 		return report.OfRecord(recs, pod)
 	}
 	if records.ByNode() {
-		if of, err := c.cluster.Node(c.Context(), node); err != nil {
-			c.warn("%v; its class is unknown", err)
+		if of, err := v.cluster.Node(v.Context(), node); err != nil {
+			v.warn("%v; its class is unknown", err)
 		} else {
 			records.AddNode(of)
 		}
 	}
-	return records.Of(records.OnNode(inventory.RefOf(c.cluster.Namespace, *owner), node))
+	return records.Of(records.OnNode(inventory.RefOf(v.cluster.Namespace, *owner), node))
 }
 
 // snapshot reads the snapshot of a pod: web-7d9f8, pod/web-7d9f8. For a workload it takes the pod with the newest kill
-// or stall, and names the others on standard error. rec is the recommendation of the named workload; nil: the name is
-// compared with those of the pods' owners.
-func (c *call) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
-	ctx, namespace := c.Context(), c.cluster.Namespace
+// or stall. rec is the recommendation of the workload; nil: the name is compared with those of the pods' owners.
+func (v *verb) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
+	ctx := v.Context()
 	pod, isPod := podName(name)
 	var noPod error
 	if isPod {
-		snapshot, err := c.cluster.Snapshot(ctx, namespace, pod)
+		snapshot, err := v.cluster.Snapshot(ctx, pod)
 		if err == nil || !errors.Is(err, cluster.ErrNoPod) || strings.Contains(name, "/") {
 			return snapshot, err
 		}
 		noPod = err
 	}
-	choice, err := c.cluster.Choose(ctx, namespace, name, rec)
+	choice, err := v.cluster.Choose(ctx, name, rec)
 	if err != nil {
 		if noPod != nil && errors.Is(err, cluster.ErrNoPod) {
 			err = noPod
@@ -116,7 +111,7 @@ func (c *call) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alp
 	if len(choice.Others) > 0 {
 		others = "the others: " + report.SomeOf(choice.Others)
 	}
-	c.note("Pod %s of %s has the newest %s (%s); %s", choice.Pod, choice.Workload, choice.Event,
+	v.note("Pod %s of %s has the newest %s (%s); %s", choice.Pod, choice.Workload, choice.Event,
 		format.Time(choice.Newest), others)
-	return c.cluster.Snapshot(ctx, namespace, choice.Pod)
+	return v.cluster.Snapshot(ctx, choice.Pod)
 }

@@ -23,8 +23,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// maxWorkloads is the number of workloads listed in a profile's status, so that it stays readable and far from etcd's
-// limit.
+// maxWorkloads is the number of workloads listed in a status, so that it stays readable and far from etcd's limit.
 const maxWorkloads = 20
 
 // Input is the input of a profile's status.
@@ -37,8 +36,7 @@ type Input struct {
 	Invalid         []string
 	// NoWebhook: memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
-	// Counts is, for role Defaults, the effective profile of its scope, and Heirs describes the profiles that inherit
-	// from it.
+	// For role Defaults, Counts is the effective profile of its scope, and Heirs how many profiles inherit from it.
 	Counts *profile.Profile
 	Heirs  int
 }
@@ -80,48 +78,69 @@ func summarize(in Input) v1alpha1.MemoryProfileStatus {
 	if in.Profile.GivesDefaults() {
 		return summarizeDefaults(in)
 	}
-	cov := v1alpha1.Coverage{}
 	var status v1alpha1.MemoryProfileStatus
 	status.SizingMode = in.Profile.Container("", nil).Sizing.Mode
+	var f found
 	for i := range in.Recommendations {
 		rec := &in.Recommendations[i]
-		if c := rec.Status.Coverage; c != nil {
-			cov.Governed += c.Governed
-			cov.Injected += c.Injected
-			cov.Missed += c.Missed
-			cov.Stale += c.Stale
-			cov.Skipped += c.Skipped
-		}
+		line := workloadLine(in.Profile, rec)
+		f.add(&rec.Status, line.Name)
 		status.OOMKills += rec.Status.OOMKills
-		status.Workloads = append(status.Workloads, workloadLine(in.Profile, rec))
+		status.Workloads = append(status.Workloads, line)
 	}
+	slices.Sort(f.outOfDate)
+	slices.Sort(f.conflicts)
 	slices.SortFunc(status.Workloads, func(a, b v1alpha1.WorkloadSummary) int {
 		return cmp.Or(cmp.Compare(b.OOMKills, a.OOMKills), cmp.Compare(a.Name, b.Name))
 	})
 	if over := len(status.Workloads) - maxWorkloads; over > 0 {
 		status.Workloads, status.WorkloadsOmitted = status.Workloads[:maxWorkloads], int32(min(over, 1<<30))
 	}
-	status.Coverage = &cov
-	status.Pods = fmt.Sprintf("%d/%d", cov.Injected, cov.Governed)
-	status.Summary = profileSummary(in, cov, status.OOMKills)
+	status.Coverage = &f.pods
+	status.Pods = fmt.Sprintf("%d/%d", f.pods.Injected, f.pods.Governed)
+	status.Summary = profileSummary(in, &f, status.OOMKills)
 	status.Conditions = []metav1.Condition{
 		profileReady(in, status.Summary),
-		injectionCondition(in, cov),
+		injectionCondition(in, &f),
 		usageCondition(in),
-		conflictCondition(in),
+		conflictCondition(in, f.conflicts),
 	}
-	status.Conditions = append(append(status.Conditions, identitiesBounded(in)...), stalled(in)...)
+	status.Conditions = append(append(status.Conditions, identitiesBounded(f.identities)...), stalled(in)...)
 	return status
 }
 
-// identitiesBounded returns a condition while the profile has its maximum of identities.
-func identitiesBounded(in Input) []metav1.Condition {
-	n := 0
-	for i := range in.Recommendations {
-		if in.Recommendations[i].Status.Identity != nil {
-			n++
+// found is what the recommendations of a profile have together.
+type found struct {
+	pods              v1alpha1.Coverage
+	ready, identities int
+	// outOfDate are the workloads with pods without current settings, conflicts those that another autoscaler sizes.
+	outOfDate, conflicts []string
+}
+
+func (f *found) add(s *v1alpha1.MemoryRecommendationStatus, name string) {
+	if c := s.Coverage; c != nil {
+		f.pods.Governed += c.Governed
+		f.pods.Injected += c.Injected
+		f.pods.Missed += c.Missed
+		f.pods.Stale += c.Stale
+		f.pods.Skipped += c.Skipped
+		if c.Missed+c.Stale > 0 {
+			f.outOfDate = append(f.outOfDate, name)
 		}
 	}
+	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) {
+		f.ready++
+	}
+	if s.Identity != nil {
+		f.identities++
+	}
+	if with := workload.InConflict(s); with != "" {
+		f.conflicts = append(f.conflicts, name+": "+with)
+	}
+}
+
+// identitiesBounded returns a condition while the profile has its maximum of identities.
+func identitiesBounded(n int) []metav1.Condition {
 	if n < identity.MostOfProfile {
 		return nil
 	}
@@ -181,23 +200,17 @@ func workloadLine(n *profile.Profile, rec *v1alpha1.MemoryRecommendation) v1alph
 	}
 }
 
-func profileSummary(in Input, cov v1alpha1.Coverage, kills int64) string {
+func profileSummary(in Input, f *found, kills int64) string {
 	if len(in.Invalid) > 0 {
 		return "Not effective: " + in.Invalid[0]
 	}
 	if len(in.Recommendations) == 0 {
 		return "Governs no pod"
 	}
-	text := fmt.Sprintf("Governs %s of %s; %d run with its settings; %s so far",
-		format.Count(cov.Governed, "pod"), format.Count(len(in.Recommendations), "workload"), cov.Injected,
-		format.Count(kills, "OOM kill"))
-	ready := 0
-	for i := range in.Recommendations {
-		if meta.IsStatusConditionTrue(in.Recommendations[i].Status.Conditions, v1alpha1.ConditionReady) {
-			ready++
-		}
-	}
-	return text + fmt.Sprintf("; %d of %d recommendations ready", ready, len(in.Recommendations))
+	all := len(in.Recommendations)
+	return fmt.Sprintf("Governs %s of %s; %d run with its settings; %s so far; %d of %d recommendations ready",
+		format.Count(f.pods.Governed, "pod"), format.Count(all, "workload"), f.pods.Injected,
+		format.Count(kills, "OOM kill"), f.ready, all)
 }
 
 func profileReady(in Input, summary string) metav1.Condition {
@@ -224,12 +237,13 @@ func noPodsMessage(in Input) string {
 	return "No running pod asks for this profile: " + opt
 }
 
-func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
+func injectionCondition(in Input, f *found) metav1.Condition {
+	cov := &f.pods
 	mode, has := in.Profile.Spec.Tuning.Mode, "has"
 	if in.Profile.Declared().Tuning.Mode == "" {
 		has = "inherits"
 	}
-	next := "New pods get it: restart " + outOfDateNames(in) + " at a convenient time"
+	next := "New pods get it: restart " + strings.Join(format.Few(f.outOfDate, 3), ", ") + " at a convenient time"
 	if in.NoWebhook {
 		next = workload.NoWebhook("tuning.mode: DryRun")
 	}
@@ -256,22 +270,6 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 	}
 }
 
-// outOfDateNames returns up to three workloads with out-of-date pods.
-func outOfDateNames(in Input) string {
-	var names []string
-	for i := range in.Recommendations {
-		rec := &in.Recommendations[i]
-		if c := rec.Status.Coverage; c != nil && c.Missed+c.Stale > 0 {
-			names = append(names, workloadLine(in.Profile, rec).Name)
-		}
-	}
-	slices.Sort(names)
-	if over := len(names) - 3; over > 0 {
-		return strings.Join(names[:3], ", ") + fmt.Sprintf(" and %d more", over)
-	}
-	return strings.Join(names, ", ")
-}
-
 func usageCondition(in Input) metav1.Condition {
 	switch {
 	case in.UsageOff:
@@ -288,16 +286,8 @@ func usageCondition(in Input) metav1.Condition {
 	)
 }
 
-// conflictCondition names two profiles that select the same pods, then workloads whose memory another autoscaler
-// controls, three of each.
-func conflictCondition(in Input) metav1.Condition {
-	var others []string
-	for i := range in.Recommendations {
-		if with := workload.InConflict(&in.Recommendations[i].Status); with != "" {
-			others = append(others, workloadLine(in.Profile, &in.Recommendations[i]).Name+": "+with)
-		}
-	}
-	slices.Sort(others)
+// conflictCondition names profiles that select the same pods, then workloads that another autoscaler sizes.
+func conflictCondition(in Input, others []string) metav1.Condition {
 	reason := v1alpha1.ReasonAmbiguousProfile
 	switch {
 	case len(in.Ambiguous)+len(others) == 0:
@@ -308,14 +298,6 @@ func conflictCondition(in Input) metav1.Condition {
 	case len(in.Ambiguous) == 0:
 		reason = v1alpha1.ReasonConflict
 	}
-	return conditionConflicted.True(reason, strings.Join(append(firstThree(in.Ambiguous), firstThree(others)...), "; "))
-}
-
-// firstThree joins three texts and the number of the rest.
-func firstThree(texts []string) []string {
-	few := slices.Clone(texts[:min(len(texts), 3)])
-	if over := len(texts) - len(few); over > 0 {
-		few = append(few, fmt.Sprintf("and %d more", over))
-	}
-	return few
+	shown := slices.Concat(format.Few(in.Ambiguous, 3), format.Few(others, 3))
+	return conditionConflicted.True(reason, strings.Join(shown, "; "))
 }

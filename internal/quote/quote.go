@@ -33,12 +33,12 @@ func Line(text string) string {
 }
 
 // Plain returns text of any length on one line, without characters that control a terminal, a browser or YAML: line
-// breaks, tabs and control characters become spaces, bytes that are not UTF-8 become "?", and characters that only
-// format, such as those that turn the direction of writing, are dropped.
+// breaks, tabs and control characters become spaces, bytes that are not UTF-8 become "?", and noncharacters and those
+// that only format, as by turning the direction of writing, are dropped.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case unicode.Is(unicode.Cf, r):
+		case unicode.In(r, unicode.Cf, unicode.Noncharacter_Code_Point):
 			return -1
 		case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
 			return ' '

@@ -45,6 +45,7 @@ func TestPlain(t *testing.T) {
 		"two\nlines\tand\r\u2028more": "two lines and  more",
 		"\x1b[31mred\x1b[0m \x9b2J":   " [31mred [0m ?2J",
 		"\u202egpj.exe\u2069\u200bx":  "gpj.exex",
+		"no XML: \ufffe\uffff.":       "no XML: .",
 		"é, 日本, \xff":                 "é, 日本, ?",
 	} {
 		if got := Plain(in); got != want {

@@ -34,8 +34,7 @@ type Presence struct {
 	UID types.UID
 }
 
-// Orphaned returns why a record of a workload with these owners must be deleted: it is known to be about another
-// workload. "": keep it.
+// Orphaned returns why a record with these owners must be deleted: it is about another workload. "": keep it.
 func Orphaned(owners []metav1.OwnerReference, of memory.WorkloadRef, p Presence) (why string) {
 	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // no owner, only a time to live
 		return ""
@@ -83,8 +82,7 @@ func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID
 	return owned && (uid == "" || uid == owner)
 }
 
-// Owners returns the owner reference for a record of this workload, for garbage collection; none for an identity, which
-// has no object.
+// Owners returns the owner reference for a record, for garbage collection; none for an identity, which has no object.
 func Owners(of memory.WorkloadRef, uid types.UID) []metav1.OwnerReference {
 	if workloadkind.IsIdentity(of.APIVersion, of.Kind) {
 		return nil

@@ -8,19 +8,11 @@ package suggest
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
 )
-
-// Container has the fields of a container's spec. Variables are names.
-type Container struct {
-	Image         string
-	Command, Args []string
-	Variables     []string
-}
 
 // Suggestion is a guess with its evidence; Runtime is nil without one.
 type Suggestion struct {
@@ -30,15 +22,15 @@ type Suggestion struct {
 	Evidence []string
 }
 
-// For tries the most certain hint first: the program, the image, the variables. Only hints that agree with the first
-// are evidence.
-func For(c Container) (s Suggestion) {
-	if name := program(c); name != "" {
+// For tries the most certain hint first: the program in the command line, the image, the names of the variables. Only
+// hints that agree with the first are evidence.
+func For(image string, command, variables []string) (s Suggestion) {
+	if name := program(command); name != "" {
 		s.add(runtimes.ByCommand(name), "", "it starts "+quote.Name(path.Base(name)))
 	}
-	byImage, version := runtimes.ByImage(c.Image)
-	s.add(byImage, version, "the image is "+quote.Name(c.Image))
-	for _, name := range c.Variables {
+	byImage, version := runtimes.ByImage(image)
+	s.add(byImage, version, "the image is "+quote.Name(image))
+	for _, name := range variables {
 		s.add(runtimes.ByVariable(name), "", "it has the variable "+quote.Name(name))
 	}
 	return s
@@ -58,10 +50,8 @@ func (s *Suggestion) add(r *runtimes.Runtime, version, evidence string) {
 // mostWords bounds the words read of a command line: an init program, its options, and the program.
 const mostWords = 8
 
-// program returns the first word that is a program of some runtime, before any shell, because a script decides what
-// follows.
-func program(c Container) string {
-	words := slices.Concat(c.Command, c.Args)
+// program returns the first word that is a program of some runtime, before any shell, whose script decides.
+func program(words []string) string {
 	for _, word := range words[:min(len(words), mostWords)] {
 		switch base := path.Base(word); {
 		case base == "sh", base == "bash", base == "ash", base == "dash":

@@ -208,6 +208,11 @@ func PerNode(apiVersion, kind string) bool {
 // OnEachNode returns the kind whose pods may be split by node class.
 func OnEachNode() Kind { return table[slices.IndexFunc(table, func(k Kind) bool { return k.PerNode })] }
 
+// Pod returns the kind whose objects are pods without an owner.
+func Pod() Kind {
+	return table[slices.IndexFunc(table, func(k Kind) bool { return k.PodNames == SameName })]
+}
+
 // IsPod reports whether a workload is a pod without an owner.
 func IsPod(apiVersion, kind string) bool {
 	k, found := Of(apiVersion, kind)

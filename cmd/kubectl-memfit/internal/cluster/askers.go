@@ -16,10 +16,9 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Askers returns the workloads of a namespace (of all with "") that may request a profile. Kinds that may not be listed
-// are omitted, because the caller needs them only as an addition to recommendations.
-func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
-	spaces := c.namespaces(ctx, namespace)
+// Askers returns the workloads of the namespace that may request a profile, as far as the user may list their kinds.
+func (c *Cluster) Askers(ctx context.Context) []report.Asker {
+	spaces := c.namespaces(ctx, c.Namespace)
 	var all []report.Asker
 	for _, kind := range workloadkind.All() {
 		if !kind.Asks {
@@ -27,7 +26,7 @@ func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 		}
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: kind.Resource}
 		metadata := append(slices.Clone(kind.Template), "metadata")
-		_ = c.each(ctx, resource, namespace, func(u *unstructured.Unstructured) {
+		_ = c.each(ctx, resource, c.Namespace, func(u *unstructured.Unstructured) {
 			if metav1.GetControllerOf(u) != nil {
 				return
 			}

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package cluster reads the objects that the verbs report: recommendations, profiles, workloads. It never writes. Its
+// errors name what is missing (memfit itself, a permission, the cluster) and how to get it.
 package cluster
 
 import (
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -98,20 +101,19 @@ func contextOf(flags *genericclioptions.ConfigFlags) string {
 	return raw.CurrentContext
 }
 
-// Recommendations lists those of a namespace (of all with "").
-func (c *Cluster) Recommendations(ctx context.Context, namespace string) ([]v1alpha1.MemoryRecommendation, error) {
-	return list[v1alpha1.MemoryRecommendation](ctx, c, recommendations, namespace)
+// Recommendations lists those of the namespace.
+func (c *Cluster) Recommendations(ctx context.Context) ([]v1alpha1.MemoryRecommendation, error) {
+	return list[v1alpha1.MemoryRecommendation](ctx, c, recommendations, c.Namespace)
 }
 
-// EachCheckpoint reads the packed histories of a namespace (of all with "").
-func (c *Cluster) EachCheckpoint(ctx context.Context, namespace string, take func(*v1alpha1.MemoryCheckpoint)) error {
-	return eachOf(ctx, c, checkpoints, namespace, take)
+// EachCheckpoint reads the packed histories of the namespace.
+func (c *Cluster) EachCheckpoint(ctx context.Context, take func(*v1alpha1.MemoryCheckpoint)) error {
+	return eachOf(ctx, c, checkpoints, c.Namespace, take)
 }
 
-// Profiles lists the profiles of a namespace (of all with "") and of the cluster, merged with their defaults. With an
-// error, it returns those that could be read.
-func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Profile, error) {
-	own, err := list[v1alpha1.MemoryProfile](ctx, c, "memoryprofiles", namespace)
+// Profiles lists the profiles of namespace and cluster, with their defaults; with an error, those that it could read.
+func (c *Cluster) Profiles(ctx context.Context) ([]report.Profile, error) {
+	own, err := list[v1alpha1.MemoryProfile](ctx, c, "memoryprofiles", c.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -160,14 +162,10 @@ func (c *Cluster) Namespaces(ctx context.Context) []string {
 func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([]T, error) {
 	var out []T
 	err := eachOf(ctx, c, resource, namespace, func(item *T) { out = append(out, *item) })
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
-// eachOf reads the objects of one of memfit's kinds. take must not keep objects of kinds with one per pod. It skips
-// unreadable objects and returns the error of the last.
+// eachOf reads the objects of one of memfit's kinds. It skips unreadable ones and returns the error of the last.
 func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) (unread error) {
 	err := c.each(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace, func(u *unstructured.Unstructured) {
 		u.SetManagedFields(nil)
@@ -209,4 +207,35 @@ func ours(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Group+"/") })
 	return kept
+}
+
+// roles are the ClusterRoles that memfit installs for readers; each is aggregated to "view".
+var roles = map[string]string{
+	recommendations:         "memfit-memoryrecommendation-viewer-role",
+	"memoryprofiles":        "memfit-memoryprofile-viewer-role",
+	"clustermemoryprofiles": "memfit-clustermemoryprofile-viewer-role",
+	snapshots:               "memfit-memorysnapshot-viewer-role",
+	checkpoints:             "memfit-memoryrecommendation-viewer-role",
+}
+
+// helpful adds the fix to the error of a list.
+func helpful(err error, resource, namespace string) error {
+	switch {
+	case apierrors.IsNotFound(err): // a list of a served kind always exists, so the kind is missing
+		return fmt.Errorf("this cluster has no %s.%s, so memfit is not installed: "+
+			"kubectl apply --server-side -f dist/install.yaml (docs/guide/install.md), or name another cluster with "+
+			"--context: %w",
+			resource, v1alpha1.Group, err)
+	case apierrors.IsForbidden(err) && (namespace == "" || resource == "clustermemoryprofiles"):
+		return fmt.Errorf("you may not list %s.%s in all namespaces: name one with -n, or ask for a ClusterRoleBinding to "+
+			"view or to %s: %w",
+			resource, v1alpha1.Group, roles[resource], err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("you may not list %s.%s in namespace %s: ask for the right, "+
+			"kubectl -n %s create rolebinding memfit-view --clusterrole=%s --user=YOU: %w",
+			resource, v1alpha1.Group, namespace, namespace, roles[resource], err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("unauthorized: the credentials of the kubeconfig may have expired: %w", err)
+	}
+	return fmt.Errorf("listing %s.%s: %w", resource, v1alpha1.Group, err)
 }

@@ -116,6 +116,7 @@ func fake(t *testing.T) *Cluster {
 		v1alpha1.GroupVersion.WithResource(snapshots): "MemorySnapshotList", {Version: "v1", Resource: "pods"}: "PodList",
 	}
 	return &Cluster{
+		Namespace: "shop",
 		metadata: metadatafake.NewSimpleMetadataClient(scheme,
 			podOf("web-1-aaaaa", "ReplicaSet/web-1", hash("1")), podOf("web-1-bbbbb", "ReplicaSet/web-1", hash("1")),
 			podOf("web-1-ccccc", "ReplicaSet/web-1", hash("1")), podOf("web-1-ddddd", "ReplicaSet/web-1", hash("1")),
@@ -136,7 +137,7 @@ func TestOwner(t *testing.T) {
 		"train-0-0-x": "jobset.x-k8s.io/v1alpha2 JobSet train", "db-0": "apps/v1 StatefulSet db", "web": "v1 Pod web",
 		"gone": "",
 	} {
-		owner, err := c.Owner(t.Context(), "shop", pod, inventory.Records{})
+		owner, err := c.Owner(t.Context(), pod, inventory.Records{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +158,7 @@ func TestChoose(t *testing.T) {
 		"deployment/web": "web-1-ccccc OOM kill 70 web-1-aaaaa web-1-bbbbb web-1-ddddd",
 		"deploy/web-api": "web-api-2-aaaaa OOM kill 980", "web-api": "web-api-2-aaaaa OOM kill 980",
 	} {
-		choice, err := c.Choose(t.Context(), "shop", asked, nil)
+		choice, err := c.Choose(t.Context(), asked, nil)
 		got := strings.TrimSpace(fmt.Sprint(
 			choice.Pod, " ", choice.Event, " ", choice.Newest.Unix(), " ", strings.Join(choice.Others, " "),
 		))
@@ -165,7 +166,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %v, got %q, want %q", asked, err, got, want)
 		}
 	}
-	if _, err := c.Choose(t.Context(), "shop", "daemonset/web", nil); !errors.Is(err, ErrNoPod) ||
+	if _, err := c.Choose(t.Context(), "daemonset/web", nil); !errors.Is(err, ErrNoPod) ||
 		!strings.Contains(err.Error(), "kubectl memfit scan -n shop") {
 		t.Errorf("of a workload that is not there: %v", err)
 	}
@@ -195,13 +196,14 @@ func TestChooseByClassOfNodes(t *testing.T) {
 	}
 	choose := func(snapshotted ...kruntime.Object) (Choice, error) {
 		c := &Cluster{
-			metadata: metadatafake.NewSimpleMetadataClient(scheme, known...),
+			Namespace: "shop",
+			metadata:  metadatafake.NewSimpleMetadataClient(scheme, known...),
 			client: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme,
 				map[schema.GroupVersionResource]string{
 					v1alpha1.GroupVersion.WithResource(snapshots): "MemorySnapshotList",
 				}, snapshotted...),
 		}
-		return c.Choose(t.Context(), "shop", rec.Name, rec)
+		return c.Choose(t.Context(), rec.Name, rec)
 	}
 	choice, err := choose(snapshotted...)
 	if err != nil || choice.Pod != "log-2" || !slices.Equal(choice.Others, []string{"log-0"}) {
@@ -295,10 +297,10 @@ func TestMemoryOfALargeNamespace(t *testing.T) {
 	}
 	in := inventory.New(inventory.Records{})
 	before := live()
-	if err := c.EachPod(t.Context(), "shop", in.AddPod); err != nil {
+	if err := c.EachPod(t.Context(), in.AddPod); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.EachSnapshot(t.Context(), "shop", in.AddSnapshot); err != nil {
+	if err := c.EachSnapshot(t.Context(), in.AddSnapshot); err != nil {
 		t.Fatal(err)
 	}
 	if got := live() - before; got > n*perPod {

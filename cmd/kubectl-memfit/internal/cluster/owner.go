@@ -26,14 +26,14 @@ const ownersMax = 3
 
 // Owner reads the workload that owns a pod, or the identity that replaces it; nil: the pod does not exist.
 func (c *Cluster) Owner(
-	ctx context.Context, namespace, pod string, records inventory.Records,
+	ctx context.Context, pod string, records inventory.Records,
 ) (*v1alpha1.WorkloadReference, error) {
-	object, err := c.metadata.Resource(pods).Namespace(namespace).Get(ctx, pod, metav1.GetOptions{})
+	object, err := c.metadata.Resource(pods).Namespace(c.Namespace).Get(ctx, pod, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // a missing pod is not an error
 	case err != nil:
-		return nil, fmt.Errorf("reading the owner of pod %s/%s: %w", namespace, pod, err)
+		return nil, fmt.Errorf("reading the owner of pod %s/%s: %w", c.Namespace, pod, err)
 	}
 	owner := inventory.Owner(object)
 	for range ownersMax {
@@ -41,7 +41,7 @@ func (c *Cluster) Owner(
 		if !known || !kind.Intermediate {
 			break
 		}
-		above, err := c.Workload(ctx, namespace, owner)
+		above, err := c.Workload(ctx, c.Namespace, owner)
 		if err != nil {
 			return &owner, nil //nolint:nilerr // its own controller is unreadable: treat it as the workload
 		}
@@ -57,16 +57,12 @@ func (c *Cluster) Owner(
 
 // Choice is the pod of a workload to report, and why.
 type Choice struct {
-	// Pod is its name; empty: no pod of the workload has a snapshot.
-	Pod string
-	// Workload is the workload in kubectl's form, "deployment/web".
-	Workload string
-	// Newest is the time of its last kill or stall, or of its snapshot.
+	// Workload is the workload in kubectl's form, "deployment/web". Others are its other pods.
+	Pod, Workload string
+	Others        []string
+	// Event is what happened last, at Newest: OOM kill or stall, otherwise snapshot.
+	Event  string
 	Newest time.Time
-	// Event is what happened at Newest: OOM kill, stall or snapshot.
-	Event string
-	// Others are the other pods of the workload.
-	Others []string
 
 	// happened is the time of its last kill or stall, zero without one; observed is the time of its snapshot.
 	happened, observed time.Time
@@ -74,25 +70,17 @@ type Choice struct {
 
 // Choose chooses the pod of a workload with the newest kill or stall, otherwise with the newest snapshot. The workload
 // is that of rec on its class of nodes or, if rec is nil, the named one ("deployment/web" or "web").
-func (c *Cluster) Choose(
-	ctx context.Context, namespace, asked string, rec *v1alpha1.MemoryRecommendation,
-) (Choice, error) {
-	kind, name, typed := strings.Cut(asked, "/")
-	if !typed {
-		name = asked
-	}
-	is := func(owner v1alpha1.WorkloadReference) bool {
-		return owner.Name == name && (!typed || workloadkind.Called(owner.APIVersion, owner.Kind, kind))
-	}
+func (c *Cluster) Choose(ctx context.Context, asked string, rec *v1alpha1.MemoryRecommendation) (Choice, error) {
+	is := func(owner v1alpha1.WorkloadReference) bool { return report.Named(owner, asked) }
 	on := func(string) bool { return true }
 	var choice Choice
 	of := map[string]bool{}
 	var records inventory.Records
 	if rec != nil {
-		choice.Workload = report.Typed(rec)
+		choice.Workload = report.Typed(rec.Name, &rec.Status)
 		records = inventory.RecordsOf([]v1alpha1.MemoryRecommendation{*rec})
 		is = func(owner v1alpha1.WorkloadReference) bool {
-			return records.Any(inventory.RefOf(namespace, owner)) != nil
+			return records.Any(inventory.RefOf(c.Namespace, owner)) != nil
 		}
 	}
 	if records.ByNode() {
@@ -100,10 +88,10 @@ func (c *Cluster) Choose(
 			return Choice{}, err
 		}
 		on = func(node string) bool {
-			return records.Of(records.OnNode(inventory.RefOf(namespace, rec.Status.Workload), node)) != nil
+			return records.Of(records.OnNode(inventory.RefOf(c.Namespace, rec.Status.Workload), node)) != nil
 		}
 	}
-	err := c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
+	err := c.eachPodName(ctx, func(pod *metav1.PartialObjectMetadata) {
 		if owner := records.Owner(pod); is(owner) {
 			of[pod.Name] = true
 			choice.Workload = cmp.Or(choice.Workload, workloadkind.Typed(owner.Kind, owner.Name))
@@ -112,7 +100,7 @@ func (c *Cluster) Choose(
 	if err != nil {
 		return Choice{}, err
 	}
-	err = c.EachSnapshot(ctx, namespace, func(s *v1alpha1.MemorySnapshot) {
+	err = c.EachSnapshot(ctx, func(s *v1alpha1.MemorySnapshot) {
 		switch {
 		case !of[s.Name]:
 		case on(s.Status.NodeName):
@@ -124,7 +112,7 @@ func (c *Cluster) Choose(
 	switch {
 	case len(of) == 0:
 		return Choice{}, fmt.Errorf("%w of %s in namespace %s; name a pod, or see which workloads have pods: "+
-			"kubectl memfit scan -n %s", ErrNoPod, asked, namespace, namespace)
+			"kubectl memfit scan -n %s", ErrNoPod, asked, c.Namespace, c.Namespace)
 	case err != nil:
 		return Choice{}, err
 	}
@@ -132,7 +120,7 @@ func (c *Cluster) Choose(
 	choice.Others = slices.Sorted(maps.Keys(of))
 	if choice.Pod == "" {
 		choice.Pod = choice.Others[0]
-		_, err = c.Snapshot(ctx, namespace, choice.Pod) // the error names what is missing
+		_, err = c.Snapshot(ctx, choice.Pod) // the error names what is missing
 	}
 	return choice, err
 }

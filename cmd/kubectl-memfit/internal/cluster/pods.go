@@ -5,14 +5,18 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -23,12 +27,9 @@ var (
 	podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 )
 
-// NotServed reports whether a cluster does not serve a kind: memfit, or a metrics server, is not installed.
-func NotServed(err error) bool { return apierrors.IsNotFound(err) }
-
-// EachPod reads the pods of a namespace (of all with ""). take must not keep the pod: there may be a hundred thousand.
-func (c *Cluster) EachPod(ctx context.Context, namespace string, take func(*corev1.Pod)) error {
-	return podsError(eachPage(ctx, c.core.Pods(namespace).List, take), namespace)
+// EachPod reads the pods of the namespace. take must not keep the pod: there may be a hundred thousand.
+func (c *Cluster) EachPod(ctx context.Context, take func(*corev1.Pod)) error {
+	return c.podsError(eachPage(ctx, c.core.Pods(c.Namespace).List, take))
 }
 
 // Node reads name and labels of a node.
@@ -48,26 +49,24 @@ func (c *Cluster) EachNode(ctx context.Context, take func(*metav1.PartialObjectM
 	return nil
 }
 
-// EachPodName reads names, labels and owners of the pods of a namespace (of all with "").
-func (c *Cluster) EachPodName(ctx context.Context, namespace string, take func(*metav1.PartialObjectMetadata)) error {
-	return podsError(eachPage(ctx, c.metadata.Resource(pods).Namespace(namespace).List, take), namespace)
+// eachPodName reads names, labels and owners of the pods of the namespace.
+func (c *Cluster) eachPodName(ctx context.Context, take func(*metav1.PartialObjectMetadata)) error {
+	return c.podsError(eachPage(ctx, c.metadata.Resource(pods).Namespace(c.Namespace).List, take))
 }
 
-func podsError(err error, namespace string) error {
+func (c *Cluster) podsError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsForbidden(err) && namespace == "":
+	case apierrors.IsForbidden(err) && c.Namespace == "":
 		return fmt.Errorf("you may not list pods in all namespaces: name one with -n: %w", err)
 	}
 	return fmt.Errorf("listing pods: %w", err)
 }
 
 // EachUse reads the working sets of containers from metrics.k8s.io.
-func (c *Cluster) EachUse(
-	ctx context.Context, namespace string, take func(namespace, pod, container string, used memory.Bytes),
-) error {
-	err := c.each(ctx, podMetrics, namespace, func(u *unstructured.Unstructured) {
+func (c *Cluster) EachUse(ctx context.Context, take func(namespace, pod, container string, used memory.Bytes)) error {
+	err := c.each(ctx, podMetrics, c.Namespace, func(u *unstructured.Unstructured) {
 		containers, _, _ := unstructured.NestedSlice(u.Object, "containers")
 		for _, one := range containers {
 			fields, _ := one.(map[string]any)
@@ -82,4 +81,58 @@ func (c *Cluster) EachUse(
 		return fmt.Errorf("listing pods of metrics.k8s.io: %w", err)
 	}
 	return nil
+}
+
+const (
+	recommendations = "memoryrecommendations"
+	snapshots       = "memorysnapshots"
+	checkpoints     = "memorycheckpoints"
+)
+
+// EachSnapshot reads the snapshots of the namespace. take must not keep the snapshot: it may hold a map of pages.
+func (c *Cluster) EachSnapshot(ctx context.Context, take func(*v1alpha1.MemorySnapshot)) error {
+	return eachOf(ctx, c, snapshots, c.Namespace, take)
+}
+
+// ErrNoPod is wrapped by the error of [Cluster.Snapshot] if the pod does not exist.
+var ErrNoPod = errors.New("found no pod")
+
+// Snapshot reads the snapshot of a pod. If it is missing, the error names the pod or the node that lacks the agent.
+func (c *Cluster) Snapshot(ctx context.Context, name string) (*v1alpha1.MemorySnapshot, error) {
+	namespace := c.Namespace
+	pod, err := c.core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w %s in namespace %s: kubectl -n %s get pods", ErrNoPod, name, namespace, namespace)
+	case err != nil:
+		return nil, fmt.Errorf("reading pod %s/%s: %w", namespace, name, err)
+	}
+	client := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace)
+	found, err := client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		if _, err = client.List(ctx, metav1.ListOptions{Limit: 1}); err == nil { // the kind exists
+			return nil, noSnapshot(pod)
+		}
+	}
+	if err != nil {
+		return nil, helpful(err, snapshots, namespace)
+	}
+	var s v1alpha1.MemorySnapshot
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &s); err != nil {
+		return nil, fmt.Errorf("reading MemorySnapshot %s/%s: %w", namespace, name, err)
+	}
+	if node := pod.Spec.NodeName; !s.IsOf(pod.UID, node) {
+		return nil, fmt.Errorf("MemorySnapshot %s/%s is from node %q, or from another pod of this name; the pod "+
+			"runs on node %q, whose agent writes a snapshot within minutes", namespace, name, s.Status.NodeName, node)
+	}
+	return &s, nil
+}
+
+func noSnapshot(pod *corev1.Pod) error {
+	if pod.Spec.NodeName == "" {
+		return fmt.Errorf("pod %s/%s is not scheduled yet", pod.Namespace, pod.Name)
+	}
+	return fmt.Errorf("pod %s/%s on node %s has %s. The agent is optional and installed on its own (config/agent): "+
+		"kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", pod.Namespace, pod.Name, pod.Spec.NodeName,
+		report.NoSnapshot)
 }

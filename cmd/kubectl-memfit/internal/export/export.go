@@ -1,6 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package export writes recommendations as patches for Git. It is pure, and equal input gives equal bytes, so that a
+// nightly commit of its output is empty as long as no recommendation changed.
+//
+// It exports workloads with a pod template, which are what Git holds. A workload or container that cannot be exported
+// becomes a comment with the reason.
 package export
 
 import (
@@ -8,72 +13,52 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Format is the format of patches.
-type Format string
-
-// The formats.
+// The formats of patches.
 const (
 	// Kustomize: a strategic merge patch for each workload, for patches: of a kustomization.
-	Kustomize Format = "kustomize"
+	Kustomize = "kustomize"
 	// JSON6902: a list of JSON patch operations for each workload, by the index of its containers.
-	JSON6902 Format = "json6902"
+	JSON6902 = "json6902"
 	// HelmValues: resources of each container, under the keys that most charts have.
-	HelmValues Format = "helm-values"
+	HelmValues = "helm-values"
 	// SSA: manifests for server-side apply that hold the memory fields and nothing else.
-	SSA Format = "ssa"
+	SSA = "ssa"
 )
 
 // Formats lists all formats in the order of the help.
-var Formats = []Format{Kustomize, JSON6902, HelmValues, SSA}
+var Formats = []string{Kustomize, JSON6902, HelmValues, SSA}
 
-// merges reports whether the patch's containers are matched with those of the object by name when it is applied.
-func (f Format) merges() bool { return f == Kustomize || f == SSA }
-
-// usage returns what to do with the output, for the comment above it.
-func (f Format) usage() []string {
-	switch f {
-	case JSON6902:
-		return []string{
-			"JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live " +
-				"template, so each",
-			"patch is valid for that template only: it first tests the container's name, and fails if another container is " +
-				"there now.",
-			"kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.",
-			"Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE",
-		}
-	case HelmValues:
-		return []string{
-			"Values for Helm, one YAML document for each workload. The first container's resources are where helm create " +
-				"puts them (resources),",
-			"those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent " +
-				"under the name of a",
-			"subchart. cpu is not included; Helm keeps your other values.",
-		}
-	case SSA:
-		return []string{
-			"Manifests for server-side apply; they hold the memory fields and nothing else:",
-			"  kubectl apply --server-side --field-manager=memfit-export -f FILE",
-			"The API server reports a conflict for fields of another manager. If that one applies your manifests from Git, " +
-				"change them, or they",
-			"revert the fields later; --force-conflicts transfers the fields to memfit-export.",
-		}
-	default:
-		return []string{
-			"Strategic merge patches, one YAML document for each workload. kustomization.yaml: patches: [{path: FILE}]",
-			"Namespaces must match those of the patched resources: for a base without one, export with --no-namespace.",
-		}
-	}
+// usage has what to do with the output, for the comment above it.
+var usage = map[string]string{
+	Kustomize: `
+Strategic merge patches, one YAML document for each workload. kustomization.yaml: patches: [{path: FILE}]
+Namespaces must match those of the patched resources: for a base without one, export with --no-namespace.`,
+	JSON6902: `
+JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live template, so each
+patch is valid for that template only: it first tests the container's name, and fails if another container is there now.
+kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.
+Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE`,
+	HelmValues: `
+Values for Helm, one YAML document for each workload. The first container's resources are where helm create puts them (resources),
+those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent under the name of a
+subchart. cpu is not included; Helm keeps your other values.`,
+	SSA: `
+Manifests for server-side apply; they hold the memory fields and nothing else:
+  kubectl apply --server-side --field-manager=memfit-export -f FILE
+The API server reports a conflict for fields of another manager. If that one applies your manifests from Git, change them, or they
+revert the fields later; --force-conflicts transfers the fields to memfit-export.`,
 }
 
 // Options select the format.
 type Options struct {
-	Format Format
+	Format string
 	// NoNamespace leaves metadata.namespace out, for bases that get theirs from a kustomization.
 	NoNamespace bool
 }
@@ -91,7 +76,6 @@ type Result struct {
 
 // Write writes patches for sources, in the order of namespace, kind and name.
 func Write(sources []Source, o Options) (Result, error) {
-	sources = slices.Clone(sources)
 	slices.SortFunc(sources, func(a, b Source) int { return byName(a.Recommendation, b.Recommendation) })
 	var r Result
 	var documents, refusals bytes.Buffer
@@ -116,8 +100,7 @@ func Write(sources []Source, o Options) (Result, error) {
 		text.add(&w)
 	}
 	var top comment
-	top.line("kubectl memfit export -o %s", o.Format)
-	for _, line := range o.Format.usage() {
+	for line := range strings.Lines("kubectl memfit export -o " + o.Format + usage[o.Format]) {
 		top.line("%s", line)
 	}
 	top.WriteString(refusals.String() + "#\n")

@@ -68,17 +68,8 @@ func (w *workload) refusal() string {
 	return c.String()
 }
 
-// written returns when memfit last wrote the status: from managedFields, otherwise the last change of a condition.
-func written(rec *v1alpha1.MemoryRecommendation) metav1.Time {
-	var last metav1.Time
-	for i := range rec.ManagedFields {
-		if f := &rec.ManagedFields[i]; f.Subresource == "status" && f.Time != nil && f.Time.After(last.Time) {
-			last = *f.Time
-		}
-	}
-	if !last.IsZero() {
-		return last
-	}
+// written returns when a condition last changed.
+func written(rec *v1alpha1.MemoryRecommendation) (last metav1.Time) {
 	for i := range rec.Status.Conditions {
 		if t := rec.Status.Conditions[i].LastTransitionTime; t.After(last.Time) {
 			last = t
@@ -87,7 +78,6 @@ func written(rec *v1alpha1.MemoryRecommendation) metav1.Time {
 	return last
 }
 
-// change shows the current and the recommended size.
 func change(what string, from, to *resource.Quantity) string {
 	if to == nil {
 		return what + " " + report.Amount(from) + " stays"

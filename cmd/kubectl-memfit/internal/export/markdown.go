@@ -21,8 +21,7 @@ const maxMarkdown = 60000
 // markdown collects the text of a pull request: a row for each changed number, and the reasons below.
 type markdown struct {
 	rows, reasons, left bytes.Buffer
-	// workloads counts those that change, same those that have the recommended sizes already, omitted those that change
-	// and exceed the size limit of the text.
+	// workloads counts those that change, same those that do not, omitted those that change and do not fit.
 	workloads, same, omitted int32
 }
 
@@ -52,14 +51,12 @@ func (m *markdown) add(w *workload) {
 	m.reasons.WriteString(why)
 }
 
-// leave writes the reason of a workload that is left out.
 func (m *markdown) leave(w *workload) {
 	if text := w.refusal(); m.rows.Len()+m.reasons.Len()+m.left.Len()+len(text) <= maxMarkdown {
 		m.left.WriteString(text)
 	}
 }
 
-// text returns the whole text.
 func (m *markdown) text() []byte {
 	var out bytes.Buffer
 	if m.workloads == 0 {
@@ -107,8 +104,7 @@ func code(word string) string {
 	return "`" + word + "`"
 }
 
-// fence shows the lines of a comment verbatim. Text from containers must be neither markup nor a mention: no line can
-// end the block, because each is indented more than a fence may be.
+// fence shows the lines of a comment verbatim. Each is indented more than a fence may be, so that none ends the block.
 func fence(comment string) string {
 	var out strings.Builder
 	out.WriteString("```text\n")

@@ -24,8 +24,7 @@ func hasStep(is *v1alpha1.PodIdentity) bool {
 	return is != nil && len(is.Values) > 0 && (is.Platform == "tekton" || is.Platform == "argo")
 }
 
-// stepOf reads the object with the template of an identity's pods: a Task or Pipeline of Tekton, a WorkflowTemplate or
-// CronWorkflow of Argo Workflows.
+// stepOf reads the object of Tekton or Argo Workflows that has the template of an identity's pods.
 func stepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
 	switch {
 	case is.Platform == "argo":
@@ -57,8 +56,7 @@ func workflowOf(name string, read Reader) (*unstructured.Unstructured, error) {
 	return cron, nil
 }
 
-// stepContainers returns the containers of an identity's pods in the object that stepOf returns, as the platform
-// names them in a pod.
+// stepContainers returns the containers in the object that stepOf returns, with their names in pods.
 func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured) ([]container, error) {
 	last := is.Values[len(is.Values)-1]
 	switch object.GetKind() {
@@ -100,8 +98,7 @@ func taskContainers(spec map[string]any, at string) []container {
 		containersIn(spec, at, "sidecars", "sidecar-", "computeResources")...)
 }
 
-// containersIn returns the containers of a list in a spec, which is at a path. Their names in pods begin with prefix,
-// and field has their resources.
+// containersIn returns the containers of a list. Their names in pods begin with prefix, and field has their resources.
 func containersIn(spec map[string]any, at, list, prefix, field string) (all []container) {
 	for i, c := range mapsAt(spec, list) {
 		name, at := textAt(c, "name"), at+"/"+list+"/"+strconv.Itoa(i)

@@ -26,8 +26,7 @@ type Source struct {
 	Missing string
 }
 
-// SourceOf reads the object that has the pod template of a workload. A workload whose object cannot be read is omitted
-// with the reason; others still get a patch.
+// SourceOf reads the object that has the pod template of a workload.
 func SourceOf(rec *v1alpha1.MemoryRecommendation, read Reader) Source {
 	s := Source{Recommendation: rec}
 	ref, is := rec.Status.Workload, rec.Status.Identity
@@ -57,6 +56,8 @@ type workload struct {
 	unsized []string
 	// refused is the reason why no patch is written.
 	refused string
+	// whole are the resources of the whole pod.
+	whole corev1.ResourceRequirements
 	// target is the object with the template of an identity's pods, "Task lint"; empty: the workload is patched.
 	target string
 }
@@ -82,19 +83,19 @@ type container struct {
 func (w *workload) String() string { return report.Title(w.rec.Namespace, &w.rec.Status) }
 
 // take prepares a source for a format, and matches the recommendation with the containers of the template.
-func take(s Source, f Format) workload {
+func take(s Source, format string) workload {
 	w := workload{rec: s.Recommendation, names: map[string][]string{}}
 	find := w.inTemplate
 	if w.rec.Status.Identity != nil {
 		find = w.inSteps
 	}
-	all, whole, err := find(s, f)
+	all, err := find(s, format)
 	if err != nil {
 		w.refused = err.Error()
 		return w
 	}
 	for _, c := range all {
-		w.add(c, whole)
+		w.add(c)
 	}
 	for i := range w.rec.Status.Containers {
 		name := w.rec.Status.Containers[i].Container
@@ -108,59 +109,58 @@ func take(s Source, f Format) workload {
 	return w
 }
 
-// inTemplate returns the containers of the workload's template, and the resources of the whole pod. The error is why
-// the template cannot be patched.
-func (w *workload) inTemplate(s Source, f Format) (all []container, whole corev1.ResourceRequirements, err error) {
+// inTemplate returns the containers of the workload's template. The error is why it cannot be patched.
+func (w *workload) inTemplate(s Source, format string) ([]container, error) {
 	ref := w.rec.Status.Workload
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	w.kind = kind
 	switch {
 	case known && len(kind.Template) == 0:
-		return nil, whole, fmt.Errorf("a %s has no pod template; set the size where the pod is created", ref.Kind)
+		return nil, fmt.Errorf("a %s has no pod template; set the size where the pod is created", ref.Kind)
 	case !known:
-		return nil, whole, fmt.Errorf("memfit does not know where a %s (%s) keeps its pod template; set the size there by "+
+		return nil, fmt.Errorf("memfit does not know where a %s (%s) keeps its pod template; set the size there by "+
 			"hand, from kubectl memfit explain", ref.Kind, ref.APIVersion)
 	case s.Object == nil:
-		return nil, whole, errors.New(s.Missing)
-	case f.merges() && !kind.MergedByName:
-		return nil, whole, fmt.Errorf("the containers of a %s are not merged by name, so this patch would replace them all; "+
+		return nil, errors.New(s.Missing)
+	case (format == Kustomize || format == SSA) && !kind.MergedByName:
+		return nil, fmt.Errorf("the containers of a %s are not merged by name, so this patch would replace them all; "+
 			"use -o json6902", ref.Kind)
 	}
 	spec, found, err := unstructured.NestedMap(s.Object.Object, append(slices.Clone(kind.Template), "spec")...)
 	if err != nil || !found {
-		return nil, whole, fmt.Errorf("it has no %s", strings.Join(kind.Template, "."))
+		return nil, fmt.Errorf("it has no %s", strings.Join(kind.Template, "."))
 	}
 	at := "/" + strings.Join(kind.Template, "/") + "/spec"
-	all = containersIn(spec, at, "containers", "", "resources")
+	w.whole = resourcesAt(spec, "resources")
+	all := containersIn(spec, at, "containers", "", "resources")
 	if len(all) > 0 {
 		all[0].main = true
 	}
-	return append(all, containersIn(spec, at, "initContainers", "", "resources")...), resourcesAt(spec, "resources"), nil
+	return append(all, containersIn(spec, at, "initContainers", "", "resources")...), nil
 }
 
 // inSteps returns the containers of an identity's pods, as inTemplate does.
-func (w *workload) inSteps(s Source, f Format) (all []container, whole corev1.ResourceRequirements, err error) {
+func (w *workload) inSteps(s Source, format string) ([]container, error) {
 	is := w.rec.Status.Identity
 	switch {
 	case is.Platform == identity.ByNode:
-		return nil, whole, errors.New("its DaemonSet has one pod template for all classes of nodes; with sizing.mode " +
+		return nil, errors.New("its DaemonSet has one pod template for all classes of nodes; with sizing.mode " +
 			"OnCreate memfit gives new pods the size of their class")
 	case !hasStep(is):
-		return nil, whole, errors.New("each of its pods has its own owner, and memfit knows no template; set the size in " +
+		return nil, errors.New("each of its pods has its own owner, and memfit knows no template; set the size in " +
 			"the platform's definition of the step, from kubectl memfit explain")
 	case s.Object == nil:
-		return nil, whole, errors.New(s.Missing)
-	case f != JSON6902:
-		return nil, whole, fmt.Errorf("the steps of a %s have no keys by which they are merged; use -o json6902",
+		return nil, errors.New(s.Missing)
+	case format != JSON6902:
+		return nil, fmt.Errorf("the steps of a %s have no keys by which they are merged; use -o json6902",
 			s.Object.GetKind())
 	}
 	w.target = s.Object.GetKind() + " " + s.Object.GetName()
-	all, err = stepContainers(is, s.Object)
-	return all, whole, err
+	return stepContainers(is, s.Object)
 }
 
-// add matches a container with its recommendation. whole are the pod-level resources.
-func (w *workload) add(c container, whole corev1.ResourceRequirements) {
+// add matches a container with its recommendation.
+func (w *workload) add(c container) {
 	w.names[c.list] = append(w.names[c.list], c.name)
 	c.rec = w.recommended(c.name)
 	switch {
@@ -169,7 +169,7 @@ func (w *workload) add(c container, whole corev1.ResourceRequirements) {
 	case c.rec == nil:
 	case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
 		w.unsized = append(w.unsized, fmt.Sprintf("%s remains unchanged: %s", c.name, c.rec.Summary))
-	case beyondPod(whole, &c):
+	case beyondPod(w.whole, &c):
 		w.unsized = append(w.unsized, c.name+" remains unchanged: it exceeds the memory of the whole pod "+
 			"(spec.resources): raise that first")
 	default:
@@ -186,10 +186,10 @@ func beyondPod(whole corev1.ResourceRequirements, c *container) bool {
 }
 
 func (w *workload) recommended(name string) *v1alpha1.ContainerRecommendation {
-	for i := range w.rec.Status.Containers {
-		if w.rec.Status.Containers[i].Container == name {
-			return &w.rec.Status.Containers[i]
-		}
+	all := w.rec.Status.Containers
+	i := slices.IndexFunc(all, func(c v1alpha1.ContainerRecommendation) bool { return c.Container == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &all[i]
 }

@@ -172,11 +172,7 @@ func area(s *scale, peaks []peak) string {
 			fmt.Fprintf(&b, "M%.1f %.1f", s.x(p.start), s.y(0))
 		}
 		end = p.start.Add(p.length)
-		until := end
-		if until.After(s.to) {
-			until = s.to
-		}
-		fmt.Fprintf(&b, "V%.1fH%.1f", s.y(p.amount), s.x(until))
+		fmt.Fprintf(&b, "V%.1fH%.1f", s.y(p.amount), s.x(end))
 	}
 	fmt.Fprintf(&b, "V%.1fZ", s.y(0))
 	return b.String()

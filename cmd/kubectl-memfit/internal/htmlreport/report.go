@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package htmlreport makes one page of HTML from recommendations and the histories behind them, for `kubectl memfit
+// report`: workloads that need attention, use against requests and limits over time, kills, stalls and memfit's
+// changes. The page loads nothing and runs nothing.
 package htmlreport
 
 import (
@@ -83,11 +86,6 @@ func (in *Input) page() *page {
 	p := &page{
 		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Given: in.GivenBack != nil,
 	}
-	recs := map[types.NamespacedName]*v1alpha1.MemoryRecommendation{}
-	for i := range in.Recommendations {
-		rec := &in.Recommendations[i]
-		recs[types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}] = rec
-	}
 	var sum sums
 	for i, row := range report.Rows(in.Recommendations) {
 		name := types.NamespacedName{Namespace: row.Namespace, Name: row.Recommendation}
@@ -97,7 +95,7 @@ func (in *Input) page() *page {
 		w.Given = net(given, "", "−")
 		sum.given.Add(given)
 		if i < mostCharts {
-			in.details(&w, recs[name], in.Histories[name])
+			w.details(in.Histories[name], in.Now)
 		} else {
 			p.Omitted++
 		}
@@ -111,8 +109,8 @@ func workloadOf(row report.Row, id string) workload {
 	w := workload{Row: row, ID: id}
 	w.Kind, w.Name = row.Called()
 	var use, request, proposed memory.Bytes
-	for i := range row.Containers {
-		c := &row.Containers[i]
+	for i := range row.Status.Containers {
+		c := &row.Status.Containers[i]
 		use = use.Plus(report.Bytes(c.Usage))
 		now, then := requests(c)
 		request, proposed = request.Plus(now), proposed.Plus(then)
@@ -125,7 +123,7 @@ func workloadOf(row report.Row, id string) workload {
 }
 
 // requests returns the current and the recommended request of a container, equal without a recommendation.
-func requests(c *report.Container) (now, then memory.Bytes) {
+func requests(c *v1alpha1.ContainerRecommendation) (now, then memory.Bytes) {
 	now = report.Bytes(c.Current.Request)
 	if c.Recommended == nil || c.Recommended.Request == nil {
 		return now, now
@@ -133,28 +131,26 @@ func requests(c *report.Container) (now, then memory.Bytes) {
 	return now, report.Bytes(c.Recommended.Request)
 }
 
-func (in *Input) details(
-	w *workload, rec *v1alpha1.MemoryRecommendation, histories map[string]*history.Container,
-) {
-	for i := range rec.Status.Containers {
-		c := &rec.Status.Containers[i]
+// details adds what is shown about a workload below the table.
+func (w *workload) details(histories map[string]*history.Container, now time.Time) {
+	for i := range w.Status.Containers {
+		c := &w.Status.Containers[i]
 		for _, text := range c.Suggestions {
 			w.Help = append(w.Help, c.Container+": "+text)
 		}
 		if h := histories[c.Container]; h != nil {
-			w.Charts = append(w.Charts, chartsOf(c, h, &rec.Status, in.Now)...)
+			w.Charts = append(w.Charts, chartsOf(c, h, w.Status, now)...)
 		}
 	}
-	w.Entries = report.HistoryOf(rec).Entries
+	w.Entries = report.EntriesOf(w.Status)
 }
 
-// sums are totals over all workloads.
 type sums struct {
-	workloads, pods       int64
-	kills, stalls         int64
-	requested, less, more memory.Bytes
-	killedRecently        int
-	given                 inventory.Difference
+	workloads, pods int64
+	kills, stalls   int64
+	killedRecently  int
+	requested       memory.Bytes
+	change, given   inventory.Difference
 }
 
 // net returns the net amount of a difference, with a sign for its direction.
@@ -170,19 +166,19 @@ func net(d inventory.Difference, less, more string) string {
 
 func (s *sums) add(row *report.Row) inventory.Difference {
 	pods := int64(1)
-	if row.Coverage != nil {
-		pods = int64(row.Coverage.Governed)
+	if c := row.Status.Coverage; c != nil {
+		pods = int64(c.Governed)
 	}
 	var d inventory.Difference
-	for i := range row.Containers {
-		now, then := requests(&row.Containers[i])
+	for i := range row.Status.Containers {
+		now, then := requests(&row.Status.Containers[i])
 		s.requested = s.requested.Plus(now * memory.Bytes(pods))
 		d.Less = d.Less.Plus(now.Minus(then) * memory.Bytes(pods))
 		d.More = d.More.Plus(then.Minus(now) * memory.Bytes(pods))
 	}
 	s.workloads, s.pods = s.workloads+1, s.pods+pods
-	s.kills, s.stalls = s.kills+row.OOMKills, s.stalls+row.Stalls
-	s.less, s.more = s.less.Plus(d.Less), s.more.Plus(d.More)
+	s.kills, s.stalls = s.kills+row.Status.OOMKills, s.stalls+row.Status.Stalls
+	s.change.Add(d)
 	if row.Killed {
 		s.killedRecently++
 	}
@@ -195,8 +191,8 @@ func (s *sums) totals(in *Input) []total {
 		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedRecently, "workload") + " recently"},
 		{"Stalls", fmt.Sprint(s.stalls), "just below a limit, without a kill"},
 		{"Requested now", amount(s.requested), "by the running pods"},
-		{"Can be given back", amount(s.less), "requests above recommendations" + in.money(s.less, "")},
-		{"Missing", amount(s.more), "recommendations above requests" + in.money(s.more, "")},
+		{"Can be given back", amount(s.change.Less), "requests above recommendations" + in.money(s.change.Less, "")},
+		{"Missing", amount(s.change.More), "recommendations above requests" + in.money(s.change.More, "")},
 	}
 	if in.GivenBack == nil {
 		return all
@@ -204,7 +200,6 @@ func (s *sums) totals(in *Input) []total {
 	return append(all, total{"Given back so far", net(s.given, "", "−"), in.given(s.given)})
 }
 
-// given describes the components of a difference.
 func (in *Input) given(d inventory.Difference) string {
 	text := "compared with the owners' requests"
 	switch {

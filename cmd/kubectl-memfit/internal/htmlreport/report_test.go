@@ -206,18 +206,18 @@ func TestGivenBack(t *testing.T) {
 
 // TestIdentity: pods without a lasting owner are a row with what they have in common.
 func TestIdentity(t *testing.T) {
-	row := report.Row{
-		Kind: "PodIdentity", Name: "tekton-build-unit-4b2f",
-		PodIdentity: &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", "unit"}},
+	row := func(kind, name string, is *v1alpha1.PodIdentity) report.Row {
+		var rec v1alpha1.MemoryRecommendation
+		rec.Status.Workload, rec.Status.Identity = v1alpha1.WorkloadReference{Kind: kind, Name: name}, is
+		return report.Rows([]v1alpha1.MemoryRecommendation{rec})[0]
 	}
-	if w := workloadOf(row, "ci/podidentity-x"); w.Kind != "tekton" || w.Name != "build/unit" {
+	build := &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", "unit"}}
+	w := workloadOf(row("PodIdentity", "tekton-build-unit-4b2f", build), "ci/podidentity-x")
+	if w.Kind != "tekton" || w.Name != "build/unit" {
 		t.Errorf("the row is %s %s", w.Kind, w.Name)
 	}
-	row = report.Row{
-		Kind: "DaemonSet", Name: "log",
-		PodIdentity: &v1alpha1.PodIdentity{Platform: "nodeclass", Values: []string{"log", "m5.large"}},
-	}
-	if w := workloadOf(row, "x"); w.Kind != "DaemonSet" || w.Name != "log [m5.large]" {
+	class := &v1alpha1.PodIdentity{Platform: "nodeclass", Values: []string{"log", "m5.large"}}
+	if w := workloadOf(row("DaemonSet", "log", class), "x"); w.Kind != "DaemonSet" || w.Name != "log [m5.large]" {
 		t.Errorf("the row of a class of nodes is %s %s", w.Kind, w.Name)
 	}
 }

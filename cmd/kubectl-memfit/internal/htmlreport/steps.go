@@ -22,11 +22,8 @@ type step struct {
 	amount memory.Bytes
 }
 
-// linesOf returns the sizes that pods had, as far as the status has them, and the recommended ones if they differ. A
-// recommendation is drawn only at the end of the chart: it does not apply to the past.
-func linesOf(
-	c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, sc *scale,
-) (lines []line) {
+// linesOf returns the sizes that pods had, and at the end of the chart the recommended ones if they differ.
+func linesOf(c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, sc *scale) (lines []line) {
 	add := func(class, name string, steps steps) {
 		if slices.ContainsFunc(steps, func(s step) bool { return s.amount > 0 }) {
 			lines = append(lines, line{Class: class, Title: name, steps: steps})
@@ -56,8 +53,7 @@ type known struct {
 	before, after memory.Bytes
 }
 
-// limitsOf returns the limits of a container: those that memfit changed and, before the first change, those of kills
-// and stalls, which the owner may have changed.
+// limitsOf returns the limits of a container: those that memfit changed, and before these those of kills and stalls.
 func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
 	all := changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Limit) })
 	changes := len(all)
@@ -104,8 +100,7 @@ func changed(
 	return all
 }
 
-// joined returns the steps through all known sizes, up to the current one. If the owner changed a size between two
-// times, the step is at the first, because owners react to kills.
+// joined returns the steps through all known sizes. A change by the owner is at the earliest time, after a kill.
 func joined(all []known, now memory.Bytes) (out steps) {
 	slices.SortStableFunc(all, func(a, b known) int { return a.at.Compare(b.at) })
 	to := func(at time.Time, amount memory.Bytes) {

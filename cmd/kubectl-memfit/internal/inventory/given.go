@@ -25,8 +25,7 @@ type Difference struct {
 	Less, More memory.Bytes
 	// Unknown counts pods that memfit resized and whose owners' values are unknown.
 	Unknown int
-	// Failed counts pods with a lower request after which a replica was OOM-killed or stalled, or a size was rolled back.
-	// Less does not include them.
+	// Failed counts pods with a lower request that was followed by an OOM kill, a stall or a rollback; Less excludes them.
 	Failed int
 }
 
@@ -117,8 +116,7 @@ func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
 	return false
 }
 
-// failedSince reports whether a container of the workload was OOM-killed or stalled since a time, or a size was rolled
-// back, as far as the recommendation records it; the empty name: any container.
+// failedSince reports an OOM kill or a stall of a container since a time, or a rollback; the empty name: any container.
 func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since time.Time) bool {
 	is := func(name string, at metav1.Time) bool {
 		return (container == "" || name == container) && !at.Time.Before(since)
@@ -131,8 +129,7 @@ func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since tim
 		})
 }
 
-// firstChange returns when memfit first resized a pod of the workload, as far as the recommendation records it, and not
-// before the pod was created.
+// firstChange returns when memfit first resized a pod of the workload on record, and not before the pod was created.
 func firstChange(rec *v1alpha1.MemoryRecommendation, created time.Time) time.Time {
 	first := time.Time{}
 	for i := range rec.Status.RecentChanges {

@@ -1,6 +1,12 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package inventory lists the containers of a cluster and their memory: a line for each container ([Container], for
+// `kubectl memfit top`) and one for each workload ([Workload], for `kubectl memfit scan`), and writes profiles for
+// workloads without one. It is pure: pods, snapshots, recommendations and readings in, values and text out.
+//
+// Findings of an agent take precedence over the profile's declaration, and that over image and command; every runtime
+// names its source.
 package inventory
 
 import (
@@ -149,14 +155,13 @@ func (c *Container) typed() string {
 // AddUse adds the working set of a container.
 func (in *Inventory) AddUse(namespace, pod, container string, used memory.Bytes) {
 	for c := range in.of(namespace, pod) {
-		if c.Name == container {
-			c.fromMetrics(used)
+		if c.Name == container && used > 0 {
+			c.Use, c.UseFrom = new(used.Quantity()), FromMetrics
 		}
 	}
 }
 
-// AddSnapshot adds an agent's findings about a pod, unless they are of an earlier pod of that name or from another
-// node's agent.
+// AddSnapshot adds an agent's findings, unless they are of an earlier pod of that name or from another node's agent.
 func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
 	uid := in.pods[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}].uid
 	for c := range in.of(s.Namespace, s.Name) {
@@ -172,7 +177,6 @@ func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
 	}
 }
 
-// of yields the containers of a pod.
 func (in *Inventory) of(namespace, pod string) iter.Seq[*Container] {
 	return func(yield func(*Container) bool) {
 		p, known := in.pods[types.NamespacedName{Namespace: namespace, Name: pod}]
@@ -190,13 +194,10 @@ func (in *Inventory) Containers() []Container { return in.containers }
 
 // running returns the sidecars and the app containers.
 func running(pod *corev1.Pod) (out []*corev1.Container) {
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; constraints.Sidecar(c) {
+	for c, initial := range constraints.Containers(&pod.Spec) {
+		if !initial || constraints.Sidecar(c) {
 			out = append(out, c)
 		}
-	}
-	for i := range pod.Spec.Containers {
-		out = append(out, &pod.Spec.Containers[i])
 	}
 	return out
 }
@@ -212,23 +213,18 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 			variables = append(variables, name)
 		}
 	}
-	s := suggest.For(
-		suggest.Container{Image: spec.Image, Command: spec.Command, Args: spec.Args, Variables: variables},
-	)
+	s := suggest.For(spec.Image, slices.Concat(spec.Command, spec.Args), variables)
 	if s.Runtime != nil {
 		c.Runtime = runtimeOf(s.Runtime.Name, s.Version, FromSpec, s.Evidence...)
 	}
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if status.Name == spec.Name {
-			c.killed(status.LastTerminationState.Terminated)
-			c.killed(status.State.Terminated)
-		}
+	_, status := constraints.Find(pod, spec.Name)
+	if status == nil {
+		return
 	}
-}
-
-func (c *Container) killed(t *corev1.ContainerStateTerminated) {
-	if t != nil && t.Reason == "OOMKilled" {
-		c.kill(t.FinishedAt)
+	for _, state := range []corev1.ContainerState{status.LastTerminationState, status.State} {
+		if t := state.Terminated; t != nil && t.Reason == "OOMKilled" {
+			c.kill(t.FinishedAt)
+		}
 	}
 }
 
@@ -239,7 +235,6 @@ func (c *Container) kill(at metav1.Time) {
 	}
 }
 
-// fromRecommendation takes the runtime from the recommendation.
 func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 	if rec == nil {
 		return
@@ -247,20 +242,12 @@ func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 	c.Profile = shared(rec.Status.Profile.Name)
 	for i := range rec.Status.Containers {
 		r := &rec.Status.Containers[i]
-		if r.Container != c.Name || r.Identity == nil || r.Identity.Source != v1alpha1.RuntimeDeclared {
-			continue
+		if is := r.Identity; r.Container == c.Name && is != nil && is.Source == v1alpha1.RuntimeDeclared {
+			c.Runtime = runtimeOf(string(is.Type), is.Version, FromProfile, is.Evidence)
 		}
-		c.Runtime = runtimeOf(string(r.Identity.Type), r.Identity.Version, FromProfile, r.Identity.Evidence)
 	}
 }
 
-func (c *Container) fromMetrics(used memory.Bytes) {
-	if used > 0 {
-		c.Use, c.UseFrom = new(used.Quantity()), FromMetrics
-	}
-}
-
-// fromSnapshot takes the runtime from the agent's snapshot.
 func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot) {
 	c.Missing = ""
 	if s.Demand != nil {
@@ -287,22 +274,16 @@ const sameKill = time.Minute
 
 func partsOf(m *v1alpha1.MemoryParts) *Parts {
 	sums, free := map[v1alpha1.PartGroup]memory.Bytes{}, memory.Bytes(0)
-	named := memory.Bytes(0)
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		size := memory.FromQuantity(p.Resident)
-		idle := memory.Bytes(0)
-		if p.Free != nil {
-			idle = min(memory.FromQuantity(*p.Free), size)
-		}
-		sums[p.Group], free, named = sums[p.Group].Plus(size.Minus(idle)), free.Plus(idle), named.Plus(size)
+		size, idle := report.PartSize(p)
+		sums[p.Group], free = sums[p.Group].Plus(size.Minus(idle)), free.Plus(idle)
 	}
 	return &Parts{
 		Heap: sums[v1alpha1.PartHeap].Quantity(), Free: free.Quantity(),
 		Native: sums[v1alpha1.PartNative].Quantity(),
 		Files:  sums[v1alpha1.PartFiles].Plus(sums[v1alpha1.PartShared]).Quantity(),
 		// Parts without a group belong to none of the columns.
-		Unexplained: max(memory.FromQuantity(m.Unexplained), memory.FromQuantity(m.Resident).Minus(named)).
-			Plus(sums[""]).Quantity(),
+		Unexplained: report.Unexplained(m).Plus(sums[""]).Quantity(),
 	}
 }

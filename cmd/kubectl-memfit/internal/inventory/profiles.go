@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // File is a profile for Git.
@@ -63,17 +64,15 @@ type group struct {
 
 func (g *group) path() string { return path.Join(g.namespace, g.name+".yaml") }
 
-// kindName matches kinds. The pod's creator controls kind and name of an owner, unchecked, and they become a path and a
-// command here.
+// kindName matches kinds. The pod's creator controls the owner's kind and name, which become a path and a command here.
 var kindName = regexp.MustCompile(`^[A-Za-z]{1,63}$`)
 
-// ungoverned returns the containers of each workload without a profile whose runtime is known or suggested, without the
-// sidecars of other tools.
+// ungoverned returns the containers of workloads without a profile whose runtime is known, but no sidecars of tools.
 func ungoverned(all []Workload) (out [][]*Workload) {
 	var left []*Workload
 	for i := range all {
 		// Only new pods get settings, so that a bare pod does not need a profile.
-		if w := &all[i]; !w.own && w.Kind != barePod && w.Profile == "" && declarable(w.Runtime.Type) &&
+		if w := &all[i]; !w.own && w.Kind != workloadkind.Pod().Name && w.Profile == "" && declarable(w.Runtime.Type) &&
 			!slices.Contains(profile.Sidecars(), w.Name) && kindName.MatchString(w.Kind) &&
 			len(validation.IsDNS1123Subdomain(w.Workload)) == 0 {
 			left = append(left, w)

@@ -6,6 +6,9 @@ package inventory
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +27,6 @@ func RefOf(namespace string, w v1alpha1.WorkloadReference) Ref {
 	return Ref{Namespace: namespace, Group: workloadkind.Group(w.APIVersion), Kind: w.Kind, Name: w.Name}
 }
 
-// whole returns the workload on all nodes.
 func (w Ref) whole() Ref {
 	w.NodeClass = ""
 	return w
@@ -80,8 +82,7 @@ func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
 	return r.of[w.whole()]
 }
 
-// Any returns the recommendation of a workload, or that of another class of its nodes: classes share the profile, but
-// not sizes or kills. nil: none.
+// Any returns the recommendation of a workload or of another class of its nodes, with which it shares only the profile.
 func (r Records) Any(w Ref) *v1alpha1.MemoryRecommendation {
 	return cmp.Or(r.Of(w), r.classes[w.whole()])
 }
@@ -121,4 +122,41 @@ func (r Records) Identified(pod metav1.Object, owner v1alpha1.WorkloadReference)
 		}
 	}
 	return owner
+}
+
+// Owner returns the workload that owns a pod as far as the pod itself shows it: a Deployment by the pod-template-hash
+// label, a CronJob by the minute in its Job's name. For other owners of ReplicaSets and Jobs, which would need a read
+// each, it returns the ReplicaSet or Job.
+func Owner(pod metav1.Object) v1alpha1.WorkloadReference {
+	ref := metav1.GetControllerOf(pod)
+	if ref == nil {
+		bare := workloadkind.Pod()
+		return v1alpha1.WorkloadReference{APIVersion: bare.APIVersion(), Kind: bare.Name, Name: pod.GetName()}
+	}
+	labels := pod.GetLabels()
+	direct := workloadkind.Like(ref.APIVersion, ref.Kind)
+	for _, k := range workloadkind.All() {
+		base, ok := "", false
+		switch {
+		case k.HashLabel != "" && labels[k.HashLabel] != "" && direct.HasHash:
+			base, ok = strings.CutSuffix(ref.Name, "-"+labels[k.HashLabel])
+		case k.PodNames == workloadkind.GeneratedWithTime && direct.PodNames == workloadkind.GeneratedWithIndex:
+			base, ok = cronJob(ref.Name, pod.GetCreationTimestamp().Time)
+		}
+		if ok {
+			return v1alpha1.WorkloadReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: base}
+		}
+	}
+	return v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
+}
+
+// cronJob returns the name in a Job's name "<name>-<minutes since 1970>", if the pod was created shortly after these.
+func cronJob(job string, born time.Time) (name string, ok bool) {
+	i := strings.LastIndexByte(job, '-')
+	if i < 1 {
+		return "", false
+	}
+	minutes, err := strconv.ParseInt(job[i+1:], 10, 64)
+	age := born.Unix()/60 - minutes
+	return job[:i], err == nil && age >= -1 && age < 7*24*60
 }

@@ -16,15 +16,13 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Workload is a container of all replicas of a workload, with the numbers of the fullest replica. -o json and -o yaml
-// of `kubectl memfit scan` print these fields.
+// Workload is a container of all replicas, with the numbers of the fullest. `kubectl memfit scan -o json` prints it.
 type Workload struct {
 	Container `json:",inline"`
 
 	// Replicas are the pods that run.
 	Replicas int `json:"replicas"`
-	// Kills are the known OOM kills of the last days. Without a recommendation it is a lower bound, because pods report
-	// only the last kill of each container.
+	// Kills are the known OOM kills of the last days; without a recommendation the last one of each pod.
 	Kills int `json:"kills"`
 }
 
@@ -64,18 +62,15 @@ func (w *Workload) add(c *Container, since time.Time) {
 			w.LastKill = at
 		}
 	}
-	runtime := w.Runtime
-	if runtime.From != FromAgent && c.Runtime.From == FromAgent {
-		runtime = c.Runtime
+	if w.Runtime.From != FromAgent && c.Runtime.From == FromAgent {
+		w.Runtime = c.Runtime
 	}
 	if c.size("use") > w.size("use") {
 		w.Pod, w.Node, w.Use, w.UseFrom, w.Limit, w.Parts, w.Missing = c.Pod, c.Node, c.Use, c.UseFrom, c.Limit, c.Parts,
 			c.Missing
 	}
-	w.Runtime = runtime
 }
 
-// recorded counts the kills in the recommendation.
 func (w *Workload) recorded(since time.Time) (n int) {
 	if w.rec == nil {
 		return 0
@@ -155,7 +150,6 @@ func killNote(all []Workload) string {
 		"because a pod reports only the last kill of each container\n", KillDays)
 }
 
-// evidence returns the source of the runtime in a few words.
 func (r Runtime) evidence() string {
 	if len(r.Evidence) == 0 {
 		return ""

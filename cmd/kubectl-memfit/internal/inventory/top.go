@@ -25,9 +25,7 @@ var Orders = []string{"use", "share", "free", "unexplained", "name"}
 // Sort puts the largest first; containers with an unknown number come last, equal ones by name.
 func Sort(all []Container, by string) {
 	slices.SortStableFunc(all, func(a, b Container) int {
-		return cmp.Or(
-			cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
-		)
+		return cmp.Or(cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod))
 	})
 }
 
@@ -43,10 +41,10 @@ func (c *Container) size(by string) memory.Bytes {
 		// In hundredths of a percent; only the order matters.
 		return memory.Bytes(1e4 * c.Use.AsApproximateFloat64() / c.Limit.AsApproximateFloat64())
 	case "free", "unexplained":
-		switch {
-		case c.Parts == nil:
+		if c.Parts == nil {
 			return -1
-		case by == "free":
+		}
+		if by == "free" {
 			return memory.FromQuantity(c.Parts.Free)
 		}
 		return memory.FromQuantity(c.Parts.Unexplained)
@@ -144,7 +142,6 @@ func missing(all []Container) string {
 	return b.String()
 }
 
-// size formats an amount for a column.
 func size(q *resource.Quantity) string {
 	if q == nil {
 		return "none"

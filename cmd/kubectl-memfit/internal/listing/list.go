@@ -1,10 +1,13 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package listing prints the results of commands in the formats of kubectl get: a table, names, and with cli-runtime's
+// printers JSON, YAML and JSONPath. It is pure: the same list gives the same bytes.
 package listing
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,23 +61,6 @@ type Options struct {
 	Colors     Colors
 }
 
-// lay aligns the cells of lines, which are separated by tabs.
-func lay(lines []string) ([]string, error) {
-	var out bytes.Buffer
-	tabs := printers.GetNewTabWriter(&out)
-	for _, line := range lines {
-		fmt.Fprintln(tabs, line)
-	}
-	if err := tabs.Flush(); err != nil {
-		return nil, fmt.Errorf("laying out the table: %w", err)
-	}
-	laid := strings.Split(out.String(), "\n")[:len(lines)] // the text ends with a line break
-	for i := range laid {
-		laid[i] = strings.TrimRight(laid[i], " ")
-	}
-	return laid, nil
-}
-
 // Print prints a list.
 func (l *List) Print(w io.Writer, o Options) error {
 	switch o.Format.name {
@@ -117,7 +103,6 @@ func Object(w io.Writer, f Format, kind string, value any) error {
 	return err
 }
 
-// fieldsOf returns the JSON fields of a value.
 func fieldsOf(value any) (map[string]any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -130,7 +115,6 @@ func fieldsOf(value any) (map[string]any, error) {
 	return fields, nil
 }
 
-// table prints a line for each item.
 func (l *List) table(w io.Writer, o Options) error {
 	if len(l.Items) == 0 {
 		return nil
@@ -142,10 +126,10 @@ func (l *List) table(w io.Writer, o Options) error {
 	shown := func(namespace string, cells []string) string {
 		var line []string
 		if o.Namespaces {
-			line = append(line, cellOf(namespace))
+			line = append(line, cmp.Or(Line(namespace), "-"))
 		}
 		for _, text := range cells[:len(headings)] {
-			line = append(line, cellOf(text))
+			line = append(line, cmp.Or(Line(text), "-"))
 		}
 		return strings.Join(line, "\t")
 	}
@@ -158,24 +142,17 @@ func (l *List) table(w io.Writer, o Options) error {
 		lines = append(lines, shown(item.Namespace, item.Cells))
 		colors = append(colors, item.Color)
 	}
-	laid, err := lay(lines)
-	if err != nil {
-		return err
-	}
+	var table, out strings.Builder
+	tabs := printers.GetNewTabWriter(&table)
+	fmt.Fprintln(tabs, strings.Join(lines, "\n"))
+	_ = tabs.Flush() // a strings.Builder returns no error
 	// Colors come last: the layout counts their bytes as columns.
-	var out strings.Builder
+	laid := strings.Split(table.String(), "\n")
 	for i, color := range colors {
-		out.WriteString(o.Colors.Paint(color, laid[i]) + "\n")
+		out.WriteString(o.Colors.Paint(color, strings.TrimRight(laid[i], " ")) + "\n")
 	}
-	_, err = io.WriteString(w, out.String())
+	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-func cellOf(text string) string {
-	if text = Line(text); text == "" {
-		return "-"
-	}
-	return text
 }
 
 // Line returns a text from the cluster without line breaks and terminal control characters.
@@ -190,4 +167,77 @@ func (l *List) names(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, strings.Join(slices.Compact(names), ""))
 	return err
+}
+
+// The values of -o. Those that end in "=" are followed by an expression.
+const (
+	Wide     = "wide"
+	JSON     = "json"
+	YAML     = "yaml"
+	Name     = "name"
+	JSONPath = "jsonpath="
+)
+
+// The formats of commands: for a list, and for one object.
+var (
+	OfList = []string{Wide, JSON, YAML, Name, JSONPath}
+	OfPage = []string{JSON, YAML, JSONPath}
+)
+
+// Format is a value of -o that was checked; the zero value is the table, or the page.
+type Format struct {
+	name string
+	// printer writes JSON, YAML (with "---" between documents) and JSONPath.
+	printer printers.ResourcePrinter
+}
+
+// Parse parses a value of -o; offered are the command's values, besides "".
+func Parse(output string, offered []string) (Format, error) {
+	name, expression, has := strings.Cut(output, "=")
+	if has {
+		name += "="
+	}
+	f := Format{name: name}
+	switch {
+	case output == "":
+		return f, nil
+	case !slices.Contains(offered, name):
+		return Format{}, fmt.Errorf("-o %s is unknown: use %s", output, strings.Join(offered, ", "))
+	case name == JSON:
+		f.printer = &printers.JSONPrinter{}
+	case name == YAML:
+		f.printer = &printers.YAMLPrinter{}
+	case name == JSONPath:
+		path, err := printers.NewJSONPathPrinter(expression)
+		if err != nil {
+			return Format{}, fmt.Errorf("-o %s: %w (an example: -o jsonpath='{.items[*].name}')", output, err)
+		}
+		path.AllowMissingKeys(true)
+		f.printer = path
+	}
+	return f, nil
+}
+
+// IsTable reports whether users read the output, so that it has notes and colors.
+func (f Format) IsTable() bool { return f.name == "" || f.name == Wide }
+
+// IsPage reports whether a command prints its page instead of a format for machines.
+func (f Format) IsPage() bool { return f.name == "" }
+
+// Colors reports whether a terminal supports colors.
+type Colors bool
+
+// The colors, as terminals number them.
+const (
+	Bold   = "1"
+	Red    = "31"
+	Yellow = "33"
+)
+
+// Paint colors a text.
+func (c Colors) Paint(color, text string) string {
+	if !c || text == "" || color == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }

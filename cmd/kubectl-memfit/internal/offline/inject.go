@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package offline applies the webhook's own plan to the pods in manifests. It reads and returns bytes: no cluster, no
+// files, no clock. Unchanged documents are returned byte for byte.
 package offline
 
 import (
@@ -31,15 +33,12 @@ type Result struct {
 
 	// Notes list the set and skipped settings of each container.
 	Notes []string
-	// Problems are unreadable documents, which are unchanged, and workloads that request a profile that cannot be
-	// applied; the webhook would admit their pods unchanged.
+	// Problems are unreadable documents, and workloads that request a profile that cannot be applied; all are unchanged.
 	Problems []string
-	// Changed is the number of changed workloads.
-	Changed int
+	Changed  int
 }
 
-// Inject applies the webhook's changes to every workload in manifests. It parses one document at a time, because a tree
-// is some twenty times as large as its text.
+// Inject applies the webhook's changes. It parses one document at a time: a tree is twenty times as large as its text.
 func Inject(manifests []byte, o Options) (*Result, error) {
 	r := &Result{docs: split(manifests)}
 	world, err := newWorld(o)
@@ -78,7 +77,6 @@ func (r *Result) cannot(i int, err error) {
 	r.Problems = append(r.Problems, fmt.Sprintf("document %d is unchanged: %v", i+1, err))
 }
 
-// inject changes the workloads of a document.
 func (r *Result) inject(i int, d *document, world *world) {
 	root, err := d.tree()
 	if err != nil {
@@ -156,8 +154,7 @@ func (r *Result) note(w *workload, plan inject.Plan) {
 	}
 }
 
-// texts returns the notes about a container: set and skipped settings, or why there are none; no notes if the profile
-// does not manage it.
+// texts returns the notes about a container that the profile manages: set and skipped settings, or why there are none.
 func texts(c *inject.ContainerPlan) []string {
 	texts := slices.Concat(c.Settings(), c.Skipped())
 	switch mode := c.Mode(); {
@@ -174,13 +171,16 @@ func (r *Result) YAML() []byte {
 	var out bytes.Buffer
 	for _, d := range r.docs {
 		out.Write(d.marker)
-		out.Write(d.now())
+		if d.text != nil {
+			out.Write(d.text)
+		} else {
+			out.Write(d.raw)
+		}
 	}
 	return out.Bytes()
 }
 
-// Diff is a unified diff per changed document. Both sides are encoded in one style, so that it shows only memfit's
-// changes.
+// Diff is a unified diff per changed document. Both sides have one style, so that it shows only memfit's changes.
 func (r *Result) Diff() ([]byte, error) {
 	var out bytes.Buffer
 	for _, d := range r.docs {

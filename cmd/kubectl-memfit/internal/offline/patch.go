@@ -105,8 +105,7 @@ func carryOut(pod *yaml.Node, o inject.Operation) error {
 	return nil
 }
 
-// nodeOf returns the node of a Kubernetes value. It quotes strings that a YAML reader could take for another type
-// ("off", "80").
+// nodeOf returns the node of a Kubernetes value, with quotes around texts of other types ("off", "80").
 func nodeOf(value any) (*yaml.Node, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -122,13 +121,10 @@ func nodeOf(value any) (*yaml.Node, error) {
 
 // set sets a member. The comments beside an old value stay.
 func set(n *yaml.Node, key string, value *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			old := n.Content[i+1]
-			value.LineComment, value.HeadComment, value.FootComment = old.LineComment, old.HeadComment, old.FootComment
-			n.Content[i+1] = value
-			return
-		}
+	if old := get(n, key); old != nil {
+		value.LineComment, value.HeadComment, value.FootComment = old.LineComment, old.HeadComment, old.FootComment
+		*old = *value
+		return
 	}
 	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 }

@@ -5,7 +5,9 @@ package offline
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -22,14 +24,6 @@ type document struct {
 	// title is its first workload, text the output; nil: unchanged.
 	title string
 	text  []byte
-}
-
-// now returns the document's output.
-func (d *document) now() []byte {
-	if d.text != nil {
-		return d.text
-	}
-	return d.raw
 }
 
 // split splits a stream at its markers, the lines that start with "---", which have no other meaning in YAML. The rest
@@ -127,8 +121,7 @@ func spellNull(parent, child *yaml.Node) {
 	}
 }
 
-// directives reports whether the document holds only what may precede the first marker ("%YAML 1.2"), which is passed
-// through unchanged.
+// directives reports whether the document holds only what may precede the first marker ("%YAML 1.2").
 func (d *document) directives() bool {
 	found := false
 	for line := range bytes.Lines(d.raw) {
@@ -142,8 +135,7 @@ func (d *document) directives() bool {
 	return found
 }
 
-// goesOn reports whether content follows the line "..." that ends a document. The parser stops there, so the content
-// would be lost.
+// goesOn reports whether content follows the line "..." that ends a document, which the parser would lose.
 func (d *document) goesOn() bool {
 	ended := false
 	for line := range bytes.Lines(d.raw) {
@@ -174,8 +166,7 @@ func (d *document) placed(err error, before int) error {
 	return err
 }
 
-// nodesMax bounds a document with its aliases written out. A large List of a thousand Deployments has some 200,000
-// values.
+// nodesMax bounds a document with its aliases written out. A List of a thousand Deployments has some 200,000 values.
 const nodesMax = 2_000_000
 
 // aliasFactor and aliasValues bound the expansion of aliases: 400 bytes may expand to a million values, which took 4.4
@@ -188,8 +179,7 @@ const (
 // depthMax bounds the nesting of values; an alias for itself is infinitely deep.
 const depthMax = 1000
 
-// expand expands aliases and merge keys ("<<"), so that a change in one place cannot affect another. It stops when left
-// is 0.
+// expand expands aliases and merge keys, so that a change cannot affect another place. It stops when left is 0.
 func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	if depth == 0 {
 		*left = -1
@@ -219,24 +209,24 @@ func merged(n *yaml.Node) []*yaml.Node {
 		return n.Content
 	}
 	own := make(map[string]bool)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		own[n.Content[i].Value] = !isMerge(n.Content[i])
+	for key := range pairs(n) {
+		own[key.Value] = !isMerge(key)
 	}
 	var out []*yaml.Node
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if !isMerge(n.Content[i]) {
-			out = append(out, n.Content[i], n.Content[i+1])
+	for key, value := range pairs(n) {
+		if !isMerge(key) {
+			out = append(out, key, value)
 			continue
 		}
-		from := []*yaml.Node{n.Content[i+1]}
-		if from[0].Kind == yaml.SequenceNode {
-			from = from[0].Content
+		from := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode {
+			from = value.Content
 		}
 		for _, m := range from {
-			for j := 0; j+1 < len(m.Content) && m.Kind == yaml.MappingNode; j += 2 {
-				if key := m.Content[j].Value; !own[key] {
-					own[key] = true
-					out = append(out, m.Content[j], m.Content[j+1])
+			for key, value := range pairs(m) {
+				if !own[key.Value] {
+					own[key.Value] = true
+					out = append(out, key, value)
 				}
 			}
 		}
@@ -244,21 +234,17 @@ func merged(n *yaml.Node) []*yaml.Node {
 	return out
 }
 
-// json reports whether the document is JSON, which remains JSON.
-func (d *document) json() bool {
-	return bytes.HasPrefix(bytes.TrimSpace(d.raw), []byte("{"))
-}
-
 // encode encodes a tree in the style of the document: JSON or YAML, with its indentation of lists.
 func (d *document) encode(root *yaml.Node) ([]byte, error) {
-	if d.json() {
+	var out bytes.Buffer
+	if bytes.HasPrefix(bytes.TrimSpace(d.raw), []byte("{")) { // JSON remains JSON
 		text, err := appendJSON(nil, root)
 		if err != nil {
 			return nil, err
 		}
-		return indented(text)
+		err = json.Indent(&out, append(text, '\n'), "", "  ")
+		return out.Bytes(), err
 	}
-	var out bytes.Buffer
 	tight := compact(root)
 	for i, part := range parts(root) {
 		begin := out.Len()
@@ -289,8 +275,7 @@ func write(out *bytes.Buffer, root *yaml.Node, tight bool) error {
 	return e.Close()
 }
 
-// part is a piece of a document that is encoded separately. goesOn: it starts with the key of a list whose first items
-// are written already.
+// part is a piece of a document. goesOn: it starts with the key of a list whose first items are written already.
 type part struct {
 	root   *yaml.Node
 	goesOn bool
@@ -339,12 +324,9 @@ func parts(root *yaml.Node) []part {
 
 // compact reports whether the first block list is at the column of its key ("containers:\n- name: app").
 func compact(n *yaml.Node) bool {
-	if n.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key, value := n.Content[i], n.Content[i+1]
-			if value.Kind == yaml.SequenceNode && value.Style&yaml.FlowStyle == 0 && value.Line > key.Line {
-				return value.Column == key.Column
-			}
+	for key, value := range pairs(n) {
+		if value.Kind == yaml.SequenceNode && value.Style&yaml.FlowStyle == 0 && value.Line > key.Line {
+			return value.Column == key.Column
 		}
 	}
 	for _, c := range n.Content {
@@ -355,16 +337,24 @@ func compact(n *yaml.Node) bool {
 	return false
 }
 
-// get returns the value of key in a mapping; nil if n is not a mapping or has no such key.
-func get(n *yaml.Node, path ...string) *yaml.Node {
-	for _, key := range path {
-		if n == nil || n.Kind != yaml.MappingNode {
-			return nil
+// pairs yields the keys and values of a mapping; none of any other node, or of nil.
+func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i], n.Content[i+1]) {
+				return
+			}
 		}
+	}
+}
+
+// get returns the value at a path of keys; nil if it is missing.
+func get(n *yaml.Node, path ...string) *yaml.Node {
+	for _, name := range path {
 		var next *yaml.Node
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				next = n.Content[i+1]
+		for key, value := range pairs(n) {
+			if key.Value == name {
+				next = value
 			}
 		}
 		n = next

@@ -4,7 +4,7 @@
 package offline
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,8 +55,7 @@ func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 func appendMapping(dst []byte, n *yaml.Node) ([]byte, error) {
 	first := make(map[string]int, len(n.Content)/2)
 	dst = append(dst, '{')
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
+	for key, value := range pairs(n) {
 		if key.Kind != yaml.ScalarNode || !isText(key) {
 			return nil, fmt.Errorf("line %d: the key %.64q is not text: put it in quotes", key.Line, key.Value)
 		}
@@ -70,10 +69,10 @@ func appendMapping(dst []byte, n *yaml.Node) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", key.Line, err)
 		}
-		if i > 0 {
+		if len(first) > 1 {
 			dst = append(dst, ',')
 		}
-		if dst, err = appendJSON(append(append(dst, text...), ':'), n.Content[i+1]); err != nil {
+		if dst, err = appendJSON(append(append(dst, text...), ':'), value); err != nil {
 			return nil, err
 		}
 	}
@@ -83,16 +82,6 @@ func appendMapping(dst []byte, n *yaml.Node) ([]byte, error) {
 func isText(n *yaml.Node) bool {
 	tag := n.ShortTag()
 	return tag == "!!str" || tag == "!!timestamp"
-}
-
-// indented returns indented JSON.
-func indented(text []byte) ([]byte, error) {
-	var out bytes.Buffer
-	if err := json.Indent(&out, text, "", "  "); err != nil {
-		return nil, err
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
 }
 
 // into decodes a tree into a Kubernetes type via JSON, because these types have JSON field names.
@@ -110,7 +99,9 @@ func plainly(n *yaml.Node, err error) error {
 		return nil
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is %s and must be %s", wrong.Field, jsonWord(wrong.Value), yamlWord(wrong.Type.Kind()))
+		word, _, _ := strings.Cut(wrong.Value, " ") // "number 5"
+		return fmt.Errorf("%s is %s and must be %s", wrong.Field, cmp.Or(jsonWords[word], "a "+word),
+			cmp.Or(goWords[wrong.Type.Kind()], "a number"))
 	}
 	if bad := badQuantity(n); bad != nil {
 		return fmt.Errorf("line %d: %.64q is not a quantity: %s", bad.Line, bad.Value, instead(bad.Value))
@@ -121,7 +112,6 @@ func plainly(n *yaml.Node, err error) error {
 // bytesUnit matches common units that Kubernetes does not accept.
 var bytesUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGT])i?[bB]$`)
 
-// instead suggests how to write a size.
 func instead(value string) string {
 	if m := bytesUnit.FindStringSubmatch(value); m != nil {
 		unit := strings.ToUpper(m[2])
@@ -139,16 +129,19 @@ var amounts = map[string]bool{
 
 // badQuantity finds the first value under limits or requests, or in a field of a profile, that is not a quantity.
 func badQuantity(n *yaml.Node) *yaml.Node {
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i].Value, n.Content[i+1]
-		for j := 1; (key == "limits" || key == "requests") && j < len(value.Content); j += 2 {
-			if _, err := memory.ParseQuantity(value.Content[j].Value); err != nil {
-				return value.Content[j]
+	for key, value := range pairs(n) {
+		var sizes []*yaml.Node
+		switch name := key.Value; {
+		case name == "limits" || name == "requests":
+			for _, size := range pairs(value) {
+				sizes = append(sizes, size)
 			}
+		case amounts[name] && value.Kind == yaml.ScalarNode:
+			sizes = append(sizes, value)
 		}
-		if amounts[key] && value.Kind == yaml.ScalarNode {
-			if _, err := memory.ParseQuantity(value.Value); err != nil {
-				return value
+		for _, size := range sizes {
+			if _, err := memory.ParseQuantity(size.Value); err != nil {
+				return size
 			}
 		}
 	}
@@ -160,28 +153,11 @@ func badQuantity(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// jsonWord translates encoding/json's name of a type to YAML terms.
-func jsonWord(value string) string {
-	word, _, _ := strings.Cut(value, " ") // "number 5"
-	if known := map[string]string{
-		"object": "a mapping", "array": "a list", "string": "text", "bool": "true or false",
-	}[word]; known != "" {
-		return known
+// The terms of YAML for the names that encoding/json has for types, and for the types of Go.
+var (
+	jsonWords = map[string]string{"object": "a mapping", "array": "a list", "string": "text", "bool": "true or false"}
+	goWords   = map[reflect.Kind]string{
+		reflect.String: "text (in quotes)", reflect.Slice: "a list", reflect.Array: "a list", reflect.Map: "a mapping",
+		reflect.Struct: "a mapping", reflect.Pointer: "a mapping", reflect.Bool: "true or false",
 	}
-	return "a " + word
-}
-
-func yamlWord(kind reflect.Kind) string {
-	switch kind {
-	case reflect.String:
-		return "text (in quotes)"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct, reflect.Pointer:
-		return "a mapping"
-	case reflect.Bool:
-		return "true or false"
-	default:
-		return "a number"
-	}
-}
+)

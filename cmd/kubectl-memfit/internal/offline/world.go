@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
@@ -26,19 +28,15 @@ type world struct {
 	sole  *profile.Profile
 	index *profile.Index
 
-	namespaces      map[string]map[string]string          // annotations by namespace
-	labels          map[string]map[string]string          // labels by namespace
+	namespaces      map[string]metav1.ObjectMeta          // with labels and annotations
 	keys            map[string]map[string]map[string]bool // keys by namespace and ConfigMap
 	recommendations []v1alpha1.MemoryRecommendation
 }
 
 func newWorld(o Options) (*world, error) {
 	w := &world{
-		namespace: o.Namespace, namespaces: make(map[string]map[string]string), labels: make(map[string]map[string]string),
+		namespace: cmp.Or(o.Namespace, "default"), namespaces: make(map[string]metav1.ObjectMeta),
 		keys: make(map[string]map[string]map[string]bool),
-	}
-	if w.namespace == "" {
-		w.namespace = "default"
 	}
 	for i, d := range split(o.Profiles) {
 		root, err := d.tree()
@@ -87,15 +85,16 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 			w.recommendations = append(w.recommendations, m)
 		}
 	case kind == "/Namespace":
-		w.namespaces[name] = textsOf(get(n, "metadata", "annotations"))
-		w.labels[name] = textsOf(get(n, "metadata", "labels"))
+		w.namespaces[name] = metav1.ObjectMeta{
+			Labels: textsOf(get(n, "metadata", "labels")), Annotations: textsOf(get(n, "metadata", "annotations")),
+		}
 	case kind == "/ConfigMap":
 		if w.keys[namespace] == nil {
 			w.keys[namespace] = make(map[string]map[string]bool)
 		}
 		w.keys[namespace][name] = make(map[string]bool)
-		for _, key := range keysOf(get(n, "data")) {
-			w.keys[namespace][name][key] = true
+		for key := range pairs(get(n, "data")) {
+			w.keys[namespace][name][key.Value] = true
 		}
 	}
 	if err != nil {
@@ -104,11 +103,10 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 	return nil
 }
 
-// textsOf returns a mapping of texts.
 func textsOf(n *yaml.Node) map[string]string {
 	out := map[string]string{}
-	for _, key := range keysOf(n) {
-		out[key] = text(n, key)
+	for key, value := range pairs(n) {
+		out[key.Value] = value.Value
 	}
 	return out
 }
@@ -116,16 +114,8 @@ func textsOf(n *yaml.Node) map[string]string {
 // labelsOf returns the labels of a namespace; the API server adds its name.
 func (w *world) labelsOf(namespace string) map[string]string {
 	all := map[string]string{corev1.LabelMetadataName: namespace}
-	maps.Copy(all, w.labels[namespace])
+	maps.Copy(all, w.namespaces[namespace].Labels)
 	return all
-}
-
-// keysOf returns the keys of a mapping.
-func keysOf(n *yaml.Node) (keys []string) {
-	for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		keys = append(keys, n.Content[i].Value)
-	}
-	return keys
 }
 
 // add adds a profile once: a profile file may also be part of the manifests.
@@ -146,7 +136,6 @@ func (w *world) know() {
 	}
 }
 
-// complaints returns the errors of the profiles, for users.
 func (w *world) complaints() []string {
 	var out []string
 	for i := range w.profiles {
@@ -167,7 +156,7 @@ func (w *world) complaints() []string {
 func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 	d := w.index.Match(profile.Subject{
 		Namespace: l.namespace, WorkloadKind: l.kind, PodLabels: l.pod.Labels, PodAnnotations: l.pod.Annotations,
-		WorkloadAnnotations: l.annotations, NamespaceAnnotations: w.namespaces[l.namespace],
+		WorkloadAnnotations: l.annotations, NamespaceAnnotations: w.namespaces[l.namespace].Annotations,
 		NamespaceLabels: w.labelsOf(l.namespace),
 	})
 	switch {
@@ -195,8 +184,7 @@ func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer
 	return inject.OffersIn(w.recommended(l))
 }
 
-// recommended returns the containers of a workload's MemoryRecommendation in the manifests; nil if it has none. One for
-// a class of nodes does not apply to the template, which all classes share.
+// recommended returns the containers of a workload's MemoryRecommendation in the manifests, but not of a node class.
 func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 	for i := range w.recommendations {
 		m := &w.recommendations[i]
@@ -206,4 +194,65 @@ func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 		}
 	}
 	return nil
+}
+
+// workload is an object with pods in a stream.
+type workload struct {
+	template *yaml.Node
+
+	kind, namespace, name string
+	// annotations are the object's own; pod is its template as a pod.
+	annotations map[string]string
+	pod         *corev1.Pod
+}
+
+// String is "Deployment shop/web".
+func (w *workload) String() string { return fmt.Sprintf("%s %s/%s", w.kind, w.namespace, w.name) }
+
+// objects returns the objects of a document: its mapping, or the items of a List.
+func objects(root *yaml.Node) []*yaml.Node {
+	if root == nil {
+		return nil
+	}
+	top := root.Content[0]
+	items := get(top, "items")
+	if !strings.HasSuffix(text(top, "kind"), "List") || items == nil || items.Kind != yaml.SequenceNode {
+		return []*yaml.Node{top}
+	}
+	out := make([]*yaml.Node, 0, len(items.Content))
+	for _, item := range items.Content {
+		if item.Kind == yaml.MappingNode {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+func isWorkload(n *yaml.Node) bool {
+	_, ok := workloadkind.Of(text(n, "apiVersion"), text(n, "kind"))
+	return ok
+}
+
+// asWorkload reads an object that has pods; nil for every other kind.
+func asWorkload(n *yaml.Node, namespace string) (*workload, error) {
+	kind, ok := workloadkind.Of(text(n, "apiVersion"), text(n, "kind"))
+	if !ok {
+		return nil, nil //nolint:nilnil // other kinds are not an error
+	}
+	w := &workload{
+		kind: text(n, "kind"), namespace: cmp.Or(text(n, "metadata", "namespace"), namespace),
+		name: cmp.Or(text(n, "metadata", "name"), text(n, "metadata", "generateName")), pod: &corev1.Pod{},
+	}
+	if w.template = get(n, kind.Template...); w.template == nil || w.template.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s has no %s", w, strings.Join(kind.Template, "."))
+	}
+	if err := into(w.template, w.pod); err != nil {
+		return nil, fmt.Errorf("%s is not a %s: %w", w, w.kind, err)
+	}
+	if a := get(n, "metadata", "annotations"); a != nil && len(kind.Template) > 0 {
+		if err := into(a, &w.annotations); err != nil {
+			return nil, fmt.Errorf("annotations of %s: %w", w, err)
+		}
+	}
+	return w, nil
 }

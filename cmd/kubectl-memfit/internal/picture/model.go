@@ -1,11 +1,15 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package picture draws the memory of a pod from its MemorySnapshot, as text for a terminal and as SVG: a bar for each
+// container with a segment for each part, hatched for free memory, unexplained memory always shown, the limit as a
+// mark, and a legend with the numbers; where the snapshot has a map of pages, each region block by block. It is pure.
 package picture
 
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -50,6 +54,29 @@ type Part struct {
 	// Color is an index into the palette.
 	Color int
 }
+
+// color is one color of the palette, for a picture and for a terminal.
+type color struct {
+	// Hex is distinguishable with any kind of color vision: the palette of Okabe and Ito (2008), "Color Universal Design".
+	Hex string
+	// background is the bright background of a terminal (aixterm), on which black letters are readable.
+	background int
+}
+
+// palette has the colors of parts, then those of other memory.
+var palette = [...]color{
+	{"#0072B2", 104}, {"#E69F00", 103}, {"#009E73", 102}, {"#CC79A7", 105}, {"#56B4E9", 106}, {"#D55E00", 101},
+	{"#F0E442", 43}, {"#7F5539", 46},
+	{"#9A9A9A", 47}, {"#404040", 100}, {"#DCDCDC", 107},
+}
+
+// Indices into the palette.
+const (
+	ownColors        = 8 // number of parts with their own color
+	smallerColor     = 8
+	unexplainedColor = 9
+	besideColor      = 10
+)
 
 // Marks of the parts that have no letter.
 const (
@@ -96,16 +123,14 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	return out
 }
 
-// parts are those of a container that was inspected. The largest have a color each; smaller ones are one segment, so
-// that every color is unambiguous.
+// parts are those of an inspected container. The largest have a color each; the smaller ones are one segment.
 func parts(m *v1alpha1.MemoryParts) []Part {
 	var out []Part
 	rest := Part{Letter: smallerMark, Color: smallerColor}
 	more := 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		size := report.Bytes(&p.Resident)
-		free := min(report.Bytes(p.Free), size)
+		size, free := report.PartSize(p)
 		if i < ownColors {
 			out = append(out, Part{Letter: byte('A' + i), Name: quote.Plain(p.Name), Size: size, Free: free, Color: i})
 			continue
@@ -117,14 +142,8 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 		rest.Name = format.Count(more, "smaller part")
 		out = append(out, rest)
 	}
-	// Memory missing in the sum is unexplained, too.
-	named := memory.Bytes(0)
-	for _, p := range out {
-		named = named.Plus(p.Size)
-	}
 	return append(out, Part{
-		Letter: unexplainedMark, Name: "unexplained", Color: unexplainedColor,
-		Size: max(report.Bytes(&m.Unexplained), report.Bytes(&m.Resident).Minus(named)),
+		Letter: unexplainedMark, Name: "unexplained", Color: unexplainedColor, Size: report.Unexplained(m),
 	})
 }
 
@@ -141,8 +160,7 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	}
 }
 
-// beside adds memory charged to the container beyond its processes' resident memory. Neither of the kernel's numbers
-// contains the other: shared pages are resident in each process.
+// beside adds what is charged and not resident. Neither number contains the other: each process counts shared pages.
 func (c *Container) beside() {
 	sum := c.total()
 	switch {
@@ -159,8 +177,7 @@ func (c *Container) beside() {
 	}
 }
 
-// sumTolerance is the difference, in percent, between parts and resident memory that needs no note: memory changes
-// while it is read.
+// sumTolerance is the difference, in percent, that needs no note: memory changes while it is read.
 const sumTolerance = 2
 
 // coverageMost is the coverage, in percent, below which numbers of free memory are lower bounds, as in the API.
@@ -177,7 +194,12 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 	return out
 }
 
-// total returns the sum of the bar.
+// Legend returns the parts to list: all but the empty ones, and always the unexplained one.
+func (c *Container) Legend() []Part {
+	empty := func(p Part) bool { return p.Size == 0 && p.Letter != unexplainedMark }
+	return slices.DeleteFunc(slices.Clone(c.Parts), empty)
+}
+
 func (c *Container) total() (sum memory.Bytes) {
 	for _, p := range c.Parts {
 		sum = sum.Plus(p.Size)
@@ -188,17 +210,17 @@ func (c *Container) total() (sum memory.Bytes) {
 // scale is the memory that the whole width represents.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
-// share returns the percentage of the limit, or of the bar without a limit.
-func (c *Container) share(b memory.Bytes) string {
+// Share returns the percentage of the limit, or of the bar without a limit.
+func (c *Container) Share(b memory.Bytes) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(cmp.Or(c.Limit, c.total(), 1)))
 }
 
-// summary returns the line above a bar.
-func (c *Container) summary() string {
+// Summary returns the line above a bar.
+func (c *Container) Summary() string {
 	var facts []string
 	switch {
 	case c.Charged > 0 && c.Limit > 0:
-		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.share(c.Charged)))
+		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.Share(c.Charged)))
 	case c.Charged > 0:
 		facts = append(facts, fmt.Sprintf("%s charged, no limit", c.Charged))
 	}

@@ -6,6 +6,7 @@ package picture
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -46,9 +47,9 @@ func (c *Container) pages(m *v1alpha1.MemoryMap) {
 
 // colorOf returns the color of a part in the bar.
 func (c *Container) colorOf(name string) int {
-	for i := range c.Parts {
-		if c.Parts[i].Name == name {
-			return c.Parts[i].Color
+	for _, p := range c.Parts {
+		if p.Name == name {
+			return p.Color
 		}
 	}
 	if name == "" {
@@ -57,8 +58,8 @@ func (c *Container) colorOf(name string) int {
 	return smallerColor
 }
 
-// title returns the line above a region.
-func (p *Pages) title() string {
+// Title returns the line above a region.
+func (p *Pages) Title() string {
 	text := fmt.Sprintf("%s, %s: %s resident", cmp.Or(p.Part, "unexplained"), p.Size, p.Resident)
 	if p.Free > 0 {
 		text += fmt.Sprintf(", %s of that free", p.Free)
@@ -91,8 +92,8 @@ func (c *Container) pagesText(b *strings.Builder) {
 			continue
 		}
 		p.Runs, p.Block = pagemap.Coarser(p.Runs, p.Block, textRows*barWidth)
-		b.WriteString("  " + p.title() + "\n")
-		for row := range rows(p.Runs, barWidth) {
+		b.WriteString("  " + p.Title() + "\n")
+		for _, row := range rows(p.Runs, barWidth) {
 			b.WriteString("    ")
 			for _, r := range row {
 				b.WriteString(strings.Repeat(textBlocks[r.State], r.Blocks))
@@ -106,36 +107,22 @@ func (c *Container) pagesText(b *strings.Builder) {
 }
 
 // rows splits runs into rows of a number of blocks.
-func rows(runs []pagemap.Run, width int) func(yield func([]pagemap.Run) bool) {
-	return func(yield func([]pagemap.Run) bool) {
-		var row []pagemap.Run
-		room := width
-		for _, r := range runs {
-			for r.Blocks > 0 {
-				n := min(r.Blocks, room)
-				row = append(row, pagemap.Run{State: r.State, Blocks: n})
-				r.Blocks -= n
-				if room -= n; room > 0 {
-					continue
-				}
-				if !yield(row) {
-					return
-				}
-				row, room = nil, width
+func rows(runs []pagemap.Run, width int) (all [][]pagemap.Run) {
+	left := 0 // in the last row
+	for _, r := range runs {
+		for r.Blocks > 0 {
+			if left == 0 {
+				all, left = append(all, nil), width
 			}
-		}
-		if len(row) > 0 {
-			yield(row)
+			n, last := min(r.Blocks, left), len(all)-1
+			all[last] = append(all[last], pagemap.Run{State: r.State, Blocks: n})
+			r.Blocks, left = r.Blocks-n, left-n
 		}
 	}
+	return all
 }
 
 // Mapped reports whether there is a map of pages.
 func (p *Pod) Mapped() bool {
-	for i := range p.Containers {
-		if len(p.Containers[i].Pages) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Containers, func(c Container) bool { return len(c.Pages) > 0 })
 }

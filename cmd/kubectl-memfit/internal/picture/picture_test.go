@@ -159,7 +159,7 @@ func TestRows(t *testing.T) {
 		{State: pagemap.InUse, Blocks: 7}, {State: pagemap.Absent, Blocks: 1}, {State: pagemap.Free, Blocks: 9},
 	}
 	var got []string
-	for row := range rows(runs, 5) {
+	for _, row := range rows(runs, 5) {
 		got = append(got, pagemap.Text(row))
 	}
 	if want := []string{"L5", "L2AF2", "F5", "F2"}; !slices.Equal(got, want) {

@@ -6,6 +6,7 @@ package picture
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ func (p *Pod) WriteText(w io.Writer, colors listing.Colors, pages bool) error {
 }
 
 func (c *Container) text(b *strings.Builder, colors listing.Colors) {
-	b.WriteString(colors.Paint(listing.Bold, c.Heading) + "\n  " + c.summary() + "\n")
+	b.WriteString(colors.Paint(listing.Bold, c.Heading) + "\n  " + c.Summary() + "\n")
 	if len(c.Parts) > 0 {
 		b.WriteString("  " + c.bar(colors) + "\n")
 		b.WriteString(c.limitMark())
@@ -54,6 +55,17 @@ func (c *Container) bar(colors listing.Colors) string {
 	return b.String()
 }
 
+// solid is text on the part's color, for memory in use.
+func (p *Part) solid(c listing.Colors, text string) string {
+	return c.Paint("30;"+strconv.Itoa(palette[p.Color].background), text)
+}
+
+// faint is text in the part's color without a background, for free memory.
+func (p *Part) faint(c listing.Colors, text string) string {
+	const foreground = -10 // offset from the background of the same color
+	return c.Paint(strconv.Itoa(palette[p.Color].background+foreground), text)
+}
+
 // limitMark returns a line that points at the limit.
 func (c *Container) limitMark() string {
 	if c.Limit == 0 {
@@ -69,15 +81,11 @@ func (c *Container) limitMark() string {
 
 func (c *Container) legend(b *strings.Builder, colors listing.Colors) {
 	width := 0
-	for i := range c.Parts {
-		width = max(width, utf8.RuneCountInString(c.Parts[i].Name))
+	for _, p := range c.Parts {
+		width = max(width, utf8.RuneCountInString(p.Name))
 	}
-	for i := range c.Parts {
-		p := &c.Parts[i]
-		if p.Size == 0 && p.Letter != unexplainedMark {
-			continue
-		}
-		line := fmt.Sprintf(" %-*s %6s %6s", width, p.Name, p.Size, c.share(p.Size))
+	for _, p := range c.Legend() {
+		line := fmt.Sprintf(" %-*s %6s %6s", width, p.Name, p.Size, c.Share(p.Size))
 		if p.Free > 0 {
 			line += fmt.Sprintf("  %s free", p.Free)
 		}

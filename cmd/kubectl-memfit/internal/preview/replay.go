@@ -4,8 +4,10 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -141,54 +143,50 @@ func decisionOf(summary string) string {
 }
 
 func (r *replayed) write(page string, rec v1alpha1.MemoryRecommendation, now time.Time) error {
-	if err := os.MkdirAll(filepath.Dir(page), 0o750); err != nil {
-		return err
-	}
-	out, err := os.Create(page) //nolint:gosec // the user names it
-	if err != nil {
-		return err
-	}
-	err = htmlreport.Write(out, &htmlreport.Input{
+	var html bytes.Buffer
+	err := htmlreport.Write(&html, &htmlreport.Input{
 		Place: "a recorded process", Now: now, Recommendations: []v1alpha1.MemoryRecommendation{rec},
 		Histories: map[types.NamespacedName]map[string]*history.Container{
 			{Namespace: namespace, Name: rec.Name}: {container: r.history},
 		},
 	})
-	if closed := out.Close(); err == nil {
-		err = closed
+	if err != nil {
+		return err
 	}
-	return err
+	if err := os.MkdirAll(filepath.Dir(page), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(page, html.Bytes(), 0o600)
 }
 
 // like makes the workload like the demo's Node.js service, governed by its profile.
 func (r *replayed) like(manifests string) error {
 	var service metav1.TypeMeta
-	text, err := fs.ReadFile(os.DirFS(manifests), "bursts.yaml")
-	if err == nil {
-		err = yaml.Unmarshal(text, &service)
-	}
-	if err != nil {
-		return fmt.Errorf("reading the service of the demo: %w", err)
+	var p v1alpha1.MemoryProfile
+	if err := errors.Join(first(manifests, "bursts.yaml", &service), first(manifests, "profiles.yaml", &p)); err != nil {
+		return err
 	}
 	r.owner = memory.Workload{UID: name, Ref: memory.WorkloadRef{
 		APIVersion: service.APIVersion, Kind: service.Kind, Namespace: namespace, Name: name,
 	}}
-	if text, err = fs.ReadFile(os.DirFS(manifests), "profiles.yaml"); err != nil {
-		return fmt.Errorf("reading the profiles of the demo: %w", err)
-	}
-	first, _, _ := strings.Cut(string(text), "\n---\n")
-	var p v1alpha1.MemoryProfile
-	if err := yaml.Unmarshal([]byte(first), &p); err != nil {
-		return fmt.Errorf("reading the profile of the service: %w", err)
-	}
 	p.Namespace, p.Generation = namespace, 1
 	r.profile = new(profile.Of(&p))
 	return nil
 }
 
+// first reads the first object of a file of the demo.
+func first(dir, name string, into any) error {
+	text, err := fs.ReadFile(os.DirFS(dir), name)
+	if err != nil {
+		return err
+	}
+	object, _, _ := strings.Cut(string(text), "\n---\n")
+	return yaml.Unmarshal([]byte(object), into)
+}
+
 // podOf returns the pod of the recorded process.
-func podOf(first row) *corev1.Pod {
-	limit := resource.NewQuantity(int64(first.limit), resource.BinarySI)
+func podOf(begin row) *corev1.Pod {
+	limit := resource.NewQuantity(int64(begin.limit), resource.BinarySI)
 	sizes := corev1.ResourceRequirements{
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: *limit},
 		Requests: corev1.ResourceList{corev1.ResourceMemory: *limit},

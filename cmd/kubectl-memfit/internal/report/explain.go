@@ -31,10 +31,10 @@ type page struct {
 // Write prints an explanation for users.
 func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
-	p.heading(Title(e.Namespace, &e.Status))
-	p.item("Profile", e.Profile.Kind+" "+e.Profile.Name)
-	p.item("Found", e.Summary)
-	if c := e.Coverage; c != nil {
+	p.heading(Title(e.Namespace, e.Status))
+	p.item("Profile", e.Status.Profile.Kind+" "+e.Status.Profile.Name)
+	p.item("Found", e.Status.Summary)
+	if c := e.Status.Coverage; c != nil {
 		p.item("Pods", covered(c))
 	}
 	p.list("Clashes", e.Clashes)
@@ -45,8 +45,8 @@ func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 		}
 		p.container(&e.Status.Containers[i], policy)
 	}
-	p.kills(&e.Status)
-	p.stalls(&e.Status)
+	p.kills(e.Status)
+	p.stalls(e.Status)
 	p.section("Conditions", sentences(e.Status.Conditions))
 	p.section("Advisories", e.Status.Advisories)
 	p.section("What to do next", e.Next)
@@ -110,7 +110,6 @@ func (p *page) stalls(s *v1alpha1.MemoryRecommendationStatus) {
 	}
 }
 
-// sentences returns the conditions in words: the current state, and which guard stopped a change.
 func sentences(conditions []metav1.Condition) []string {
 	texts := make([]string, 0, len(conditions))
 	for i := range conditions {

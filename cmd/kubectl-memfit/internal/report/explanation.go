@@ -17,16 +17,14 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Explanation is everything known about one workload. -o json and -o yaml of `kubectl memfit explain` print these
-// fields.
+// Explanation is everything known about one workload. `kubectl memfit explain -o json` prints these fields.
 type Explanation struct {
 	Row `json:",inline"`
+
 	// Policies are the profile's policies in the order of containers; absent if the profile could not be read.
 	Policies []Policy `json:"policies,omitempty"`
 	// Clashes are contradictions between the profile and its defaults; no size is changed while there is one.
 	Clashes []string `json:"clashes,omitempty"`
-	// Status is the MemoryRecommendation's own: evidence, reasons, kills, conditions.
-	Status v1alpha1.MemoryRecommendationStatus `json:"status"`
 }
 
 // Policy is the profile's policy for one container, with defaults.
@@ -49,13 +47,13 @@ func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.
 
 // Explain collects everything known about a workload. governing is its profile; nil if unreadable.
 func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Explanation {
-	e := Explanation{Row: rowOf(rec), Status: rec.Status}
+	e := Explanation{Row: rowOf(rec)}
 	if governing == nil {
 		return e
 	}
 	e.Clashes = governing.Clashes()
-	for i := range e.Containers {
-		name := e.Containers[i].Name
+	for i := range e.Status.Containers {
+		name := e.Status.Containers[i].Container
 		e.Policies = append(e.Policies, Policy{
 			Container: name, Sizing: governing.Container(name, nil).Sizing, Values: governing.Values(name),
 		})
@@ -78,7 +76,6 @@ func origins(values []profile.Value) []string {
 	return append(texts, "default: all other fields that have one (-o json lists them)")
 }
 
-// bounds returns the profile's bounds of a size.
 func bounds(s *v1alpha1.SizingSpec) string {
 	parts := []string{"limit " + between(s.Limit, "any size"), "request " + between(s.Request, "the limit")}
 	if s.RequestPolicy == v1alpha1.RequestEqualsLimit {
@@ -98,7 +95,6 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-// between formats a range of sizes.
 func between(b *v1alpha1.Bounds, highest string) string {
 	if b.Max != nil {
 		highest = Amount(&b.Max.Quantity)
@@ -106,7 +102,6 @@ func between(b *v1alpha1.Bounds, highest string) string {
 	return Amount(&b.Min.Quantity) + " to " + highest
 }
 
-// evidence returns the basis of a number in one line.
 func evidence(e *v1alpha1.Evidence) string {
 	var parts []string
 	for _, one := range []struct {
@@ -148,7 +143,6 @@ func evidence(e *v1alpha1.Evidence) string {
 	return text
 }
 
-// shape describes memory over time, with its confidence. The summary has the numbers.
 func shape(s *v1alpha1.Shape) string {
 	text := s.Kind
 	if s.Confidence != "" {
@@ -157,7 +151,6 @@ func shape(s *v1alpha1.Shape) string {
 	return text + ": " + s.Summary
 }
 
-// killed describes one kill: when, where, at which limit.
 func killed(k *v1alpha1.OOMKillRecord) string {
 	text := fmt.Sprintf("%s  %s at limit %s", format.Time(k.Time.Time), k.Kind, Amount(k.Limit))
 	if k.Peak != nil {

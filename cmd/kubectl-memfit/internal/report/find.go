@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -53,10 +54,14 @@ func matching(
 }
 
 func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
-	if is := rec.Status.Identity; is != nil && identity.Title(is.Platform, is.Values) == asked {
+	if title := identityTitle(&rec.Status); title != "" && title == asked {
 		return true
 	}
-	w := rec.Status.Workload
+	return Named(rec.Status.Workload, asked)
+}
+
+// Named reports whether a name in kubectl's form ("web", "deploy/web") means a workload.
+func Named(w v1alpha1.WorkloadReference, asked string) bool {
 	kind, name, typed := strings.Cut(asked, "/")
 	if !typed {
 		return w.Name == asked
@@ -64,14 +69,11 @@ func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
 	return w.Name == name && workloadkind.Called(w.APIVersion, w.Kind, kind)
 }
 
-// namesListed bounds the names in an error.
-const namesListed = 10
-
 func listed(recs []*v1alpha1.MemoryRecommendation) string {
 	several := severalNamespaces(recs)
 	var names []string
 	for _, rec := range recs {
-		name := Typed(rec)
+		name := Typed(rec.Name, &rec.Status)
 		if several {
 			name = rec.Namespace + " " + name
 		}
@@ -83,10 +85,7 @@ func listed(recs []*v1alpha1.MemoryRecommendation) string {
 // SomeOf lists names, sorted, and counts those beyond the first ten.
 func SomeOf(names []string) string {
 	slices.Sort(names)
-	if over := len(names) - namesListed; over > 0 {
-		return strings.Join(names[:namesListed], ", ") + fmt.Sprintf(" and %d more", over)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(format.Few(names, 10), ", ")
 }
 
 func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
@@ -97,17 +96,24 @@ func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
 
 // Title returns the heading of a workload: "Deployment shop/web", "tekton: build-and-test/unit in namespace ci".
 func Title(namespace string, s *v1alpha1.MemoryRecommendationStatus) string {
-	if is := s.Identity; is != nil {
-		return identity.Title(is.Platform, is.Values) + " in namespace " + namespace
+	if title := identityTitle(s); title != "" {
+		return title + " in namespace " + namespace
 	}
 	return fmt.Sprintf("%s %s/%s", s.Workload.Kind, namespace, s.Workload.Name)
 }
 
-// Typed returns a recommendation's workload in kubectl's form: "deployment/web". For an identity, it is the name of the
-// recommendation.
-func Typed(rec *v1alpha1.MemoryRecommendation) string {
-	if rec.Status.Identity != nil {
-		return rec.Name
+// identityTitle returns what identifies the pods, "tekton: build-and-test/unit"; empty for a workload that owns them.
+func identityTitle(s *v1alpha1.MemoryRecommendationStatus) string {
+	if s.Identity == nil {
+		return ""
 	}
-	return workloadkind.Typed(rec.Status.Workload.Kind, rec.Status.Workload.Name)
+	return identity.Title(s.Identity.Platform, s.Identity.Values)
+}
+
+// Typed returns a workload in kubectl's form: "deployment/web". For an identity, it is the name of the recommendation.
+func Typed(recommendation string, s *v1alpha1.MemoryRecommendationStatus) string {
+	if s.Identity != nil {
+		return recommendation
+	}
+	return workloadkind.Typed(s.Workload.Kind, s.Workload.Name)
 }

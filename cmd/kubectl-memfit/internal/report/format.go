@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -15,8 +16,7 @@ import (
 // Bytes converts an amount; 0 for nil.
 func Bytes(q *resource.Quantity) memory.Bytes { return memory.FromOptional(q) }
 
-// Amount formats an amount for users; "none" for nil. Whole MiB are shown as in manifests ("1200Mi", not "1.2Gi"),
-// because users copy them.
+// Amount formats an amount for users, who copy it: "1200Mi", not "1.2Gi", in whole MiB; "none" for nil.
 func Amount(q *resource.Quantity) string {
 	if q == nil {
 		return "none"
@@ -70,4 +70,19 @@ func distinct(texts []string) []string {
 		}
 	}
 	return kept
+}
+
+// PartSize returns the resident memory of a part, and the unused part of it.
+func PartSize(p *v1alpha1.MemoryPart) (resident, free memory.Bytes) {
+	resident = Bytes(&p.Resident)
+	return resident, min(Bytes(p.Free), resident)
+}
+
+// Unexplained returns the resident memory that no part names, which includes what the sum of all lacks.
+func Unexplained(m *v1alpha1.MemoryParts) memory.Bytes {
+	left := Bytes(&m.Resident)
+	for i := range m.Parts {
+		left = left.Minus(Bytes(&m.Parts[i].Resident))
+	}
+	return max(Bytes(&m.Unexplained), left)
 }

@@ -19,13 +19,12 @@ import (
 type History struct {
 	Namespace string                     `json:"namespace"`
 	Workload  v1alpha1.WorkloadReference `json:"workload"`
-	// Applied is the condition with the current state.
-	Applied  Finding `json:"applied"`
-	OOMKills int64   `json:"oomKills"`
+	Applied   metav1.Condition           `json:"applied,omitzero"`
+	OOMKills  int64                      `json:"oomKills"`
 	// Entries are newest first.
 	Entries []Entry `json:"items"`
 
-	of *v1alpha1.MemoryRecommendation
+	status *v1alpha1.MemoryRecommendationStatus
 }
 
 // Entry has exactly one of Change, Kill and Stall. They are the items of `kubectl memfit history -o json`.
@@ -41,16 +40,21 @@ type Entry struct {
 	When, Title, Why string `json:"-"`
 }
 
-// HistoryOf sorts the records of a recommendation by time.
+// HistoryOf returns the history of a workload.
 func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
-	h := History{
-		Namespace: rec.Namespace, Workload: s.Workload, Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
-		OOMKills: s.OOMKills, Entries: []Entry{}, of: rec,
+	return History{
+		Namespace: rec.Namespace, Workload: s.Workload, Applied: conditionOf(s, v1alpha1.ConditionApplied),
+		OOMKills: s.OOMKills, Entries: EntriesOf(s), status: s,
 	}
+}
+
+// EntriesOf returns the entries of a history, newest first.
+func EntriesOf(s *v1alpha1.MemoryRecommendationStatus) []Entry {
+	all := []Entry{}
 	add := func(e Entry) {
 		e.When = format.Time(e.Time.Time)
-		h.Entries = append(h.Entries, e)
+		all = append(all, e)
 	}
 	for i := range s.RecentChanges {
 		c := &s.RecentChanges[i]
@@ -65,18 +69,18 @@ func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 		t := &s.RecentStalls[i]
 		add(Entry{Time: t.Time, What: "Stall", Pod: t.Pod, Stall: t, Title: "Stall, pod " + t.Pod, Why: t.Summary})
 	}
-	slices.SortStableFunc(h.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time.Time) })
-	return h
+	slices.SortStableFunc(all, func(a, b Entry) int { return b.Time.Compare(a.Time.Time) })
+	return all
 }
 
 // Write prints a history for users.
 func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
-	p.heading(Title(h.Namespace, &h.of.Status))
+	p.heading(Title(h.Namespace, h.status))
 	if applied := &h.Applied; applied.Reason != "" {
 		p.item("Now", fmt.Sprintf("Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message))
 	}
-	if s := &h.of.Status; s.OOMKills > int64(len(s.RecentOOMKills)) {
+	if s := h.status; s.OOMKills > int64(len(s.RecentOOMKills)) {
 		p.item("OOM kills", fmt.Sprintf("%d so far, the last %d are listed", s.OOMKills, len(s.RecentOOMKills)))
 	}
 	if len(h.Entries) == 0 {

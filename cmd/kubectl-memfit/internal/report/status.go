@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Profile is a profile with its status.
@@ -28,7 +30,6 @@ type Status struct {
 	Workloads []Row
 	// Problems are the unhealthy conditions of profiles, in words.
 	Problems []string
-	// Unserved are workloads that request a profile and get none.
 	Unserved []Unserved
 }
 
@@ -81,11 +82,15 @@ func problems(p *Profile) []string {
 	return texts
 }
 
-// exampleProfile is a minimal profile.
-const exampleProfile = `apiVersion: memfit.dev/v1alpha1
-kind: MemoryProfile
-metadata: {name: web, namespace: %s}
-spec: {runtime: {type: NodeJS}}`
+const noProfile = `No profile exists. Keep one next to your manifests (kubectl explain memoryprofile.spec has every field):
+
+  apiVersion: memfit.dev/v1alpha1
+  kind: MemoryProfile
+  metadata: {name: web, namespace: %s}
+  spec: {runtime: {type: NodeJS}}
+
+Then opt a workload in:
+`
 
 // NothingGoverned explains how to opt a first workload in. namespace is empty for all namespaces.
 func NothingGoverned(namespace string, profiles []Profile) string {
@@ -96,27 +101,70 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 		where, flag, example = "in any namespace", "-n NAMESPACE", "NAMESPACE"
 	}
 	fmt.Fprintf(&text, "No workload %s is governed by memfit.\n\n", where)
+	name := "web"
 	if len(profiles) == 0 {
-		fmt.Fprintf(&text, "No profile exists. Keep one next to your manifests (kubectl explain "+
-			"memoryprofile.spec has every field):\n\n  %s\n\nThen opt a workload in:\n",
-			strings.ReplaceAll(fmt.Sprintf(exampleProfile, example), "\n", "\n  "))
+		fmt.Fprintf(&text, noProfile, example)
 	} else {
+		name = profiles[0].Ref.Name
 		var names []string
 		for i := range profiles {
 			names = append(names, profiles[i].String())
 		}
 		fmt.Fprintf(&text, "Opt a workload in with an existing profile (%s):\n", SomeOf(names))
 	}
-	name := "web"
-	if len(profiles) > 0 {
-		name = profiles[0].Ref.Name
-	}
-	fmt.Fprintf(
-		&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag,
-		v1alpha1.ProfileAnnotation, name,
-	)
+	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag,
+		v1alpha1.ProfileAnnotation, name)
 	if namespace != "" {
 		text.WriteString("Other namespaces: kubectl memfit status -A\n")
 	}
 	return text.String()
+}
+
+// Asker is a workload of the cluster that may request a profile. Labels and annotations of pods are from its template.
+type Asker struct {
+	profile.Subject
+
+	Name string
+}
+
+// Unserved is a workload whose profile is missing, or that several profiles select.
+type Unserved struct {
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	// Reason is that of the event on the workload: ProfileNotFound or ProfileAmbiguous.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Seek adds the workloads without a clear profile that did not opt out. Call it only if all profiles could be read.
+func (s *Status) Seek(askers []Asker, profiles []Profile) {
+	named := make([]profile.Profile, len(profiles))
+	for i := range profiles {
+		named[i] = profiles[i].Profile
+	}
+	index := profile.NewIndex(named)
+	for i := range askers {
+		a := &askers[i]
+		if d := index.Match(a.Subject); d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
+			s.Unserved = append(s.Unserved, Unserved{
+				Namespace: a.Namespace, Kind: a.WorkloadKind, Name: a.Name, Reason: d.Problem.EventReason(), Message: d.Why,
+			})
+		}
+	}
+	slices.SortFunc(s.Unserved, func(a, b Unserved) int {
+		return cmp.Or(
+			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+func (s *Status) unserved(o listing.Options) string {
+	var lines []string
+	for i := range s.Unserved {
+		u := &s.Unserved[i]
+		name := called(u.Namespace, workloadkind.Typed(u.Kind, u.Name), o)
+		lines = append(lines, name+": "+u.Reason+": "+u.Message)
+	}
+	return section(o, "Workloads without a clear profile", lines)
 }

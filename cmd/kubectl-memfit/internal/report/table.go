@@ -21,13 +21,11 @@ import (
 // stepsShown bounds the workloads with next steps below the table.
 const stepsShown = 3
 
-// statusColumns and statusWide are the columns of the table.
 var (
 	statusColumns = []string{"WORKLOAD", "PROFILE", "RUNTIME", "LIMIT", "USE", "OOMS", "MEMORY", "APPLIED"}
 	statusWide    = []string{"REQUEST", "CONFIDENCE", "PODS", "SUMMARY"}
 )
 
-// list converts the status to a list.
 func (s *Status) list() *listing.List {
 	l := &listing.List{
 		Kind: "WorkloadStatusList", Columns: statusColumns, Wide: statusWide, More: map[string]any{},
@@ -49,18 +47,19 @@ func (s *Status) list() *listing.List {
 
 func cells(r *Row) []string {
 	return []string{
-		r.title(), r.Profile.Name, runtimesOf(r), limits(r), uses(r), kills(r), shapes(r), applied(r), requests(r),
-		confidences(r), pods(r), r.Summary,
+		cmp.Or(identityTitle(r.Status), r.typed()), r.Status.Profile.Name, runtimesOf(r), limits(r), uses(r), kills(r),
+		shapes(r), applied(r), requests(r), confidences(r), pods(r), r.Status.Summary,
 	}
 }
 
 // each joins a text about every container, with its name if there are several.
-func (r *Row) each(say func(c *Container) string) string {
+func (r *Row) each(say func(c *v1alpha1.ContainerRecommendation) string) string {
 	var parts []string
-	for i := range r.Containers {
-		text := say(&r.Containers[i])
-		if len(r.Containers) > 1 {
-			text = r.Containers[i].Name + "=" + text
+	for i := range r.Status.Containers {
+		c := &r.Status.Containers[i]
+		text := say(c)
+		if len(r.Status.Containers) > 1 {
+			text = c.Container + "=" + text
 		}
 		parts = append(parts, text)
 	}
@@ -68,7 +67,7 @@ func (r *Row) each(say func(c *Container) string) string {
 }
 
 func limits(r *Row) string {
-	return r.each(func(c *Container) string {
+	return r.each(func(c *v1alpha1.ContainerRecommendation) string {
 		if c.Recommended == nil {
 			return fmt.Sprintf("%s (%s)", Amount(c.Current.Limit), c.Decision)
 		}
@@ -78,95 +77,100 @@ func limits(r *Row) string {
 
 // uses returns the recent use of the fullest replica, and its share of the limit.
 func uses(r *Row) string {
-	if !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Usage != nil }) {
+	if r.fullest() < 0 {
 		return ""
 	}
-	return r.each(func(c *Container) string {
+	return r.each(func(c *v1alpha1.ContainerRecommendation) string {
+		share := percent(c.Usage, c.Current.Limit)
 		switch {
 		case c.Usage == nil:
 			return "-"
-		case c.UsagePercent == 0:
+		case share == 0:
 			return Amount(c.Usage)
 		}
-		return fmt.Sprintf("%s (%d%%)", Amount(c.Usage), c.UsagePercent)
+		return fmt.Sprintf("%s (%d%%)", Amount(c.Usage), share)
 	})
 }
 
 func requests(r *Row) string {
-	return r.each(func(c *Container) string {
+	return r.each(func(c *v1alpha1.ContainerRecommendation) string {
 		return step(c.Current.Request, cmp.Or(c.Recommended, &v1alpha1.Size{}).Request)
 	})
 }
 
 func runtimesOf(r *Row) string {
 	var names []string
-	for i := range r.Containers {
-		if id := r.Containers[i].Identity; id != nil {
+	for i := range r.Status.Containers {
+		if id := r.Status.Containers[i].Identity; id != nil {
 			title := runtimes.TitleOf(string(id.Type)) + " " + string(id.Variant) + " " + id.Version
 			names = append(names, strings.Join(strings.Fields(title), " "))
 		}
 	}
-	if len(names) == 0 && len(r.Containers) > 0 { // omit an unknown sidecar beside a known application
+	if len(names) == 0 && len(r.Status.Containers) > 0 { // omit an unknown sidecar beside a known application
 		return "unknown"
 	}
 	return strings.Join(distinct(names), ", ")
 }
 
 func confidences(r *Row) string {
-	return r.each(func(c *Container) string { return c.Confidence })
+	return r.each(func(c *v1alpha1.ContainerRecommendation) string { return c.Confidence })
 }
 
 func kills(r *Row) string {
 	if r.Killed {
-		return fmt.Sprintf("%d, recently", r.OOMKills)
+		return fmt.Sprintf("%d, recently", r.Status.OOMKills)
 	}
-	return fmt.Sprint(r.OOMKills)
+	return fmt.Sprint(r.Status.OOMKills)
 }
 
 // shapes returns the shape of memory with the time to the limit, which shows the urgency.
 func shapes(r *Row) string {
-	var texts []string
-	for i := range r.Containers {
-		c := &r.Containers[i]
-		text := c.Shape
-		if c.TimeToLimitMaxSeconds > 0 {
-			text += fmt.Sprintf(
-				", limit in %s to %s", format.Duration(time.Duration(c.TimeToLimitMinSeconds)*time.Second),
-				format.Duration(time.Duration(c.TimeToLimitMaxSeconds)*time.Second),
-			)
-		}
-		texts = append(texts, text)
-	}
 	if r.Stalled {
 		return "stalled"
 	}
+	var kinds, texts []string
+	for i := range r.Status.Containers {
+		s := r.Status.Containers[i].Shape
+		if s == nil {
+			continue
+		}
+		text := s.Kind
+		if s.TimeToLimitMaxSeconds > 0 {
+			text += fmt.Sprintf(
+				", limit in %s to %s", format.Duration(time.Duration(s.TimeToLimitMinSeconds)*time.Second),
+				format.Duration(time.Duration(s.TimeToLimitMaxSeconds)*time.Second),
+			)
+		}
+		kinds, texts = append(kinds, s.Kind), append(texts, text)
+	}
 	// The reason of the condition is usually the shape, which has more detail.
-	if r.Drifts() && !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Shape == r.Drift.Reason }) {
-		texts = append([]string{r.Drift.Reason}, texts...)
+	if reason := r.condition(v1alpha1.ConditionDriftDetected).Reason; r.drifts() && !slices.Contains(kinds, reason) {
+		texts = append([]string{reason}, texts...)
 	}
 	return strings.Join(distinct(texts), "; ")
 }
 
 func applied(r *Row) string {
-	if r.Blocked != nil {
-		return fmt.Sprintf("no (%s)", r.Blocked.Reason)
-	}
-	switch r.Applied.Status {
-	case metav1.ConditionTrue:
+	c := r.condition(v1alpha1.ConditionApplied)
+	switch {
+	case r.blocked():
+		return fmt.Sprintf("no (%s)", r.condition(v1alpha1.ConditionStalled).Reason)
+	case c.Status == metav1.ConditionTrue:
 		return "yes"
-	case metav1.ConditionFalse:
-		return fmt.Sprintf("no (%s)", r.Applied.Reason)
-	case metav1.ConditionUnknown:
-		return fmt.Sprintf("unknown (%s)", r.Applied.Reason)
+	case c.Status == metav1.ConditionFalse:
+		return fmt.Sprintf("no (%s)", c.Reason)
+	case c.Status == metav1.ConditionUnknown:
+		return fmt.Sprintf("unknown (%s)", c.Reason)
 	}
 	return ""
 }
 
 func pods(r *Row) string {
-	if r.Coverage == nil {
+	c := r.Status.Coverage
+	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d/%d", r.Coverage.Injected, r.Coverage.Governed)
+	return fmt.Sprintf("%d/%d", c.Injected, c.Governed)
 }
 
 // next returns the next steps for the first rows that need attention.
@@ -180,9 +184,7 @@ func (s *Status) next(o listing.Options) string {
 	if len(steps) == 0 {
 		return ""
 	}
-	if more := len(steps) - stepsShown; more > 0 {
-		steps = append(steps[:stepsShown], fmt.Sprintf("and %d more", more))
-	}
+	steps = format.Few(steps, stepsShown)
 	where := ""
 	if o.Namespaces {
 		where = "-n NAMESPACE "

@@ -21,8 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Why describes one pod's memory: the record of its node's agent, and memfit's actions on its workload. -o json and -o
-// yaml of `kubectl memfit why` print these fields.
+// Why describes one pod's memory and memfit's actions on its workload. `kubectl memfit why -o json` prints its fields.
 type Why struct {
 	Namespace string `json:"namespace"`
 	// Pod is the pod, and Seen its snapshot. Both are absent if no pod has a snapshot: then only Workload is set.
@@ -45,8 +44,7 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 	return w
 }
 
-// OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none, or several. It is for pods
-// whose owner cannot be read.
+// OfRecord returns the recommendation that records a kill or a stall of a pod without an owner; nil: none, or several.
 func OfRecord(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
 	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return recordsPod(&rec.Status, pod) })
 	if len(found) != 1 {
@@ -74,7 +72,6 @@ func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	return err
 }
 
-// pod prints the snapshot of a pod.
 func (p *page) pod(w *Why) {
 	p.heading(fmt.Sprintf("Pod %s/%s", w.Namespace, w.Pod))
 	p.item("Node", fmt.Sprintf("%s, read by its agent (tier %s, cgroup %s) at %s", w.Seen.NodeName, w.Seen.Tier,
@@ -89,7 +86,7 @@ func (p *page) pod(w *Why) {
 
 // recorded prints what the recommendation records about the pods.
 func (p *page) recorded(e *Explanation) {
-	p.heading(Title(e.Namespace, &e.Status))
+	p.heading(Title(e.Namespace, e.Status))
 	for i := range e.Status.Containers {
 		c := &e.Status.Containers[i]
 		p.heading("Container " + c.Container)
@@ -98,11 +95,10 @@ func (p *page) recorded(e *Explanation) {
 		p.list("Filled by", c.Breakdown)
 		p.list("Would help", c.Suggestions)
 	}
-	p.kills(&e.Status)
-	p.stalls(&e.Status)
+	p.kills(e.Status)
+	p.stalls(e.Status)
 }
 
-// seen prints one container.
 func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	p.heading("Container " + c.Container)
 	if r := c.Runtime; r != nil {
@@ -170,7 +166,6 @@ func held(s *v1alpha1.StallSnapshot) string {
 	return strings.Join(limits, ", ")
 }
 
-// filled lists the parts of resident memory.
 func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	if m == nil {
 		p.item("Filled by", "unknown: "+NotInspected(c))
@@ -199,8 +194,7 @@ func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	p.list("Would help", helping(m))
 }
 
-// kept describes memory that a program has freed and its allocator retains, so that it does not shrink after a load;
-// empty if the amount is too small for an action.
+// kept describes memory that a program has freed and its allocator retains; empty if it is too small for an action.
 func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 	var free memory.Bytes
 	for i := range m.Parts {
@@ -245,8 +239,7 @@ func NotInspected(c *v1alpha1.ContainerSnapshot) string {
 	return "not inspected yet: " + FirstInspection
 }
 
-// FirstInspection is when the agent first inspects a container; NoSnapshot is why a pod has no snapshot
-// (docs/guide/agent.md).
+// The reasons why nothing is known of a container or a pod (docs/guide/agent.md).
 const (
 	FirstInspection = "the agent inspects a container 10 s after its start, on a node with many new containers some " +
 		"minutes later; to request it now: kubectl annotate pod POD " +
@@ -274,7 +267,6 @@ func curve(series []v1alpha1.UsagePoint) string {
 		Amount(&last.Usage), first.MillisecondsBefore/1000)
 }
 
-// did prints memfit's actions on the workload.
 func (w *Why) did(p *page) {
 	e := w.Workload
 	if e == nil {
@@ -284,11 +276,8 @@ func (w *Why) did(p *page) {
 		})
 		return
 	}
-	name := e.Kind + " " + e.Name
-	if e.PodIdentity != nil {
-		name = e.resource()
-	}
-	lines := []string{fmt.Sprintf("%s, by %s %s: %s", name, e.Profile.Kind, e.Profile.Name, e.Summary)}
+	name, by := cmp.Or(identityTitle(e.Status), e.Kind+" "+e.Name), e.Status.Profile
+	lines := []string{fmt.Sprintf("%s, by %s %s: %s", name, by.Kind, by.Name, e.Status.Summary)}
 	for i := range e.Status.Containers {
 		c := &e.Status.Containers[i]
 		lines = append(lines, "Container "+c.Container+": "+decision(c))
@@ -303,13 +292,12 @@ func (w *Why) did(p *page) {
 			lines = append(lines, fmt.Sprintf("%s at %s: %s", c.Kind, format.Time(c.Time.Time), cmp.Or(c.Change, c.Why)))
 		}
 	}
-	if applied := finding(e.Status.Conditions, v1alpha1.ConditionApplied); applied.Message != "" {
+	if applied := e.condition(v1alpha1.ConditionApplied); applied.Message != "" {
 		lines = append(lines, fmt.Sprintf("Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message))
 	}
 	p.section("What memfit did", lines)
 }
 
-// next prints the next steps: from the workload's recommendation, and from the snapshot.
 func (w *Why) next() []string {
 	var steps []string
 	if w.Workload != nil {
