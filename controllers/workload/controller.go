@@ -225,7 +225,7 @@ func (r *Reconciler) carryOn(
 	return reconcile.Result{RequeueAfter: r.schedule(e, f.Timing, now)}, nil
 }
 
-// take prepares a step: it tells the inbox about pods and nodes, warns about an unavailable profile, and requests the
+// take prepares a step: it passes pods and nodes to the inbox, warns about an unavailable profile, and requests the
 // workload's history.
 func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)

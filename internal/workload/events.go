@@ -90,7 +90,7 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	return all, now
 }
 
-// WorkloadObject returns a reference to the workload; to the MemoryRecommendation of an identity, which is no object.
+// WorkloadObject returns a reference to the workload; to the MemoryRecommendation of an identity.
 func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
 	if identity.Is(o.Ref) {
 		return &corev1.ObjectReference{
