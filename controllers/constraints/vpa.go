@@ -52,9 +52,8 @@ func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("asking for the resources of %s: %w", informers.VPAKind.GroupVersion(), err)
 		}
-		return slices.ContainsFunc(
-			list.APIResources, func(r metav1.APIResource) bool { return r.Kind == informers.VPAKind.Kind },
-		), nil
+		isIt := func(r metav1.APIResource) bool { return r.Kind == informers.VPAKind.Kind }
+		return slices.ContainsFunc(list.APIResources, isIt), nil
 	}
 }
 
@@ -89,7 +88,6 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 // WatchesVPAs reports whether VerticalPodAutoscalers are served and watched.
 func (n *Watcher) WatchesVPAs() bool { return n.vpas.watched.Load() != nil }
 
-// keepChecking checks every few minutes until ctx ends.
 func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 	ticker := n.Clock.NewTicker(VPAInterval)
 	defer ticker.Stop()
@@ -107,8 +105,7 @@ func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 // nothing and returns false.
 func (v *vpas) check(ctx context.Context, n *Watcher, f audience) (known bool) {
 	served, err := n.ServesVPAs(ctx)
-	watched := v.watched.Load() != nil
-	switch {
+	switch watched := n.WatchesVPAs(); {
 	case err != nil:
 	case served && !watched:
 		err = v.begin(ctx, n.Cache, f)
@@ -116,28 +113,21 @@ func (v *vpas) check(ctx context.Context, n *Watcher, f audience) (known bool) {
 		err = v.end(ctx, n.Cache, f)
 	}
 	if err != nil && ctx.Err() == nil {
-		logf.FromContext(ctx).Error(
-			err, "Could not check whether VerticalPodAutoscalers are served; retrying every few minutes",
-		)
+		logf.FromContext(ctx).Error(err, "Could not check for VerticalPodAutoscalers; retrying every few minutes")
 	}
 	return err == nil
 }
 
 func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
 	byTarget := func(obj client.Object) []string {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return nil
-		}
-		vpa, _ := constraints.ReadVPA(u.Object)
+		vpa, _ := constraints.ReadVPA(obj.(*unstructured.Unstructured).Object)
 		return []string{targetKey(vpa.Target.Kind, vpa.Target.Name)}
 	}
 	if err := c.IndexField(ctx, informers.NewVPA(), targetIndex, byTarget); err != nil {
 		return fmt.Errorf("indexing VerticalPodAutoscalers by target: %w", err)
 	}
-	watched, err := informers.Watch(
-		ctx, c, informers.NewVPA(), onNews(f, sameVPA, targetOfVPA), cache.BlockUntilSynced(false),
-	)
+	handler := onNews(f, sameVPA, targetOfVPA)
+	watched, err := informers.Watch(ctx, c, informers.NewVPA(), handler, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("VerticalPodAutoscalers: %w", err)
 	}
@@ -171,9 +161,6 @@ func sameVPA(a, b *unstructured.Unstructured) bool {
 }
 
 func targetOfVPA(u *unstructured.Unstructured) []memory.WorkloadRef {
-	v, ok := constraints.ReadVPA(u.Object)
-	if !ok {
-		return nil
-	}
+	v, _ := constraints.ReadVPA(u.Object)
 	return targets(v.Namespace, v.Target)
 }

@@ -42,8 +42,7 @@ type Watcher struct {
 	Bounds *constraintindex.Index
 	// ServesVPAs asks the API server whether it serves VerticalPodAutoscalers, see [ServesVPAs].
 	ServesVPAs func(context.Context) (bool, error)
-	// Clock triggers the next check.
-	Clock clock.WithTicker
+	Clock      clock.WithTicker
 
 	vpas vpas
 }
@@ -100,11 +99,8 @@ func (n *Watcher) Follow(
 ) error {
 	f := audience{queue, known}
 	byTarget := func(obj client.Object) []string {
-		h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
-		if !ok {
-			return nil
-		}
-		return []string{targetKey(h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name)}
+		of := obj.(*autoscalingv2.HorizontalPodAutoscaler).Spec.ScaleTargetRef
+		return []string{targetKey(of.Kind, of.Name)}
 	}
 	if err := n.Cache.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, targetIndex, byTarget); err != nil {
 		return fmt.Errorf("indexing HorizontalPodAutoscalers by target: %w", err)
@@ -136,7 +132,6 @@ func (n *Watcher) Follow(
 	return nil
 }
 
-// audience determines the workloads that a change of constraints concerns.
 type audience struct {
 	queue interface{ Enqueue(...memory.WorkloadRef) }
 	known func() []memory.WorkloadRef

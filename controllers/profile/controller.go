@@ -57,13 +57,11 @@ type Reconciler struct {
 	Watchdog *liveness.Watchdog
 	// NoWebhook: memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
-	// Clock tells the time.
-	Clock clock.PassiveClock
+	Clock     clock.PassiveClock
 
 	queue atomic.Pointer[queue] // of the controller, set at its start
 }
 
-// queue is the controller's queue.
 type queue = workqueue.TypedRateLimitingInterface[profile.Key]
 
 const (
@@ -71,10 +69,9 @@ const (
 	resync = 10 * time.Minute
 	// timeout bounds one reconcile, which takes milliseconds; ten seconds allow for a slow API server.
 	timeout = 10 * time.Second
+	// summaryDelay collects changes of many workloads into one write; a status may be a second old.
+	summaryDelay = time.Second
 )
-
-// summaryDelay collects changes of many workloads into one write; a status may be a second old.
-const summaryDelay = time.Second
 
 // Setup starts the reconciler with the manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
@@ -110,11 +107,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 // IndexRecommendations lets recommendations be listed by profile.
 func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1alpha1.MemoryRecommendation{}, ProfileIndex, func(obj client.Object) []string {
-		rec, ok := obj.(*v1alpha1.MemoryRecommendation)
-		if !ok {
-			return nil
-		}
-		return []string{rec.Status.Profile.Kind + "/" + rec.Status.Profile.Name}
+		p := obj.(*v1alpha1.MemoryRecommendation).Status.Profile
+		return []string{p.Kind + "/" + p.Name}
 	})
 	if err != nil {
 		return fmt.Errorf("indexing MemoryRecommendations by profile: %w", err)
@@ -122,13 +116,10 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 	return nil
 }
 
-// debounced queues the profiles of recommendations after summaryDelay, so that changes of many workloads become one
-// write.
+// debounced queues the profiles of recommendations after summaryDelay.
 func debounced() handler.TypedEventHandler[client.Object, profile.Key] {
 	add := func(obj client.Object, q queue) {
-		if rec, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
-			q.AddAfter(followed(rec), summaryDelay)
-		}
+		q.AddAfter(followed(obj.(*v1alpha1.MemoryRecommendation)), summaryDelay)
 	}
 	return handler.TypedFuncs[client.Object, profile.Key]{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
@@ -176,7 +167,6 @@ func keyOf(kind string) handler.TypedMapFunc[client.Object, profile.Key] {
 	}
 }
 
-// followed returns the profile of a recommendation.
 func followed(rec *v1alpha1.MemoryRecommendation) profile.Key {
 	key := profile.Key{Kind: rec.Status.Profile.Kind, Name: rec.Status.Profile.Name}
 	if key.Kind == profile.KindNamespaced {
@@ -218,18 +208,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.
 }
 
 // gather reads the input of a profile's status; nil while the effective profiles are older than obj.
-func (r *Reconciler) gather(
-	ctx context.Context, key profile.Key, obj client.Object,
-) (*profilestatus.Input, error) {
+func (r *Reconciler) gather(ctx context.Context, key profile.Key, obj client.Object) (*profilestatus.Input, error) {
 	index := r.Profiles.Profiles()
 	n := index.Exactly(key)
 	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {
 		return nil, nil //nolint:nilnil // documented: too early
 	}
 	var recs v1alpha1.MemoryRecommendationList
-	if err := r.List(
-		ctx, &recs, client.InNamespace(key.Namespace), client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name},
-	); err != nil {
+	own := client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name}
+	if err := r.List(ctx, &recs, client.InNamespace(key.Namespace), own); err != nil {
 		return nil, fmt.Errorf("listing the recommendations of %s: %w", key, err)
 	}
 	in := &profilestatus.Input{
@@ -250,16 +237,12 @@ func (r *Reconciler) gather(
 }
 
 // read returns the profile, and a pointer to its status.
-func (r *Reconciler) read(ctx context.Context, key profile.Key) (
-	client.Object, *v1alpha1.MemoryProfileStatus, error,
-) {
+func (r *Reconciler) read(ctx context.Context, key profile.Key) (client.Object, *v1alpha1.MemoryProfileStatus, error) {
 	name := client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
 	if key.Kind == profile.KindCluster {
 		p := &v1alpha1.ClusterMemoryProfile{}
-		err := r.Get(ctx, name, p)
-		return p, &p.Status, err
+		return p, &p.Status, r.Get(ctx, name, p)
 	}
 	p := &v1alpha1.MemoryProfile{}
-	err := r.Get(ctx, name, p)
-	return p, &p.Status, err
+	return p, &p.Status, r.Get(ctx, name, p)
 }

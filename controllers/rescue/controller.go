@@ -74,8 +74,7 @@ type Controller struct {
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
-	Lender Lender
-	// Recorder writes Events.
+	Lender   Lender
 	Recorder workloadctl.EventRecorder
 	Metrics  *Metrics
 	Clock    clock.PassiveClock
@@ -211,7 +210,6 @@ type alarm struct {
 	owner   memory.Workload
 }
 
-// gather reads the input of the decision from caches.
 func (c *Controller) gather(ctx context.Context, a *alarm) error {
 	resolved, err := c.Resolver.ResolveKept(ctx, a.pod, c.Inbox.Kept(a.pod.UID))
 	if err != nil {
@@ -237,7 +235,6 @@ func (c *Controller) gather(ctx context.Context, a *alarm) error {
 	return c.nodeOf(ctx, a)
 }
 
-// nodeOf reads the state of an alarm's node, and its unrequested memory.
 func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	name := a.pod.Spec.NodeName
 	node := &corev1.Node{}
@@ -248,21 +245,18 @@ func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	if err := c.Reader.List(ctx, &pods, client.MatchingFields{nodeIndex: name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the pods of node %s: %w", name, err)
 	}
-	for _, condition := range node.Status.Conditions {
-		short := condition.Type == corev1.NodeMemoryPressure && condition.Status == corev1.ConditionTrue
-		a.node.ShortOfMemory = a.node.ShortOfMemory || short
-	}
-	left := memory.FromQuantity(*node.Status.Allocatable.Memory())
+	a.node.ShortOfMemory = slices.ContainsFunc(node.Status.Conditions, func(n corev1.NodeCondition) bool {
+		return n.Type == corev1.NodeMemoryPressure && n.Status == corev1.ConditionTrue
+	})
+	a.left = memory.FromQuantity(*node.Status.Allocatable.Memory())
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-			left = left.Minus(constraints.Total(p, nil).Request)
+			a.left = a.left.Minus(constraints.Total(p, nil).Request)
 		}
 	}
-	a.left = left
 	return nil
 }
 
-// lend stores and sends a loan, and reports it or its refusal.
 func (c *Controller) lend(ctx context.Context, a *alarm) error {
 	err := c.Lender.Lend(ctx, a.ref, a.pod, a.Container, func(in workloadctl.Lending) (*lending.Loan, string) {
 		return c.decide(a, in)
@@ -270,22 +264,18 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 	var refused *workloadctl.NotLentError
 	switch {
 	case errors.As(err, &refused):
-		c.decided(a)
 		c.refusedByServer(ctx, a, refused.Why)
-		return nil
 	case errors.Is(err, workloadctl.ErrPodChanged):
-		c.decided(a)
 		c.Metrics.count(a.pod, outcomeChanged)
-		return nil
 	case err != nil:
 		return err
 	case a.refusal != nil:
-		c.decided(a)
 		c.refused(ctx, a)
-		return nil
+	default:
+		c.given(ctx, a)
 	}
-	c.decided(a)
-	c.given(ctx, a)
+	// Decided, whatever the result. Alarms of one pod are handled sequentially.
+	c.handled.Add(a.pod.UID, max(c.last(a.pod.UID), a.Sequence))
 	return nil
 }
 
@@ -319,6 +309,3 @@ func (c *Controller) last(pod types.UID) int64 {
 	sequence, _ := last.(int64)
 	return sequence
 }
-
-// decided records that an alarm was decided, whatever the result. Alarms of one pod are handled sequentially.
-func (c *Controller) decided(a *alarm) { c.handled.Add(a.pod.UID, max(c.last(a.pod.UID), a.Sequence)) }

@@ -42,11 +42,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 				"loan.",
 		}, []string{"namespace", "outcome"}),
 		sent: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "memfit_rescue_sent_seconds",
-			Help: "Time from an alarm, by the clock of its node, until the API server had accepted the higher limit.",
-			Buckets: []float64{
-				.025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2, 5, 10,
-			},
+			Name:    "memfit_rescue_sent_seconds",
+			Help:    "Time from an alarm, by the clock of its node, until the API server had accepted the higher limit.",
+			Buckets: []float64{.025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2, 5, 10},
 		}),
 	}
 	r.MustRegister(m.rescues, m.sent)
@@ -57,7 +55,6 @@ func (m *Metrics) count(pod metav1.Object, outcome string) {
 	m.rescues.WithLabelValues(pod.GetNamespace(), outcome).Inc()
 }
 
-// given reports a loan that the API server accepted.
 func (c *Controller) given(ctx context.Context, a *alarm) {
 	now := c.Clock.Now()
 	c.Metrics.count(a.pod, outcomeLent)
@@ -79,7 +76,6 @@ func (c *Controller) refused(ctx context.Context, a *alarm) {
 	}
 }
 
-// refusedByServer reports that the API server rejected the higher limit.
 func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) {
 	c.Metrics.count(a.pod, outcomeRefused)
 	logf.FromContext(ctx).Info("The API server refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name,

@@ -13,8 +13,10 @@ import (
 	"math"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,8 +25,10 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Sweeper checks whether workloads exist, and deletes records of those that do not. Its Start checks all records, on
@@ -34,8 +38,7 @@ type Sweeper struct {
 	client.Client
 	// APIReader lists records, metadata only. [Sweeper.Clear] and [Sweeper.Judge] ask it whether a workload exists.
 	APIReader client.Reader
-	// Clock tells the time.
-	Clock clock.PassiveClock
+	Clock     clock.PassiveClock
 }
 
 const (
@@ -136,7 +139,7 @@ func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool
 	return w.delete(ctx, record, "its identity has had no pod for 35 days")
 }
 
-// lastWritten is when a record was created, or written last as its managed fields show.
+// lastWritten is when a record was created, or written last by its managed fields.
 func lastWritten(record client.Object) metav1.Time {
 	last := record.GetCreationTimestamp()
 	for _, e := range record.GetManagedFields() {
@@ -185,4 +188,66 @@ func (w Sweeper) delete(ctx context.Context, record client.Object, why string) (
 	}
 	logf.FromContext(ctx).Info("Deleted a record", "record", client.ObjectKeyFromObject(record), "why", why)
 	return true, nil
+}
+
+// Cached reads only the cache; false if it lacks the workload. The result is unknown for an unreadable kind.
+func (w Sweeper) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
+	p, err := presence(ctx, w.Client, of)
+	return p, err == nil
+}
+
+// Confirm asks the API server, because a stale cache must not delete anything.
+func (w Sweeper) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
+	p, err := presence(ctx, w.APIReader, of)
+	switch {
+	case apierrors.IsNotFound(err):
+		return records.Presence{State: records.Gone}, nil
+	case err != nil:
+		return p, fmt.Errorf("reading %s: %w", of, err)
+	}
+	return p, nil
+}
+
+func presence(ctx context.Context, from client.Reader, of memory.WorkloadRef) (p records.Presence, err error) {
+	if identity.Is(of) {
+		return records.Presence{State: records.Exists, UID: identity.UID(of)}, nil
+	}
+	var obj client.Object = &corev1.Pod{} // pods are cached whole, other kinds their metadata
+	if !workloadkind.IsPod(of.APIVersion, of.Kind) {
+		m, readable := owners.Metadata(of)
+		if !readable {
+			return p, nil
+		}
+		obj = m
+	}
+	if err := from.Get(ctx, workloadKey(of), obj); err != nil {
+		return p, err
+	}
+	p.State, p.UID = records.Exists, obj.GetUID()
+	if obj.GetDeletionTimestamp() != nil {
+		p.State = records.Leaving
+	}
+	return p, nil
+}
+
+func workloadKey(of memory.WorkloadRef) client.ObjectKey {
+	return client.ObjectKey{Namespace: of.Namespace, Name: of.Name}
+}
+
+// PodCount returns the desired number of pods of a workload; 0: unknown. It asks the API server each time, because the
+// cache has only metadata.
+func (w Sweeper) PodCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
+	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
+	if !known || len(kind.PodCount) == 0 {
+		return 0, nil
+	}
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(ref.APIVersion)
+	object.SetKind(ref.Kind)
+	err := w.APIReader.Get(ctx, workloadKey(ref), object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return 0, fmt.Errorf("reading how many pods %s is to have: %w", ref, err)
+	}
+	count, _, _ := unstructured.NestedInt64(object.Object, kind.PodCount...)
+	return int(count), nil
 }

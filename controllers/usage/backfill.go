@@ -28,12 +28,9 @@ const (
 // HistoryBackfill reads the usage of workloads from before memfit observed them, once each, in the background.
 type HistoryBackfill struct {
 	// Read passes the samples of a workload between two times to take, oldest first.
-	Read func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error
-	// Name is the source, as status shows it: "prometheus".
-	Name string
-	// Span is the length of the history.
-	Span time.Duration
-	// Clock is the time.
+	Read  func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error
+	Name  string        // of the source, as status shows it: "prometheus"
+	Span  time.Duration // of the history
 	Clock clock.WithTicker
 	// Queue queues a workload when its history has arrived. nil: queue nothing.
 	Queue interface{ Enqueue(...memory.WorkloadRef) }
@@ -142,16 +139,14 @@ func (p *HistoryBackfill) askedFor(w memory.WorkloadRef) *pastOf {
 	return p.asked[w]
 }
 
-// read converts samples to histories.
 func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) (map[string]*history.Container, error) {
 	now, containers := p.Clock.Now(), map[string]*history.Container{}
 	err := p.Read(ctx, w, now.Add(-p.Span), now, func(s memory.Sample) {
-		h, found := containers[s.Container.Container]
-		if !found {
-			h = history.New()
-			containers[s.Container.Container] = h
+		name := s.Container.Container
+		if containers[name] == nil {
+			containers[name] = history.New()
 		}
-		h.Add(s, 0) // past limits are unknown
+		containers[name].Add(s, 0) // past limits are unknown
 	})
 	if err != nil {
 		return nil, err

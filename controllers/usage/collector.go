@@ -39,20 +39,15 @@ type Queue interface {
 // Collector reads the usage of governed containers, every interval, from the nodes that host them. It runs on the
 // leader.
 type Collector struct {
-	// Reader reads nodes from the cache.
-	Reader client.Reader
+	Reader client.Reader // of nodes
 	// Inbox has the nodes of governed pods, and takes the samples.
 	Inbox *inbox.Inbox
 	// Queue takes the workloads with new samples or kills.
-	Queue Queue
-	// Collector reads the nodes.
+	Queue     Queue
 	Collector *usage.Collector
-	// Metrics count samples and errors.
-	Metrics *Metrics
-	// Interval between two cycles.
-	Interval time.Duration
-	// Clock makes the ticks.
-	Clock clock.WithTicker
+	Metrics   *Metrics
+	Interval  time.Duration // between two cycles
+	Clock     clock.WithTicker
 	// OnGaps is called when nodes stop or resume reporting; may be nil.
 	OnGaps func(context.Context)
 
@@ -94,13 +89,11 @@ func (u *Collector) Collect(ctx context.Context) {
 func (u *Collector) nodes(ctx context.Context) (all []usage.Node) {
 	for name := range u.Inbox.GovernedNodes() {
 		var node corev1.Node
-		if err := u.Reader.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
-			all = append(all, usage.Node{Name: name, Missing: err})
-			continue
+		n := usage.Node{Name: name}
+		if n.Missing = u.Reader.Get(ctx, client.ObjectKey{Name: name}, &node); n.Missing == nil {
+			n.Address, n.Port = address(&node), node.Status.DaemonEndpoints.KubeletEndpoint.Port
 		}
-		all = append(
-			all, usage.Node{Name: name, Address: address(&node), Port: node.Status.DaemonEndpoints.KubeletEndpoint.Port},
-		)
+		all = append(all, n)
 	}
 	return all
 }
@@ -131,9 +124,7 @@ func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
 		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Name()).Inc()
 		if !open[g.Node] {
 			changed = true
-			logf.FromContext(ctx).Info(
-				"A node cannot be read", "node", g.Node, "source", u.Collector.Name(), "reason", g.Error,
-			)
+			logf.FromContext(ctx).Info("A node cannot be read", "node", g.Node, "source", u.Collector.Name(), "reason", g.Error)
 		}
 	}
 	u.gaps = gaps

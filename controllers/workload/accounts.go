@@ -31,11 +31,9 @@ import (
 // with Limit, APIReader and Clock.
 type Accounts struct {
 	// Limit is the administrator's budget. The zero value is unlimited.
-	Limit rollout.ChangeBudget
-	// APIReader reads the checkpoints from the API server.
-	APIReader client.Reader
-	// Clock tells the time.
-	Clock clock.PassiveClock
+	Limit     rollout.ChangeBudget
+	APIReader client.Reader // of the API server
+	Clock     clock.PassiveClock
 
 	// lending is held while a loan is decided. It is locked before mu.
 	lending sync.Mutex
@@ -49,10 +47,8 @@ type Accounts struct {
 }
 
 const (
-	// checkpointPage is the number of checkpoints in one request: some 2 MB for workloads of one container.
-	checkpointPage = 500
-	// readAgain is the retry delay after the API server did not respond.
-	readAgain = time.Second
+	checkpointPage = 500         // in one request: some 2 MB for workloads of one container
+	readAgain      = time.Second // after the API server did not respond
 	// reserveTries bounds optimistic attempts of a workload; after that it decides while others wait.
 	reserveTries = 3
 )
@@ -187,7 +183,6 @@ func (b *Accounts) Register(r prometheus.Registerer) {
 		func() float64 { _, pods := b.used(); return float64(pods) })
 }
 
-// lent stores the loans of a workload.
 func (b *Accounts) lent(of memory.WorkloadRef, loans []rescue.Loan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,8 +204,7 @@ func (b *Accounts) lend(
 	return known
 }
 
-// loansOn returns the memory on loan on a node, and its number of loans within the last hour, returned or not. known is
-// false until the checkpoints were read.
+// loansOn returns the memory on loan on a node, and its number of loans within the last hour, returned or not.
 func (b *Accounts) loansOn(node string) (onNode memory.Bytes, lastHour int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,14 +5,22 @@ package workload
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -24,12 +32,11 @@ import (
 
 // Executor carries out a step's decisions on running pods.
 type Executor struct {
-	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
+	// Evict is an [Evictor]; nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
-	// Resize resizes the containers of one pod (see [Resizer]). nil: running pods are never resized.
+	// Resize is a [Resizer]; nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]memory.Size) error
-	// HasRight reports whether memfit has the right to an action that the API server refused (see [Rights]). nil: assume
-	// it.
+	// HasRight is [Rights], for an action that the API server refused; nil: assume it.
 	HasRight func(context.Context, *corev1.Pod, rollout.Action) (bool, error)
 }
 
@@ -51,16 +58,9 @@ func (r *Reconciler) act(
 		}
 	}
 	outcomes, failed := make([]rollout.Outcome, len(resizes)), make([]error, len(resizes))
-	var sent sync.WaitGroup
-	places := make(chan struct{}, resizesAtOnce)
-	for i, a := range resizes {
-		places <- struct{}{}
-		sent.Go(func() {
-			defer func() { <-places }()
-			outcomes[i], failed[i] = r.carryOutAlone(ctx, s, m, a)
-		})
-	}
-	sent.Wait()
+	workqueue.ParallelizeUntil(context.WithoutCancel(ctx), resizesAtOnce, len(resizes), func(i int) {
+		outcomes[i], failed[i] = r.carryOut(ctx, s, m, resizes[i])
+	})
 	for i, a := range resizes {
 		m.Rollout().Note(a, outcomes[i], now)
 	}
@@ -72,20 +72,8 @@ func (r *Reconciler) act(
 	return errors.Join(failed...)
 }
 
-// carryOutAlone is carryOut for its own goroutine. It turns a panic into an error, as for a reconcile.
-func (r *Reconciler) carryOutAlone(
-	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
-) (o rollout.Outcome, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			o, err = rollout.Outcome{}, fmt.Errorf("%s a pod of %s: panic: %v\n%s", verbOf(a), s.Owner.Ref, p, debug.Stack())
-		}
-	}()
-	return r.carryOut(ctx, s, m, a)
-}
-
-// podCount returns the desired number of pods of a workload; 0: unknown. For a class of a DaemonSet it subtracts pods
-// of other classes; a missing pod may be of any class.
+// podCount returns the desired number of pods; 0: unknown. For a class of a DaemonSet it subtracts pods of other
+// classes; a missing pod may be of any class.
 func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
 	wanted, err := r.sweeper().PodCount(ctx, ref)
 	if err != nil || ref.NodeClass == "" {
@@ -94,10 +82,16 @@ func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int,
 	return max(wanted-r.Inbox.NodesOfOthers(ref), 0), nil
 }
 
-// carryOut carries out one action on one pod.
+// carryOut carries out one action on one pod. It turns a panic into an error, as for a reconcile, because it may have a
+// goroutine of its own.
 func (r *Reconciler) carryOut(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
-) (rollout.Outcome, error) {
+) (o rollout.Outcome, failed error) {
+	defer func() {
+		if p := recover(); p != nil {
+			o, failed = rollout.Outcome{}, fmt.Errorf("%s a pod of %s: panic: %v\n%s", verbOf(a), s.Owner.Ref, p, debug.Stack())
+		}
+	}()
 	pod := s.Pod(a.UID)
 	if pod == nil || a.Evict && r.Executor.Evict == nil || !a.Evict && r.Executor.Resize == nil {
 		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
@@ -118,11 +112,10 @@ func (r *Reconciler) carryOut(
 	} else {
 		err = r.Executor.Resize(ctx, pod, a.Sizes)
 	}
-	if errors.Is(err, errChanged) {
-		// The pod's change triggers the next step, which decides again.
-		return rollout.Outcome{}, nil
+	if errors.Is(err, ErrPodChanged) {
+		return rollout.Outcome{}, nil // the pod's change triggers the next step, which decides again
 	}
-	o, failed := workload.OutcomeOf(a, err, r.lacksRight(ctx, pod, a, err))
+	o, failed = workload.OutcomeOf(a, err, r.lacksRight(ctx, pod, a, err))
 	if o.Kind == rollout.OutcomeRefused && !a.Evict {
 		o.Why += workload.RefusedWhole(pod)
 	}
@@ -137,8 +130,7 @@ func (r *Reconciler) carryOut(
 	return o, failed
 }
 
-// lacksRight reports whether an action was refused because memfit lacks the right to it. Where that is unknown, another
-// reason is assumed.
+// lacksRight reports whether memfit is known to lack the right to a refused action.
 func (r *Reconciler) lacksRight(ctx context.Context, pod *corev1.Pod, a rollout.Action, err error) bool {
 	if !apierrors.IsForbidden(err) || r.Executor.HasRight == nil {
 		return false
@@ -150,10 +142,9 @@ func (r *Reconciler) lacksRight(ctx context.Context, pod *corev1.Pod, a rollout.
 	return unknown == nil && !has
 }
 
-// changed counts and reports a change that the API server accepted.
 func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a rollout.Action) {
 	if a.Restart {
-		r.Metrics.restarted(s.Owner.Ref)
+		r.Metrics.restarts.WithLabelValues(s.Owner.Ref.Namespace, label(s.Owner.Ref)).Inc()
 		r.Recorder.Record(s.Owner, workload.Restarted(s.Owner, pod, a.Why))
 		return
 	}
@@ -166,4 +157,158 @@ func verbOf(a rollout.Action) string {
 		return "evicting"
 	}
 	return "resizing"
+}
+
+// Bounds of one attempt.
+const resizeTimeout, evictionTimeout, rightsTimeout = 10 * time.Second, 10 * time.Second, 5 * time.Second
+
+// ErrPodChanged means that the pod was replaced or resized after the decision. The next step decides again.
+var ErrPodChanged = errors.New("the pod's resources have changed since they were read")
+
+// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch tests the pod's UID and its
+// current sizes, so that it fails for another pod of the same name, or after another writer's resize. A resource
+// version would change with every status, and all the time in a crash loop.
+func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]memory.Size) error {
+	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size) error {
+		ctx, cancel := context.WithTimeout(ctx, resizeTimeout)
+		defer cancel()
+		kind := types.JSONPatchType
+		operations, known := resizePatch(pod, sizes)
+		patch := any(operations)
+		if !known {
+			kind, patch = types.StrategicMergePatchType, mergePatch(pod, sizes)
+		}
+		data, err := json.Marshal(patch)
+		if err != nil {
+			return fmt.Errorf("encoding the resize of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		err = core.Patch(kind).MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("resize").
+			Param("fieldManager", workload.FieldManager).Body(data).Do(ctx).Error()
+		if apierrors.IsConflict(err) || unmet(err) {
+			return ErrPodChanged
+		}
+		return err
+	}
+}
+
+// unmet reports whether a test operation of the JSON patch failed. The API server then answers 422, as for an invalid
+// pod, but without the pod's name.
+func unmet(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == "" && len(details.Causes) == 0
+}
+
+// operation is one of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// resizePatch names only what changes. A size of 0 is unchanged, because a resize cannot remove a request or a limit.
+// known is false if a container without memory is to get some, because the cache does not show its other resources.
+func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operation, known bool) {
+	patch, known = []operation{{"test", "/metadata/uid", pod.UID}}, true
+	replace := func(path string, list corev1.ResourceList, to memory.Bytes) {
+		had, found := list[corev1.ResourceMemory]
+		if found {
+			patch = append(patch, operation{"test", path, had.String()})
+		}
+		if to > 0 {
+			patch, known = append(patch, operation{"replace", path, to.Quantity()}), known && found
+		}
+	}
+	of := func(list string, containers []corev1.Container) {
+		for i := range containers {
+			c := &containers[i]
+			if size, asked := sizes[c.Name]; asked {
+				path := fmt.Sprintf("/spec/%s/%d", list, i)
+				patch = append(patch, operation{"test", path + "/name", c.Name})
+				replace(path+"/resources/limits/memory", c.Resources.Limits, size.Limit)
+				replace(path+"/resources/requests/memory", c.Resources.Requests, size.Request)
+			}
+		}
+	}
+	of("containers", pod.Spec.Containers)
+	of("initContainers", pod.Spec.InitContainers)
+	if size, asked := sizes[rollout.WholePod]; asked && pod.Spec.Resources != nil {
+		replace("/spec/resources/limits/memory", pod.Spec.Resources.Limits, size.Limit)
+		replace("/spec/resources/requests/memory", pod.Spec.Resources.Requests, size.Request)
+	}
+	return patch, known
+}
+
+// mergePatch adds missing memory to the version of the pod that was read.
+func mergePatch(pod *corev1.Pod, sizes map[string]memory.Size) any {
+	of := func(containers []corev1.Container) (some []*applycorev1.ContainerApplyConfiguration) {
+		for i := range containers {
+			if size, asked := sizes[containers[i].Name]; asked {
+				c := applycorev1.Container().WithName(containers[i].Name)
+				some = append(some, c.WithResources(requirements(size)))
+			}
+		}
+		return some
+	}
+	spec := applycorev1.PodSpec().WithContainers(of(pod.Spec.Containers)...).
+		WithInitContainers(of(pod.Spec.InitContainers)...)
+	if size, asked := sizes[rollout.WholePod]; asked {
+		spec.WithResources(requirements(size))
+	}
+	return applycorev1.Pod(pod.Name, pod.Namespace).WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion).
+		WithSpec(spec)
+}
+
+func requirements(size memory.Size) *applycorev1.ResourceRequirementsApplyConfiguration {
+	r := applycorev1.ResourceRequirements()
+	if size.Limit > 0 {
+		r.WithLimits(corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()})
+	}
+	if size.Request > 0 {
+		r.WithRequests(corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()})
+	}
+	return r
+}
+
+// Evictor evicts pods by the policy/v1 API, through a client for core/v1. It does not retry: a PodDisruptionBudget
+// answers 429 with Retry-After, and client-go would block a worker for minutes with ten attempts.
+func Evictor(core rest.Interface) func(context.Context, *corev1.Pod) error {
+	return func(ctx context.Context, pod *corev1.Pod) error {
+		ctx, cancel := context.WithTimeout(ctx, evictionTimeout)
+		defer cancel()
+		eviction := &policyv1.Eviction{
+			TypeMeta:      metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
+		}
+		return core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+			SubResource("eviction").Body(eviction).Do(ctx).Error()
+	}
+}
+
+// Rights asks the API server whether memfit has the right to an action. A refusal does not show whether it came from an
+// authorizer, which a grant would change, or from admission. Every authenticated client may ask.
+func Rights(
+	reviews authorization.SelfSubjectAccessReviewsGetter,
+) func(context.Context, *corev1.Pod, rollout.Action) (bool, error) {
+	return func(ctx context.Context, pod *corev1.Pod, a rollout.Action) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, rightsTimeout)
+		defer cancel()
+		verb, subresource := "patch", "resize"
+		if a.Evict {
+			verb, subresource = "create", "eviction"
+		}
+		review, err := reviews.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: pod.Namespace, Name: pod.Name, Verb: verb, Resource: "pods", Subresource: subresource, Version: "v1",
+			}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return false, fmt.Errorf("asking for the right to %s pods/%s: %w", verb, subresource, err)
+		}
+		return review.Status.Allowed, nil
+	}
 }

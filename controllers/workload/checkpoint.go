@@ -11,10 +11,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -44,7 +47,8 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 		return e, nil
 	}
 	stored := &v1alpha1.MemoryCheckpoint{}
-	switch usable, err := r.read(ctx, s, stored); {
+	usable, err := r.read(ctx, s, stored)
+	switch {
 	case err != nil:
 		return nil, err
 	case !usable:
@@ -145,7 +149,6 @@ func (r *Reconciler) save(
 	return nil
 }
 
-// newRecord returns the metadata of a new record.
 func newRecord(of memory.Workload) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Namespace: of.Ref.Namespace, Name: policy.RecordName(of.Ref), OwnerReferences: records.Owners(of.Ref, of.UID),
@@ -181,8 +184,7 @@ func (r *Reconciler) write(
 	return nil
 }
 
-// identifyRecommendation reads the identity of the stored recommendation for the next write. Its contents only
-// determine whether a write is due; decisions use the checkpoint.
+// identifyRecommendation reads the stored recommendation. Its contents only determine whether a write is due.
 func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	e.recommendation = projection{}
 	var stored v1alpha1.MemoryRecommendation
@@ -193,7 +195,6 @@ func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Sna
 	return nil
 }
 
-// flush writes the history before it is forgotten.
 func (r *Reconciler) flush(ctx context.Context, ref memory.WorkloadRef, e *entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -208,17 +209,82 @@ func (r *Reconciler) flush(ctx context.Context, ref memory.WorkloadRef, e *entry
 // loses nothing; a crash loses at most CheckpointEvery of samples and no kill. Writes run concurrently, because there
 // are only seconds for ten thousand of them.
 func (r *Reconciler) Flush(ctx context.Context) {
-	var jobs sync.WaitGroup
-	turns := make(chan struct{}, workers)
-	r.states.each(func(ref memory.WorkloadRef, e *entry) bool {
-		turns <- struct{}{}
-		jobs.Go(func() {
-			defer func() { <-turns }()
-			if err := r.flush(ctx, ref, e); err != nil {
-				logf.FromContext(ctx).Error(err, "Could not write the latest history", "workload", ref.String())
+	all := r.states.workloads()
+	workqueue.ParallelizeUntil(ctx, workers, len(all), func(i int) {
+		if e, known := r.states.get(all[i]); known {
+			if err := r.flush(ctx, all[i], e); err != nil {
+				logf.FromContext(ctx).Error(err, "Could not write the latest history", "workload", all[i].String())
 			}
-		})
-		return ctx.Err() == nil
+		}
 	})
-	jobs.Wait()
+}
+
+// entry holds the state of one workload, and the identities of its stored objects.
+type entry struct {
+	mu sync.Mutex // held during a reconcile, and for the final writes
+	// owner is the UID of the workload; a new one of the same name starts with an empty state. Empty: unknown.
+	owner types.UID
+	state *workload.State // of the last saved step
+	// restUntil: samples alone cause no step before; zero: immediately.
+	restUntil time.Time
+
+	// checkpoint identifies the MemoryCheckpoint, with the resource version for the next write. saved has its counts and
+	// started changes, written at savedAt.
+	checkpoint object
+	saved      v1alpha1.MemoryCheckpointStatus
+	savedAt    time.Time
+	// suspect: the result of the last write is unknown, so the object must be read before the next.
+	suspect bool
+
+	recommendation projection
+}
+
+// object identifies a stored object for the next write; its name follows from the workload. It is smaller than a
+// metav1.ObjectMeta (250 bytes), of which each workload would have two.
+type object struct {
+	uid             types.UID
+	resourceVersion string
+}
+
+func objectOf(o metav1.Object) object { return object{o.GetUID(), o.GetResourceVersion()} }
+
+func (o object) meta(w memory.WorkloadRef) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: w.Namespace, Name: policy.RecordName(w), UID: o.uid, ResourceVersion: o.resourceVersion,
+	}
+}
+
+// states are the entries by workload. The queue gives a workload to one worker at a time.
+type states struct {
+	all sync.Map
+	n   atomic.Int64
+}
+
+func (s *states) get(w memory.WorkloadRef) (*entry, bool) {
+	v, found := s.all.Load(w)
+	if !found {
+		return nil, false
+	}
+	return v.(*entry), true
+}
+
+func (s *states) put(w memory.WorkloadRef, e *entry) {
+	if _, had := s.all.Swap(w, e); !had {
+		s.n.Add(1)
+	}
+}
+
+func (s *states) drop(w memory.WorkloadRef) {
+	if _, had := s.all.LoadAndDelete(w); had {
+		s.n.Add(-1)
+	}
+}
+
+func (s *states) len() int { return int(s.n.Load()) }
+
+func (s *states) workloads() (all []memory.WorkloadRef) {
+	for k := range s.all.Range {
+		all = append(all, k.(memory.WorkloadRef))
+	}
+	return all
 }

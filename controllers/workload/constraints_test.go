@@ -68,7 +68,7 @@ func startWatch() *namespaceWatch {
 	}
 	s.queued = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[memory.WorkloadRef]())
 	DeferCleanup(s.queued.ShutDown)
-	s.feed.queue.Store(&workloadQueue{s.queued})
+	s.feed.queue.Store(&s.queued)
 	bounds := &constraintindex.Index{Reader: informers}
 	Expect(bounds.Follow(ctx, informers)).To(Succeed())
 	s.Watcher = &constraintwatch.Watcher{Cache: informers, Bounds: bounds, Clock: s.clock}

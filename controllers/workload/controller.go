@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -59,32 +58,23 @@ type Reconciler struct {
 	APIReader client.Reader
 	// PodSource queues workloads whose pods belong to another workload. nil in tests that reconcile by hand.
 	PodSource *PodSource
-	// Inbox has the events since the last step.
-	Inbox *inbox.Inbox
-	// Resolver resolves profiles and owners.
+	// Inbox has the events since the last step, and Sources are further inputs.
+	Inbox    *inbox.Inbox
 	Resolver *policy.Resolver
-
-	// Sources are further inputs of a step.
-	Sources Sources
+	Sources  Sources
 	// Executor carries out a step's decisions on running pods.
 	Executor Executor
-	// Settings are intervals and bounds.
 	Settings Settings
-
-	// Accounts keep the totals of all workloads.
 	Accounts Accounts
 	// Priors hold what was learned about young containers; nil: learning is off.
 	Priors *Priors
 	// Problems are the workloads whose profile is unavailable.
 	Problems *policy.Problems
-	// Recorder writes Events.
 	Recorder EventRecorder
-	// Metrics for the workload.
-	Metrics *Metrics
+	Metrics  *Metrics
 	// Watchdog tracks the workers; nil: no tracking.
 	Watchdog *liveness.Watchdog
-	// Clock tells the time.
-	Clock clock.PassiveClock
+	Clock    clock.PassiveClock
 
 	states     states
 	overdue    backoffs
@@ -96,8 +86,7 @@ type Settings struct {
 	// CheckpointEvery is how old the stored history may be. [DefaultCheckpointEvery] is one write per workload and ten
 	// minutes.
 	CheckpointEvery time.Duration
-	// StepInterval is the least time between two steps of a workload with only new samples. 0: every sample causes a
-	// step.
+	// StepInterval is the least time between two steps for samples alone. 0: every sample causes a step.
 	StepInterval time.Duration
 	// Timeout is how long one reconcile may take; 0: ten seconds.
 	Timeout time.Duration
@@ -111,13 +100,12 @@ type Settings struct {
 	NoWebhook bool
 }
 
-// Defaults of the workload reconciler.
-const (
-	DefaultCheckpointEvery = 10 * time.Minute
-	// workers is the number of workloads reconciled in parallel. A step takes well under a millisecond of CPU; the rest is
-	// waiting for writes.
-	workers = 8
-)
+// DefaultCheckpointEvery is the default of [Settings.CheckpointEvery].
+const DefaultCheckpointEvery = 10 * time.Minute
+
+// workers is the number of workloads reconciled in parallel. A step takes well under a millisecond of CPU; the rest is
+// waiting for writes.
+const workers = 8
 
 // Setup starts the reconciler with the manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
@@ -142,28 +130,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	defer r.Watchdog.Begin(ref)()
-	began := r.Clock.Now()
-	within, cancel := context.WithTimeout(ctx, cmp.Or(r.Settings.Timeout, reconcileTimeout))
+	began, timeout := r.Clock.Now(), cmp.Or(r.Settings.Timeout, reconcileTimeout)
+	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	result, err := r.reconcile(within, ref)
 	switch {
 	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
+		r.Metrics.givenUp.Inc()
+		return r.stalled(ctx, ref, longestRest, err, v1alpha1.ReasonReconcileTimedOut, func(next string) string {
+			return fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was canceled; the next is "+
+				"at %s: %s", format.Time(began), format.InWords(timeout), next, quote.Line(err.Error()))
+		}), nil
 	case refused(err):
 		return r.notSaved(ctx, ref, err)
 	case errors.Is(err, errUnreadable):
-		return r.notRead(ctx, ref, err)
-	default:
-		r.overdue.done(ref)
-		return result, err
+		return r.notRead(ctx, ref, err), nil
 	}
-	wait, first := r.overdue.again(ref, r.Clock.Now(), longestRest)
-	logf.FromContext(ctx).Error(err, "The reconcile took too long and was canceled", "again", wait)
-	r.Metrics.gaveUp()
-	r.stalled(ctx, ref, v1alpha1.ReasonReconcileTimedOut,
-		fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was canceled; the next is at "+
-			"%s: %s", format.Time(began), format.InWords(cmp.Or(r.Settings.Timeout, reconcileTimeout)),
-			format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
-	return reconcile.Result{RequeueAfter: wait}, nil
+	r.overdue.done(ref)
+	return result, err
 }
 
 // reconcile reads the events of one workload, decides, and writes checkpoint, recommendation, Events and changes of
@@ -183,10 +167,9 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 		return reconcile.Result{}, nil
 	}
 	s, err := r.gather(ctx, ref, events, pods)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", ref, err)
-	}
 	switch {
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", ref, err)
 	case s.Presence.State == records.Gone || s.Presence.State == records.Leaving:
 		return reconcile.Result{}, r.leave(ctx, s)
 	case s.Profile == nil:
@@ -242,8 +225,8 @@ func (r *Reconciler) carryOn(
 	return reconcile.Result{RequeueAfter: r.schedule(e, f.Timing, now)}, nil
 }
 
-// take prepares a step: it passes the workload's pods and their nodes to the inbox, warns about an unavailable profile,
-// and requests the workload's history.
+// take prepares a step: it passes pods and nodes to the inbox, warns about an unavailable profile, and requests the
+// workload's history.
 func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
 	r.Inbox.Govern(s.Owner.Ref, placed(s), s.Profile.Key())
@@ -251,7 +234,6 @@ func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	s.Events.Past = r.past(s.Owner.Ref, e.state)
 }
 
-// step decides about one workload, within the change budget if any.
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
 	if !s.Disturbs() {
 		return workload.Step(e.state, s, now)
@@ -273,15 +255,11 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 	loans := e.state.Rollout().Loans
 	r.Accounts.lent(ref, loans)
 	r.Priors.learn(f.Learned)
-	r.Metrics.killed(ref, f.Kills)
-	r.Metrics.stalled(ref, f.NewStalls)
+	r.Metrics.count(ref, f)
 	r.Metrics.show(ref, f, loans)
-	for _, found := range f.Findings {
-		r.Metrics.applied(ref, string(found.Kind))
-	}
 }
 
-// unknown reports whether memfit has neither state nor a MemoryRecommendation of the workload.
+// unknown reports whether memfit has neither state nor a recommendation of the workload.
 func (r *Reconciler) unknown(ctx context.Context, ref memory.WorkloadRef) bool {
 	if _, known := r.states.get(ref); known {
 		return false

@@ -10,8 +10,8 @@
 //	gather.go       pods, who governs them, what else has a say in their memory
 //	checkpoint.go   the state from before, and the one write that counts
 //	publish.go      the MemoryRecommendation
-//	events.go       Events on pods and workloads; event_writer.go writes them, within bounds
-//	act.go          changes of running pods; executor.go sends them
+//	event_writer.go Events on pods and workloads, within bounds
+//	act.go          changes of running pods
 //
 // [workload.Step] decides, on values. The MemoryCheckpoint stores the state that it returns, in one write with
 // optimistic locking: exactly one write counts an OOM kill or starts a change of pods. If it fails nothing happened,

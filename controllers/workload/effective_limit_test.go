@@ -275,7 +275,7 @@ var _ = Describe("Two leaders that overlap a resize", func() {
 		}
 		_, err := old.reconciler.Reconcile(w.ctx, k.ref)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(late).To(MatchError(errChanged))
+		Expect(late).To(MatchError(ErrPodChanged))
 		last := memory.FromQuantity(resource.MustParse(k.limitOf(0)))
 		Expect(last).To(BeNumerically(">", 256*memory.MiB), "what the second leader gave it in the end")
 	})
@@ -318,7 +318,7 @@ var _ = Describe("A stale resize", func() {
 		Expect(
 			resize(w.ctx, stale, map[string]memory.Size{"app": {Limit: 600 * memory.MiB}}),
 		).To(Succeed(), "another leader")
-		Expect(resize(w.ctx, stale, map[string]memory.Size{"app": {Limit: 512 * memory.MiB}})).To(MatchError(errChanged))
+		Expect(resize(w.ctx, stale, map[string]memory.Size{"app": {Limit: 512 * memory.MiB}})).To(MatchError(ErrPodChanged))
 		now := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("600Mi"))
 
@@ -331,6 +331,6 @@ var _ = Describe("A stale resize", func() {
 		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		err := resize(w.ctx, now, map[string]memory.Size{"app": {Limit: memory.MiB, Request: memory.GiB}})
 		Expect(apierrors.IsInvalid(err)).To(BeTrue())
-		Expect(err).NotTo(MatchError(errChanged))
+		Expect(err).NotTo(MatchError(ErrPodChanged))
 	})
 })

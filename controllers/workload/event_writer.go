@@ -7,7 +7,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,37 +24,37 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/workload"
 )
+
+// EventRecorder records Events about workloads. It neither blocks nor fails.
+type EventRecorder interface {
+	Record(of memory.Workload, e workload.Event)
+}
 
 // Bounds of Events. An Event takes about 1 KiB in etcd, for an hour by default: about half a MiB for a workload in a
 // crash loop. Without bounds, one of 100 pods would write 2,400 an hour. Kubelets write up to 50 a second each.
 const (
-	// A workload may write eventBurst Events in a burst, then one each eventEvery. The last eventReserve are reserved for
-	// groups without an Event within summaryEvery, so that kills cannot displace a rollback.
-	eventBurst   = 240
-	eventReserve = 40
-	eventEvery   = 30 * time.Second
+	// A group of Events of a workload has eventBurst Events in a burst, then one each eventEvery. Groups are bounded apart
+	// so that kills cannot displace a rollback.
+	eventBurst = 200
+	eventEvery = 30 * time.Second
 	// allEventBurst and allEventEvery are the same for all workloads together.
 	allEventBurst = 1000
 	allEventEvery = 50 * time.Millisecond
-	// Further Events are counted by reason and container, for at most maxGroups pairs of a workload, and summarized after
-	// firstSummary, then every summaryEvery: at most 192 an hour.
+	// Further Events are counted, and summarized after firstSummary, then every summaryEvery.
 	firstSummary = time.Minute
 	summaryEvery = 5 * time.Minute
-	maxGroups    = 16
-	// tidyEvery is how often the writer checks for due summaries.
-	tidyEvery = 10 * time.Second
+	tidyEvery    = 10 * time.Second // the writer checks for due summaries
 )
 
 const (
 	eventWriters = 4
 	// eventQueue holds the burst of all workloads; Events beyond that are counted.
-	eventQueue = allEventBurst
-	// eventTimeout bounds one attempt.
-	eventTimeout = 10 * time.Second
-	// eventsAtEnd is how long the writer continues when the manager stops.
-	eventsAtEnd = 5 * time.Second
+	eventQueue   = allEventBurst
+	eventTimeout = 10 * time.Second // of one attempt
+	eventsAtEnd  = 5 * time.Second  // for writing when the manager stops
 )
 
 // eventTries take half a minute without the attempts themselves.
@@ -61,16 +63,16 @@ var eventTries = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6}
 // EventWriter writes Events in the background, one object for each, with a name derived from its contents. The recorder
 // of client-go joins Events of equal type, action, reason and objects into a series for six minutes and writes the note
 // of the first only (eventKey in tools/events): 65 kills gave 20 Events, and a second size change none. The writer
-// counts the Events beyond a workload's bound, and reports their number. Use [NewEventWriter].
+// counts the Events beyond its bounds, and reports their number. Use [NewEventWriter].
 type EventWriter struct {
 	client   client.Writer
 	instance string
 	clock    clock.WithTicker
 	queue    chan pendingEvent
 
-	mu        sync.Mutex
-	all       *rate.Limiter
-	workloads map[memory.WorkloadRef]*workloadEvents
+	mu     sync.Mutex
+	all    *rate.Limiter
+	groups map[eventGroup]*boundedEvents
 }
 
 // pendingEvent is one Event to be written, and the second one about the related object.
@@ -83,33 +85,27 @@ type pendingEvent struct {
 func NewEventWriter(c client.Writer, hostname string, clock clock.WithTicker) *EventWriter {
 	return &EventWriter{
 		client: c, instance: reportingController + "-" + hostname, clock: clock, queue: make(chan pendingEvent, eventQueue),
-		all: rate.NewLimiter(rate.Every(allEventEvery), allEventBurst), workloads: map[memory.WorkloadRef]*workloadEvents{},
+		all: rate.NewLimiter(rate.Every(allEventEvery), allEventBurst), groups: map[eventGroup]*boundedEvents{},
 	}
 }
 
-// workloadEvents has the bounds of one workload, and its unwritten Events.
-type workloadEvents struct {
-	of     memory.Workload
-	bucket *rate.Limiter
-	groups map[eventGroup]*heldEvents
-	// written is the time of the last Event of each group, within summaryEvery.
-	written map[eventGroup]time.Time
-	// due is the time of the next summary, and summed that of the last.
-	due, summed time.Time
+// eventGroup identifies Events that are bounded and counted together.
+type eventGroup struct {
+	of                              memory.WorkloadRef
+	kind, reason, action, container string
 }
 
-// eventGroup identifies Events that are counted together.
-type eventGroup struct{ kind, reason, action, container string }
-
-// heldEvents counts unwritten Events.
-type heldEvents struct {
+// boundedEvents has the bound of a group, and counts its unwritten Events.
+type boundedEvents struct {
+	of          memory.Workload
+	bucket      *rate.Limiter
 	count       int64
 	since, last time.Time
-	// about is the pod of the last one, or the workload.
-	about *corev1.ObjectReference
+	about       *corev1.ObjectReference // the pod of the last one, or the workload
+	due         time.Time               // of the next summary, at the earliest
 }
 
-// Record queues the Event, or counts it if its workload, or all together, exceed their bound.
+// Record queues the Event, or counts it if its group, or all together, exceed their bound.
 func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	now := w.clock.Now()
 	if e.At.IsZero() {
@@ -121,15 +117,13 @@ func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	if e.OnRelated != "" {
 		n = 2
 	}
-	its := w.workload(of)
-	if w.all.TokensAt(now) < float64(n) || its.bucket.TokensAt(now) < float64(n+its.reserve(&e, now)) ||
-		!w.enqueue(pendingEvent{of, e}) {
-		its.hold(&e, now)
+	g := w.group(of, &e)
+	if w.all.TokensAt(now) < float64(n) || g.bucket.TokensAt(now) < float64(n) || !w.enqueue(pendingEvent{of, e}) {
+		g.hold(&e, now)
 		return
 	}
 	w.all.AllowN(now, n)
-	its.bucket.AllowN(now, n)
-	its.written[groupOf(&e)] = now
+	g.bucket.AllowN(now, n)
 }
 
 // PodsNotCreated records that the webhook leaves new pods of a workload unchanged.
@@ -137,20 +131,17 @@ func (w *EventWriter) PodsNotCreated(of memory.Workload, note string) {
 	w.Record(of, workload.PodsNotCreated(of, note))
 }
 
-func (w *EventWriter) workload(of memory.Workload) *workloadEvents {
-	its, known := w.workloads[of.Ref]
+func (w *EventWriter) group(of memory.Workload, e *workload.Event) *boundedEvents {
+	key := eventGroup{of.Ref, e.Kind, e.Reason, e.Action, e.Container}
+	g, known := w.groups[key]
 	if !known {
-		its = &workloadEvents{
-			bucket: rate.NewLimiter(rate.Every(eventEvery), eventBurst),
-			groups: map[eventGroup]*heldEvents{}, written: map[eventGroup]time.Time{},
-		}
-		w.workloads[of.Ref] = its
+		g = &boundedEvents{bucket: rate.NewLimiter(rate.Every(eventEvery), eventBurst)}
+		w.groups[key] = g
 	}
-	its.of = of
-	return its
+	g.of = of
+	return g
 }
 
-// enqueue reports whether the queue had space.
 func (w *EventWriter) enqueue(p pendingEvent) bool {
 	select {
 	case w.queue <- p:
@@ -160,75 +151,43 @@ func (w *EventWriter) enqueue(p pendingEvent) bool {
 	}
 }
 
-func groupOf(e *workload.Event) eventGroup {
-	return eventGroup{e.Kind, e.Reason, e.Action, e.Container}
-}
-
-// reserve returns the number of tokens that an Event must leave for other groups.
-func (its *workloadEvents) reserve(e *workload.Event, now time.Time) int {
-	if last, written := its.written[groupOf(e)]; written && now.Sub(last) < summaryEvery {
-		return eventReserve
-	}
-	return 0
-}
-
-// hold counts an unwritten Event.
-func (its *workloadEvents) hold(e *workload.Event, now time.Time) {
-	group := groupOf(e)
-	if _, known := its.groups[group]; !known && len(its.groups) >= maxGroups {
-		group.container = "" // reasons are few
-	}
-	held := its.groups[group]
-	if held == nil {
-		held = &heldEvents{since: e.At}
-		its.groups[group] = held
-	}
-	held.count++
-	held.last, held.about = e.At, e.Regarding
-	if its.due.IsZero() {
-		its.due = now.Add(firstSummary)
-		if next := its.summed.Add(summaryEvery); next.After(its.due) {
-			its.due = next
+func (g *boundedEvents) hold(e *workload.Event, now time.Time) {
+	if g.count == 0 {
+		g.since = e.At
+		if first := now.Add(firstSummary); g.due.Before(first) {
+			g.due = first
 		}
 	}
+	g.count++
+	g.last, g.about = e.At, e.Regarding
 }
 
-// summarize queues the due summaries, or all, and drops workloads with a full bucket.
+// summarize queues the due summaries, or all, as far as the queue has space, and drops groups with a full bucket.
 func (w *EventWriter) summarize(now time.Time, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for ref, its := range w.workloads {
-		maps.DeleteFunc(its.written, func(_ eventGroup, at time.Time) bool { return now.Sub(at) >= summaryEvery })
-		if len(its.groups) > 0 && (all || !now.Before(its.due)) {
-			for group, held := range its.groups {
-				if w.enqueue(pendingEvent{its.of, summary(its.of, group, held, now)}) {
-					delete(its.groups, group)
-				}
-			}
-			its.due, its.summed = time.Time{}, now
-			if len(its.groups) > 0 { // the queue is full
-				its.due = now.Add(firstSummary)
-			}
-		}
-		if len(its.groups) == 0 && its.bucket.TokensAt(now) >= eventBurst && now.Sub(its.summed) >= summaryEvery {
-			delete(w.workloads, ref)
+	for key, g := range w.groups {
+		switch due := all || !now.Before(g.due); {
+		case g.count == 0 && due && g.bucket.TokensAt(now) >= eventBurst:
+			delete(w.groups, key)
+		case g.count > 0 && due && w.enqueue(pendingEvent{g.of, g.summary(key, now)}):
+			g.count, g.due = 0, now.Add(summaryEvery)
 		}
 	}
 }
 
-// summary reports counted Events.
-func summary(of memory.Workload, g eventGroup, held *heldEvents, now time.Time) workload.Event {
+func (g *boundedEvents) summary(key eventGroup, now time.Time) workload.Event {
 	container := ""
-	if g.container != "" {
-		container = " of container " + g.container
+	if key.container != "" {
+		container = " of container " + key.container
 	}
 	note := fmt.Sprintf("%d more %s%s from %s to %s, the last about %s %s: counted, not reported one by one "+
-		"(at most %d Events of a workload at once, then one every %s)",
-		held.count, g.reason, container, format.Time(held.since), format.TimeOfDay(held.last, held.since),
-		held.about.Kind, held.about.Name, eventBurst-eventReserve, eventEvery)
+		"(at most %d Events of a reason and container at once, then one every %s)",
+		g.count, key.reason, container, format.Time(g.since), format.TimeOfDay(g.last, g.since), g.about.Kind, g.about.Name,
+		eventBurst, eventEvery)
 	return workload.Event{
-		Regarding: workload.WorkloadObject(of), Related: held.about, Kind: g.kind, Reason: g.reason, Action: g.action,
-		Note: note, Container: g.container, At: now,
+		Regarding: workload.WorkloadObject(g.of), Related: g.about, Kind: key.kind, Reason: key.reason, Action: key.action,
+		Note: note, Container: key.container, At: now,
 	}
 }
 
@@ -261,7 +220,6 @@ func (w *EventWriter) Start(ctx context.Context) error {
 	}
 }
 
-// drain writes the remaining Events.
 func (w *EventWriter) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, eventsAtEnd)
 	defer cancel()
@@ -292,7 +250,7 @@ func (w *EventWriter) write(ctx context.Context, p *pendingEvent) {
 			continue // the Event about the other object may succeed
 		}
 		w.mu.Lock()
-		w.workload(p.of).hold(&p.event, w.clock.Now())
+		w.group(p.of, &p.event).hold(&p.event, w.clock.Now())
 		w.mu.Unlock()
 		return
 	}
@@ -314,4 +272,40 @@ func (w *EventWriter) create(ctx context.Context, object *eventsv1.Event) (err e
 func rejected(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err)
+}
+
+const (
+	reportingController = "memfit"
+	// maxNote and maxName are the API's bounds, in bytes.
+	maxNote = 1024
+	maxName = 253
+)
+
+// eventObjects returns the Events to create for e, one about each object. e.At must be set. Equal events have equal
+// names, so that none is created twice.
+func eventObjects(e *workload.Event, instance string) []*eventsv1.Event {
+	all := []*eventsv1.Event{eventObject(e, e.Regarding, e.Related, e.Note, instance)}
+	if e.OnRelated != "" && e.Related != nil {
+		all = append(all, eventObject(e, e.Related, e.Regarding, e.OnRelated, instance))
+	}
+	return all
+}
+
+func eventObject(e *workload.Event, about, related *corev1.ObjectReference, note, instance string) *eventsv1.Event {
+	of := fnv.New64a()
+	fmt.Fprintf(of, "%q %q %q %q %q %q %t %d", about.Kind, about.UID, e.Container, e.Reason, e.Action,
+		cmp.Or(e.ID, e.Note), about == e.Regarding, e.At.UnixNano())
+	if related != nil {
+		fmt.Fprintf(of, " %q %q", related.Kind, related.UID)
+	}
+	suffix := fmt.Sprintf(".%016x", of.Sum64())
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: about.Namespace,
+			Name:      strings.TrimRight(about.Name[:min(len(about.Name), maxName-len(suffix))], "-.") + suffix,
+		},
+		EventTime: metav1.NewMicroTime(e.At), ReportingController: reportingController, ReportingInstance: instance,
+		Type: e.Kind, Reason: e.Reason, Action: e.Action, Regarding: *about, Related: related,
+		Note: quote.Cut(note, maxNote),
+	}
 }

@@ -164,7 +164,7 @@ func TestEventsAreBounded(t *testing.T) {
 	if counted != kills {
 		t.Errorf("%d kills, and Events report %d", kills, counted)
 	}
-	const most = eventBurst + int(time.Hour/eventEvery) + 2*int(time.Hour/summaryEvery) + 2
+	const most = 2 * (eventBurst + int(time.Hour/eventEvery) + int(time.Hour/summaryEvery) + 1) // two containers
 	for hour, n := range perHour {
 		if n > most {
 			t.Errorf("%d Events in the hour from %s, want at most %d", n, hour, most)
@@ -265,8 +265,7 @@ func TestEventsOutliveAnAPIServer(t *testing.T) {
 // TestEventsAreWrittenWhenTheManagerStops: those in the queue and those that were only counted.
 func TestEventsAreWrittenWhenTheManagerStops(t *testing.T) {
 	sink := &eventSink{}
-	const written = eventBurst - eventReserve
-	const kills = written + 7
+	const kills = eventBurst + 7
 	synctest.Test(t, func(t *testing.T) {
 		w := NewEventWriter(sink, "host", clock.RealClock{})
 		for i := range kills {
@@ -279,7 +278,7 @@ func TestEventsAreWrittenWhenTheManagerStops(t *testing.T) {
 		}
 	})
 	all := sink.all()
-	if len(all) != written+1 || !strings.HasPrefix(all[len(all)-1].Note, "7 more OOMKilled of container app from ") {
+	if len(all) != eventBurst+1 || !strings.HasPrefix(all[len(all)-1].Note, "7 more OOMKilled of container app from ") {
 		t.Errorf("%d Events, the last %q", len(all), all[max(len(all)-1, 0)].Note)
 	}
 }

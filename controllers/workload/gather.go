@@ -32,7 +32,7 @@ func (r *Reconciler) gather(
 ) (*workload.Snapshot, error) {
 	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Settings.Unmeasured,
 		Replica: r.Settings.Replica, NoWebhook: r.Settings.NoWebhook}
-	policies, of := make(map[types.UID]workload.PodPolicy, len(keys)), make(map[types.UID]types.UID, len(keys))
+	policies := make(map[types.UID]workload.PodPolicy, len(keys))
 	governed := events.Profile != nil
 	s.Pods = make([]*corev1.Pod, 0, len(keys))
 	for _, key := range keys {
@@ -57,8 +57,8 @@ func (r *Reconciler) gather(
 			r.move(pod, resolved.Ref)
 			continue
 		}
-		policies[pod.UID] = workload.PodPolicy{Match: resolved.Match, Paused: resolved.Paused}
-		of[pod.UID], s.Identity = resolved.UID, cmp.Or(resolved.Identity, s.Identity)
+		policies[pod.UID] = workload.PodPolicy{Match: resolved.Match, Paused: resolved.Paused, Owner: resolved.UID}
+		s.Identity = cmp.Or(resolved.Identity, s.Identity)
 		governed = governed || resolved.Profile != nil
 		s.Pods = append(s.Pods, pod)
 	}
@@ -67,11 +67,11 @@ func (r *Reconciler) gather(
 		s.Govern(policies)
 		return s, nil
 	}
-	presence, err := r.presence(ctx, s, of)
+	presence, err := r.presence(ctx, s, policies)
 	if err != nil {
 		return nil, err
 	}
-	s.Identify(presence, of)
+	s.Identify(presence, policies)
 	s.Govern(policies)
 	if len(s.Pods) == 0 && len(s.Events.Observations) > 0 {
 		r.governedBefore(s)
@@ -90,10 +90,9 @@ func (r *Reconciler) gather(
 	return s, nil
 }
 
-// presence checks whether the workload exists. It asks the API server about a deleted one only once, although its pods
-// may run for minutes.
+// presence asks the API server about a deleted workload only once, although its pods may run for minutes.
 func (r *Reconciler) presence(
-	ctx context.Context, s *workload.Snapshot, of map[types.UID]types.UID,
+	ctx context.Context, s *workload.Snapshot, policies map[types.UID]workload.PodPolicy,
 ) (records.Presence, error) {
 	ref := s.Owner.Ref
 	if p, known := r.sweeper().Cached(ctx, ref); known {
@@ -101,12 +100,12 @@ func (r *Reconciler) presence(
 	}
 	var owners []types.UID
 	for _, pod := range s.Pods {
-		if uid := cmp.Or(of[pod.UID], policy.ControllerOf(pod)); !slices.Contains(owners, uid) {
+		if uid := cmp.Or(policies[pod.UID].Owner, policy.ControllerOf(pod)); !slices.Contains(owners, uid) {
 			owners = append(owners, uid)
 		}
 	}
-	gone := func(uid types.UID) bool { return r.Resolver.OwnerGone(ref, uid) }
-	if len(owners) > 0 && !slices.ContainsFunc(owners, func(uid types.UID) bool { return !gone(uid) }) {
+	remains := func(uid types.UID) bool { return !r.Resolver.OwnerGone(ref, uid) }
+	if len(owners) > 0 && !slices.ContainsFunc(owners, remains) {
 		return records.Presence{State: records.Gone}, nil
 	}
 	p, err := r.sweeper().Confirm(ctx, ref)
@@ -128,8 +127,7 @@ func (r *Reconciler) queryResult(ctx context.Context, query string) *rollout.Que
 			Problem: "the manager runs without --rollback-queries; set that flag, or remove the query",
 		}
 	}
-	a := r.Sources.Queries.Result(ctx, query, r.Clock.Now())
-	return &a
+	return new(r.Sources.Queries.Result(ctx, query, r.Clock.Now()))
 }
 
 // gatherFacts reads the constraints of the workload's memory. On error nothing is decided, because memfit must not work
@@ -158,7 +156,6 @@ func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 	}
 }
 
-// move moves a pod with its observations to its workload.
 func (r *Reconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	r.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), to)
 	r.Inbox.Observe(to, oom.Observe(pod))
@@ -196,7 +193,7 @@ type Sources struct {
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}
-	// Constraints are the objects that bound or also change a workload's memory. nil: none.
+	// Constraints are the objects that bound or also change memory. nil: none.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
@@ -212,8 +209,7 @@ type Sources struct {
 		Forget(w memory.WorkloadRef)
 		Source() string
 	}
-	// Queries returns results of the owners' rollback queries without waiting for Prometheus. nil: the result names the
-	// missing flag.
+	// Queries returns results of rollback queries without waiting for Prometheus. nil: the result names the missing flag.
 	Queries interface {
 		Result(ctx context.Context, query string, now time.Time) rollout.QueryResult
 	}

@@ -23,16 +23,11 @@ import (
 // result of the last write is unknown. The workload is queued; retry after its reconcile.
 var ErrNotLoaded = errors.New("the workload's checkpoint is not read yet")
 
-// ErrPodChanged means that the pod was resized after the decision, so that nothing was sent.
-var ErrPodChanged = errors.New("the pod has another size by now")
-
 // Lending is the input of a loan's decision, besides the caller's.
 type Lending struct {
-	Owner memory.Workload
-	// Loans are the workload's current loans, and those of the last hour. Program is the container's fingerprint; empty:
-	// unknown.
-	Loans   []rescue.Loan
-	Program string
+	Owner   memory.Workload
+	Loans   []rescue.Loan // current, and of the last hour
+	Program string        // of the container; empty: unknown
 	// Demand is the last one from the kubelet, at DemandAt; zero: unknown.
 	Demand   memory.Bytes
 	DemandAt time.Time
@@ -62,8 +57,8 @@ func (r *Reconciler) Lend(
 	switch o, uncertain := workload.OutcomeOf(a, sent, r.lacksRight(ctx, pod, a, sent)); {
 	case sent == nil:
 		r.Metrics.applied(ref, actionName(a))
-	case errors.Is(sent, errChanged): // perhaps by another leader with the same loan: the next steps find out
-		return ErrPodChanged
+	case errors.Is(sent, ErrPodChanged): // perhaps by another leader with the same loan: the next steps find out
+		return sent
 	case o.Kind != rollout.OutcomeUnknown:
 		return errors.Join(&NotLentError{cmp.Or(o.Why, sent.Error())}, r.takeBack(ctx, owner, loan))
 	default:
@@ -78,7 +73,6 @@ type NotLentError struct{ Why string }
 
 func (e *NotLentError) Error() string { return "the loan was not given: " + e.Why }
 
-// writeLoan saves the loan that decide returns; nil: no loan.
 func (r *Reconciler) writeLoan(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
 	decide func(Lending) (*rescue.Loan, string),
@@ -127,20 +121,17 @@ func (r *Reconciler) writeLoan(
 	return loan, owner, nil
 }
 
-// written reports whether a loan is in the checkpoint already.
 func written(loans []rescue.Loan, l *rescue.Loan) bool {
 	return slices.ContainsFunc(loans, func(old rescue.Loan) bool {
 		return old.UID == l.UID && old.Container == l.Container && old.Sequence == l.Sequence
 	})
 }
 
-// notLoaded queues the reconcile that reads the checkpoint.
 func (r *Reconciler) notLoaded(ref memory.WorkloadRef) error {
 	r.PodSource.enqueue(ref, priorityKill)
 	return ErrNotLoaded
 }
 
-// takeBack removes a loan that was not sent from the checkpoint.
 func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *rescue.Loan) error {
 	e, known := r.states.get(owner.Ref)
 	if !known {

@@ -249,7 +249,7 @@ func TestAPodMovesWithItsController(t *testing.T) {
 
 	alone := d.pods[0].DeepCopy()
 	alone.OwnerReferences = nil
-	d.feed.changed(t.Context(), d.pods[0], alone)
+	d.feed.handler(t.Context()).OnUpdate(d.pods[0], alone)
 	if ref, _ := d.feed.Inbox.Workload(alone.UID); ref.Kind != "Pod" || ref.Name != alone.Name {
 		t.Errorf("an orphaned pod belongs to %s, want itself", ref)
 	}
@@ -270,7 +270,7 @@ func TestAPodOfTheSameNameIsAnother(t *testing.T) {
 	d := newDeletion(t)
 	next := d.pods[0].DeepCopy()
 	next.UID = "next"
-	d.feed.changed(t.Context(), d.pods[0], next)
+	d.feed.handler(t.Context()).OnUpdate(d.pods[0], next)
 	if _, known := d.feed.Inbox.Workload(d.pods[0].UID); known {
 		t.Error("the pod that was replaced is still in the inbox")
 	}

@@ -8,13 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/controllers/sweeper"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -26,8 +29,7 @@ import (
 // delete the record.
 var errNotYet = errors.New("not known yet")
 
-// notYet is the delay before the workload is reconciled again. Caches lag by milliseconds; the garbage collector takes
-// seconds.
+// notYet is the delay until then. Caches lag by milliseconds; the garbage collector takes seconds.
 const notYet = 2 * time.Second
 
 func (r *Reconciler) sweeper() sweeper.Sweeper {
@@ -52,7 +54,6 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	return r.sweeper().Clear(ctx, w)
 }
 
-// drop drops the in-memory state of a workload.
 func (r *Reconciler) drop(w memory.WorkloadRef) {
 	r.states.drop(w)
 	r.overdue.done(w)
@@ -63,8 +64,7 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 	}
 }
 
-// vanished reports whether an error only means that the workload was deleted meanwhile, with its records or with its
-// whole namespace.
+// vanished reports whether an error only means that the workload was deleted meanwhile, or its whole namespace.
 func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err error) bool {
 	if namespaceGone(err) {
 		return true
@@ -99,23 +99,20 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 	return true, nil
 }
 
-// release stops watching a workload without a profile. Its checkpoint remains, so that opting out and in again loses
-// nothing.
+// release drops a workload without a profile. Its checkpoint remains, so that opting out and in again loses nothing.
 func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	ref := s.Owner.Ref
 	r.Inbox.Done(ref)
 	r.Inbox.Govern(ref, nil, profile.Key{})
 	e, known := r.states.get(ref)
-	// the recommendation remains for the next pods, unless these use those of their classes of nodes
-	scaledToNothing := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0
-	if !scaledToNothing {
-		r.warn(s)
-	}
 	if known {
 		r.drop(ref)
 	}
+	// the recommendation remains for the next pods, unless these use those of their classes of nodes
+	scaledToNothing := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0
 	var failed error
 	if !scaledToNothing {
+		r.warn(s)
 		failed = r.withdraw(ctx, ref)
 	}
 	if failed == nil {
@@ -131,8 +128,7 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	return errors.Join(failed, err)
 }
 
-// namespaceGone reports whether an error means that the namespace is deleted or being deleted, so that nothing can be
-// created in it.
+// namespaceGone reports whether an error means that the namespace is deleted or being deleted.
 func namespaceGone(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -141,4 +137,60 @@ func namespaceGone(err error) bool {
 	details := status.Status().Details
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) &&
 		details != nil && details.Kind == "namespaces"
+}
+
+// countAgain is the time between counts of identities of a profile at its bound, because some may have expired.
+const countAgain = time.Minute
+
+// identities bounds how many identities each profile has, classes of nodes included. Everyone who creates pods controls
+// their labels, and each identity needs two objects in the API server.
+type identities struct {
+	mu       sync.Mutex
+	profiles map[profile.Key]*counted
+}
+
+type counted struct {
+	all map[memory.WorkloadRef]struct{}
+	at  time.Time
+}
+
+// beyond reports whether a new identity would exceed the bound of its profile.
+func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, error) {
+	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
+		return false, nil
+	}
+	key, most := s.Profile.Key(), cmp.Or(r.Settings.MaxIdentities, identity.MostOfProfile)
+	r.identities.mu.Lock()
+	defer r.identities.mu.Unlock()
+	c := r.identities.profiles[key]
+	if c == nil || len(c.all) >= most && r.Clock.Since(c.at) >= countAgain {
+		var err error
+		if c, err = r.countIdentities(ctx, key); err != nil {
+			return false, err
+		}
+		if r.identities.profiles == nil {
+			r.identities.profiles = map[profile.Key]*counted{}
+		}
+		r.identities.profiles[key] = c
+	}
+	if _, known := c.all[s.Owner.Ref]; !known && len(c.all) >= most {
+		return true, nil
+	}
+	c.all[s.Owner.Ref] = struct{}{}
+	return false, nil
+}
+
+func (r *Reconciler) countIdentities(ctx context.Context, of profile.Key) (*counted, error) {
+	var recs v1alpha1.MemoryRecommendationList
+	near, identified := client.InNamespace(of.Namespace), client.HasLabels{v1alpha1.IdentityLabel}
+	if err := r.List(ctx, &recs, near, identified, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("counting the identities of %s: %w", of, err)
+	}
+	c := &counted{all: map[memory.WorkloadRef]struct{}{}, at: r.Clock.Now()}
+	for i := range recs.Items {
+		if p := recs.Items[i].Status.Profile; p.Kind == of.Kind && p.Name == of.Name {
+			c.all[workloadOf(&recs.Items[i])] = struct{}{}
+		}
+	}
+	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,6 @@ type PodSource struct {
 			ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef,
 		) error
 	}
-
 	// Snapshots are watched besides the pods; nil: none.
 	Snapshots interface {
 		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error
@@ -63,13 +63,11 @@ type PodSource struct {
 	synced chan error
 }
 
-type workloadQueue struct {
-	workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
-}
+type workloadQueue = workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
 
 // Start starts to watch pods. Existing pods arrive as additions, so that earlier kills are found, too.
-func (f *PodSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[memory.WorkloadRef]) error {
-	f.queue.Store(&workloadQueue{queue})
+func (f *PodSource) Start(ctx context.Context, queue workloadQueue) error {
+	f.queue.Store(&queue)
 	f.synced = make(chan error, 1)
 	go func() { f.synced <- f.follow(ctx) }()
 	return nil
@@ -148,12 +146,16 @@ func (f *PodSource) follow(ctx context.Context) error {
 	return nil
 }
 
-// handler handles pod events. After a gap in the watch, an update may be of another pod of the same name.
 func (f *PodSource) handler(ctx context.Context) informers.Handler[*corev1.Pod] {
 	return informers.Handler[*corev1.Pod]{
-		Seen:    func(pod *corev1.Pod) { f.seen(ctx, pod) },
-		Changed: func(before, after *corev1.Pod) { f.changed(ctx, before, after) },
-		Gone:    func(pod *corev1.Pod) { f.gone(ctx, pod) },
+		Seen: func(pod *corev1.Pod) { f.seen(ctx, pod) },
+		Changed: func(before, after *corev1.Pod) {
+			if before.UID != after.UID { // after a gap in the watch
+				f.gone(ctx, before)
+			}
+			f.seen(ctx, after)
+		},
+		Gone: func(pod *corev1.Pod) { f.gone(ctx, pod) },
 	}
 }
 
@@ -190,8 +192,7 @@ func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after cli
 	}
 }
 
-// vanished queues a workload that was deleted, so that its records are deleted, too, and notes the deletion, so that
-// the API server is not asked for it again.
+// vanished queues a deleted workload, whose records are then deleted, and notes that the API server need not be asked.
 func (f *PodSource) vanished(kind schema.GroupVersionKind, last client.Object) {
 	if last.GetNamespace() != "" {
 		f.Resolver.OwnerDeleted(refOf(kind, last), last.GetUID())
@@ -205,26 +206,16 @@ func refOf(kind schema.GroupVersionKind, obj client.Object) memory.WorkloadRef {
 	}
 }
 
-// workloadsAffectedBy are the workloads to which the annotations of an owner or of a namespace apply.
 func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
 	var all []memory.WorkloadRef
 	for _, w := range f.Inbox.Workloads() {
 		inNamespace := kind.Kind == "Namespace" && kind.Group == "" &&
 			(w.Namespace == obj.GetName() || f.Resolver.Home() == obj.GetName())
-		itself := w.Whole() == refOf(kind, obj)
-		if inNamespace || itself {
+		if inNamespace || w.Whole() == refOf(kind, obj) {
 			all = append(all, w)
 		}
 	}
 	return all
-}
-
-// changed handles an update of a pod.
-func (f *PodSource) changed(ctx context.Context, before, after *corev1.Pod) {
-	if before.UID != after.UID {
-		f.gone(ctx, before)
-	}
-	f.seen(ctx, after)
 }
 
 // seen adds a pod to the inbox, with the observations in its status.
@@ -257,19 +248,17 @@ func (f *PodSource) place(pod *corev1.Pod, resolved *policy.Resolution, err erro
 	return resolved.Ref, false
 }
 
-// resolve reads only caches. The workload's reconcile looks up what they lack.
+// resolve reads only caches; the workload's reconcile looks up what they lack.
 func (f *PodSource) resolve(ctx context.Context, pod *corev1.Pod) (policy.Resolution, error) {
 	resolved, err := f.Resolver.ResolveCached(ctx, pod, f.Inbox.Kept(pod.UID))
 	if err != nil && !errors.Is(err, owners.ErrNotSeen) {
-		logf.FromContext(ctx).Error(
-			err, "Could not resolve a pod; its workload's reconcile tries again", "pod", client.ObjectKeyFromObject(pod),
-		)
+		logf.FromContext(ctx).Error(err, "Could not resolve a pod; its workload's reconcile tries again",
+			"pod", client.ObjectKeyFromObject(pod))
 	}
 	return resolved, err
 }
 
-// ignored reports whether an event of a pod changes nothing, because no profile governs any pod of the workload, as of
-// its last reconcile.
+// ignored reports whether an event changes nothing, because no profile governed any pod at the last reconcile.
 func (f *PodSource) ignored(ref memory.WorkloadRef, resolved *policy.Resolution) bool {
 	return resolved.Profile == nil && f.Inbox.Released(ref, inbox.Answer{Problem: resolved.Problem, Why: resolved.Why})
 }
@@ -328,19 +317,16 @@ func (f *PodSource) queued(w memory.WorkloadRef, priority int) {
 	if queue == nil {
 		return // not the leader, or not started: the start reconciles everything
 	}
-	if pq, ok := queue.TypedRateLimitingInterface.(priorityqueue.PriorityQueue[memory.WorkloadRef]); ok {
+	if pq, ok := (*queue).(priorityqueue.PriorityQueue[memory.WorkloadRef]); ok {
 		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, w)
 		return
 	}
-	queue.Add(w)
+	(*queue).Add(w)
 }
 
-// priorityOf ranks pods with an ended container first.
 func priorityOf(observations []oom.Observation) int {
-	for i := range observations {
-		if len(observations[i].Ended) > 0 {
-			return priorityKill
-		}
+	if slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
+		return priorityKill
 	}
 	return priorityUsual
 }

@@ -29,11 +29,9 @@ type Priors struct {
 	Client client.Client
 	// APIReader reads from the API server: checkpoints are never watched.
 	APIReader client.Reader
-	// Namespace is memfit's.
-	Namespace string
-	// Every is the time between two writes.
-	Every time.Duration
-	Clock clock.PassiveClock
+	Namespace string        // memfit's
+	Every     time.Duration // between two writes
+	Clock     clock.PassiveClock
 
 	mu    sync.Mutex
 	known recommend.Priors
@@ -81,7 +79,9 @@ func (p *Priors) Sync(ctx context.Context) error {
 		stored.AddAll(read)
 	}
 	p.add(stored)
-	text, empty := p.text()
+	p.mu.Lock()
+	text, empty := p.known.Text(), len(p.known) == 0
+	p.mu.Unlock()
 	if empty || bytes.Equal(text, c.Status.Observed) {
 		return nil
 	}
@@ -98,7 +98,6 @@ func (p *Priors) Sync(ctx context.Context) error {
 	return nil
 }
 
-// add merges learned priors.
 func (p *Priors) add(learned recommend.Priors) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,12 +105,6 @@ func (p *Priors) add(learned recommend.Priors) {
 		p.known = recommend.Priors{}
 	}
 	p.known.AddAll(learned)
-}
-
-func (p *Priors) text() (text []byte, empty bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.known.Text(), len(p.known) == 0
 }
 
 // Ready reports whether the stored priors have been merged. Before that, a young container would get a lower limit.

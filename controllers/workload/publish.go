@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -43,7 +44,7 @@ func (e *entry) projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	return p
 }
 
-// stored is the MemoryRecommendation for the next write, without its status.
+// stored returns the object for the next write, without its status.
 func (p *projection) stored(w memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: p.meta(w)}
 	rec.Generation = p.generation
@@ -60,23 +61,16 @@ func (r *Reconciler) publish(
 	f.Status.Workload = v1alpha1.WorkloadReference{
 		APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name,
 	}
-	upToDate := r.upToDate(e, f, now)
-	if upToDate {
-		if err := r.detectForeignEdit(ctx, s, e); err != nil {
+	if r.upToDate(e, f, now) {
+		if err := r.detectForeignEdit(ctx, s, e); err != nil || r.upToDate(e, f, now) {
 			return err
 		}
-		upToDate = r.upToDate(e, f, now)
-	}
-	if upToDate {
-		return nil
 	}
 	rec := e.recommendation.stored(s.Owner.Ref)
 	if err := r.writeRecommendation(ctx, s, rec, f.Status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 			// Another writer edited or deleted it: identify the current one and retry.
-			if again := r.identifyRecommendation(ctx, s, e); again != nil {
-				return again
-			}
+			return cmp.Or(r.identifyRecommendation(ctx, s, e), err)
 		}
 		return err
 	}
@@ -88,10 +82,6 @@ func (r *Reconciler) publish(
 // detectForeignEdit detects by the cached resource version whether another writer edited or deleted the recommendation.
 // A lagging cache has an older version.
 func (r *Reconciler) detectForeignEdit(ctx context.Context, s *workload.Snapshot, e *entry) error {
-	known := &e.recommendation
-	if known.resourceVersion == "" {
-		return nil
-	}
 	stored, err := r.stored(ctx, s.Owner.Ref)
 	switch {
 	case err != nil:
@@ -100,7 +90,7 @@ func (r *Reconciler) detectForeignEdit(ctx context.Context, s *workload.Snapshot
 		e.recommendation = projection{}
 		return nil
 	}
-	order, err := resourceversion.CompareResourceVersion(stored.ResourceVersion, known.resourceVersion)
+	order, err := resourceversion.CompareResourceVersion(stored.ResourceVersion, e.recommendation.resourceVersion)
 	if err == nil && order <= 0 {
 		return nil
 	}
@@ -131,10 +121,10 @@ func (r *Reconciler) writeRecommendation(
 	ctx context.Context, s *workload.Snapshot, rec *v1alpha1.MemoryRecommendation,
 	status v1alpha1.MemoryRecommendationStatus,
 ) error {
-	switch {
-	case rec.ResourceVersion == "" && s.Owner.UID == "":
-		return fmt.Errorf("%w: the UID of %s", errNotYet, s.Owner.Ref) // a record written now would have no owner
-	case rec.ResourceVersion == "":
+	if rec.ResourceVersion == "" {
+		if s.Owner.UID == "" {
+			return fmt.Errorf("%w: the UID of %s", errNotYet, s.Owner.Ref) // a record written now would have no owner
+		}
 		rec.ObjectMeta = newRecord(s.Owner)
 		if err := r.Create(ctx, rec); err != nil {
 			return fmt.Errorf("creating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)

@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,15 +17,13 @@ import (
 )
 
 const (
-	// queryEvery is the least time between two requests of one query.
-	queryEvery = 15 * time.Second
+	queryEvery = 15 * time.Second // at least, between two requests of one query
 	// queryTimeout bounds one request. It is below the validity of a result (internal/rollout), so that a slow one is
 	// still useful.
 	queryTimeout = 10 * time.Second
 	// queriesAtOnce bounds concurrent requests, queriesMost the kept queries: usually one per profile.
 	queriesAtOnce, queriesMost = 4, 1000
-	// queryKept is how long an unused query is kept.
-	queryKept = 10 * time.Minute
+	queryKept                  = 10 * time.Minute // unused
 )
 
 // RollbackQueries sends the owners' rollback queries to Prometheus in the background; reconciles never wait for it.
@@ -32,7 +31,6 @@ const (
 type RollbackQueries struct {
 	// Count returns the number of series in the result of a query.
 	Count func(ctx context.Context, query string) (int, error)
-	// Clock tells the time.
 	Clock clock.PassiveClock
 
 	mu    sync.Mutex
@@ -41,10 +39,9 @@ type RollbackQueries struct {
 }
 
 type asked struct {
-	result  rollout.QueryResult
-	wanted  time.Time // time of the last use
-	begun   time.Time // time of the last request
-	running bool
+	result        rollout.QueryResult
+	wanted, begun time.Time // of the last use, and of the last request
+	running       bool
 }
 
 // Result is the latest known result of a query. If it is older than queryEvery, the query is sent again in the
@@ -57,7 +54,8 @@ func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Tim
 	}
 	a := q.known[query]
 	if a == nil {
-		if q.forget(now); len(q.known) >= queriesMost {
+		maps.DeleteFunc(q.known, func(_ string, a *asked) bool { return now.Sub(a.wanted) > queryKept && !a.running })
+		if len(q.known) >= queriesMost {
 			return rollout.QueryResult{
 				Problem: fmt.Sprintf("%d other queries are running already, which is the maximum", queriesMost),
 			}
@@ -71,15 +69,6 @@ func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Tim
 		go q.ask(context.WithoutCancel(ctx), query, a)
 	}
 	return a.result
-}
-
-// forget drops queries unused for queryKept.
-func (q *RollbackQueries) forget(now time.Time) {
-	for query, a := range q.known {
-		if now.Sub(a.wanted) > queryKept && !a.running {
-			delete(q.known, query)
-		}
-	}
 }
 
 func (q *RollbackQueries) ask(ctx context.Context, query string, a *asked) {

@@ -47,7 +47,7 @@ var _ = Describe("What agents found", func() {
 		watcher := &snapshots.Watcher{Cache: cached, Workload: w.reconciler.Inbox.Workload}
 		queued := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[memory.WorkloadRef]())
 		DeferCleanup(queued.ShutDown)
-		w.feed.queue.Store(&workloadQueue{queued})
+		w.feed.queue.Store(&queued)
 		Expect(watcher.Follow(ctx, w.feed)).To(Succeed())
 		w.reconciler.Sources.Snapshots = watcher
 

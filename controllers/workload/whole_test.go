@@ -142,7 +142,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 		Expect(w.client.SubResource("resize").Patch(w.ctx, f.live(), patch)).To(Succeed())
 		Expect(w.reconciler.Executor.Resize(w.ctx, pod, map[string]memory.Size{
 			"app": {Limit: 400 * memory.MiB}, "": {Limit: 464 * memory.MiB},
-		})).To(MatchError(errChanged))
+		})).To(MatchError(ErrPodChanged))
 		Expect(f.live().Spec.Resources.Limits.Memory().String()).To(Equal("1Gi"))
 		Expect(f.limitOf(0)).To(Equal("256Mi"))
 	})

@@ -1,10 +1,14 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package boundedjson decodes JSON that any client may send, within bounds of memory and time: [Decode] refuses
+// quantities that take minutes to parse, and texts of nearly empty items, which become hundreds of times larger in
+// memory. Pure.
 package boundedjson
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,7 +70,6 @@ var (
 	anyBytes      = jsontext.AllowInvalidUTF8(true)
 )
 
-// checker walks a text like a decoder.
 type checker struct {
 	tokens *jsontext.Decoder
 	left   int // bytes of memory left, see [MinDecoded]
@@ -75,15 +78,10 @@ type checker struct {
 // check checks the value at the cursor and moves past it.
 func (c *checker) check(s *shape) error {
 	if c.left -= s.size; c.left < 0 {
-		return &BoundsError{
-			Why: fmt.Sprintf(
-				"decoding would take more than %d bytes of memory for each of its bytes: it has too many nearly empty items",
-				DecodedPerByte,
-			),
-		}
+		return &BoundsError{Why: fmt.Sprintf("decoding would take more than %d bytes of memory for each of its bytes: "+
+			"it has too many nearly empty items", DecodedPerByte)}
 	}
-	start := c.tokens.PeekKind()
-	switch {
+	switch start := c.tokens.PeekKind(); {
 	case s.quantity:
 		value, err := c.tokens.ReadValue()
 		if err != nil {
@@ -92,27 +90,25 @@ func (c *checker) check(s *shape) error {
 		if err := memory.CheckQuantity([]byte(value)); err != nil {
 			return &BoundsError{Why: err.Error()}
 		}
+		return nil
 	case s.item != nil && start == jsontext.KindBeginArray:
 		return c.items(s)
 	case (s.fields != nil || s.value != nil) && start == jsontext.KindBeginObject:
 		return c.members(s)
-	default:
-		return c.skip()
 	}
-	return nil
+	return c.skip()
 }
 
-// skip moves past the value at the cursor.
-func (c *checker) skip() error {
-	if c.tokens.SkipValue() != nil {
-		return errNotJSON
-	}
-	return nil
-}
+// skip moves past the value at the cursor, and token past one token.
+func (c *checker) skip() error { return notJSON(c.tokens.SkipValue()) }
 
-// token moves past one token, for example the end of an object.
 func (c *checker) token() error {
-	if _, err := c.tokens.ReadToken(); err != nil {
+	_, err := c.tokens.ReadToken()
+	return notJSON(err)
+}
+
+func notJSON(err error) error {
+	if err != nil {
 		return errNotJSON
 	}
 	return nil
@@ -237,12 +233,9 @@ func (s *shape) add(t reflect.Type, shapes map[reflect.Type]*shape) {
 		case name == "" && f.Anonymous:
 			s.add(f.Type, shapes)
 		case f.IsExported():
-			if name == "" {
-				name = f.Name
-			}
 			field := *shapeOfType(f.Type, shapes)
 			field.size -= int(f.Type.Size())
-			s.fields[name] = &field
+			s.fields[cmp.Or(name, f.Name)] = &field
 		}
 	}
 }

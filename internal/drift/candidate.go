@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package drift finds the pod that retains or leaks memory and should be replaced before the kernel kills it. Package
+// rollout decides whether to restart it now. It reads no clock and performs no I/O: equal input gives equal output. If
+// in doubt it proposes no pod.
 package drift
 
 import (
@@ -37,22 +40,7 @@ type danger struct {
 // Endangered proposes at most one pod to restart for its memory: of those in danger an outlier among its replicas,
 // otherwise the fullest; nil: none. shapes are the shapes of memory by container name, and past the restarts of the
 // last week. Package rollout decides whether to restart the pod now.
-func Endangered(
-	pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart,
-) *rollout.Candidate {
-	d, found := worst(pods, shapes, past)
-	if !found {
-		return nil
-	}
-	return &rollout.Candidate{
-		Pod: d.pod.Name, UID: d.pod.UID, Why: d.why, Measured: d.container.Measured,
-		WorkingSetOnly: d.container.WorkingSetOnly,
-		Held:           rollout.Held{Container: d.container.Name, Demand: d.container.Demand},
-	}
-}
-
-// worst returns the pod that would be killed next.
-func worst(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart) (danger, bool) {
+func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart) *rollout.Candidate {
 	var all []danger
 	for i := range pods {
 		if pods[i].Leaving {
@@ -65,14 +53,20 @@ func worst(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.Pas
 			}
 		}
 	}
-	if len(all) == 0 {
-		return danger{}, false
+	if slices.ContainsFunc(all, func(d danger) bool { return d.outlier }) {
+		all = slices.DeleteFunc(all, func(d danger) bool { return !d.outlier })
 	}
-	return slices.MinFunc(all, func(a, b danger) int {
-		return cmp.Or(
-			boolean(b.outlier)-boolean(a.outlier), cmp.Compare(b.share(), a.share()), cmp.Compare(a.pod.Name, b.pod.Name),
-		)
-	}), true
+	if len(all) == 0 {
+		return nil
+	}
+	d := slices.MinFunc(all, func(a, b danger) int {
+		return cmp.Or(cmp.Compare(b.share(), a.share()), cmp.Compare(a.pod.Name, b.pod.Name))
+	})
+	return &rollout.Candidate{
+		Pod: d.pod.Name, UID: d.pod.UID, Why: d.why, Measured: d.container.Measured,
+		WorkingSetOnly: d.container.WorkingSetOnly,
+		Held:           rollout.Held{Container: d.container.Name, Demand: d.container.Demand},
+	}
 }
 
 // endangered reports whether a container grows towards its limit. An outlier that does not grow is in no danger,
@@ -115,12 +109,4 @@ func (d danger) needs(kind shape.Kind, past []rollout.PastRestart) bool {
 // limit returns the effective limit; 0: none, so that no kill is possible.
 func (d danger) limit() memory.Bytes { return cmp.Or(d.container.Effective, d.container.Actual.Limit) }
 
-// share returns use as a percentage of the limit.
 func (d danger) share() int64 { return int64(d.container.Demand) * 100 / int64(d.limit()) }
-
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}

@@ -33,8 +33,7 @@ type Inbox struct {
 
 // member is a pod. There is one for each pod of the cluster, so it repeats no data of its workload.
 type member struct {
-	// name is the pod's name; the workload has the namespace.
-	name     string
+	name     string // of the pod; the workload has the namespace
 	workload *workloadEntry
 	// owner is the UID of the workload, which distinguishes it from an earlier one of the same name; empty: unknown.
 	owner types.UID
@@ -43,8 +42,7 @@ type member struct {
 	profile    unique.Handle[profile.Key]
 	// resolved: owner, controller and profile are from a complete resolution of the pod.
 	resolved bool
-	// at is its index among the workload's pods.
-	at int32
+	at       int32 // index among the workload's pods
 	// Placement is set by the workload's reconcile, for the usage collector; empty: the pod has no profile or no node.
 	Placement
 }
@@ -60,8 +58,7 @@ type workloadEntry struct {
 	pods []*member
 	// handed are events given to a reconcile and not acknowledged yet; newer came later.
 	handed, newer workload.PendingEvents
-	// profile is the workload's profile at its last step; empty: none, or no step.
-	profile profile.Key
+	profile       profile.Key // at the last step; empty: none, or no step
 	// released: the last reconcile found no profile for any pod, for this reason, and nothing is stored.
 	released bool
 	answer   Answer
@@ -187,11 +184,11 @@ func (r *Inbox) RemovePod(
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, found := r.pods[pod.UID]
+	if found {
+		owner = cmp.Or(m.owner, owner)
+	}
 	events := &r.entry(ref).newer
 	if len(observations) > 0 {
-		if found {
-			owner = cmp.Or(m.owner, owner)
-		}
 		events.AddDeparted(workload.Departure{Pod: pod.UID, Owner: owner})
 	}
 	if governedBy != nil {
@@ -352,7 +349,7 @@ func (r *Inbox) Released(ref memory.WorkloadRef, answer Answer) bool {
 	return found && h.released && h.answer == answer
 }
 
-// GovernedNodes returns the nodes of governed pods.
+// GovernedNodes returns the nodes of governed pods, with the number of these.
 func (r *Inbox) GovernedNodes() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -434,7 +431,6 @@ func (r *Inbox) entry(w memory.WorkloadRef) *workloadEntry {
 	return h
 }
 
-// leave removes a pod from its workload.
 func (r *Inbox) leave(m *member) {
 	h := m.workload
 	last := h.pods[len(h.pods)-1]
@@ -446,15 +442,11 @@ func (r *Inbox) leave(m *member) {
 
 // tidy drops an entry that has neither pods nor events.
 func (r *Inbox) tidy(w memory.WorkloadRef) {
-	h := r.workloads[w]
+	h, whole := r.workloads[w], w.Whole()
 	if len(h.pods) > 0 || !h.handed.Empty() || !h.newer.Empty() {
 		return
 	}
 	delete(r.workloads, w)
-	whole := w.Whole()
-	if whole == w {
-		return
-	}
 	r.classes[whole] = slices.DeleteFunc(r.classes[whole], func(of *workloadEntry) bool { return of == h })
 	if len(r.classes[whole]) == 0 {
 		delete(r.classes, whole)

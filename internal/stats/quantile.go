@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package stats has robust statistics: medians, ranks, pairs. They take plain numbers in the order of time. It reads no
+// clock, performs no I/O, and imports nothing else of memfit.
 package stats
 
 import "slices"
@@ -45,13 +47,7 @@ func chosen(v []float64, q float64) float64 {
 // place partially sorts v around k: smaller values before it, larger ones after it (Hoare 1961).
 func place(v []float64, k int) {
 	for low, high := 0, len(v)-1; low < high; {
-		a, pivot, c := v[low], v[low+(high-low)/2], v[high]
-		if (a < pivot) != (a < c) {
-			pivot = a
-		} else if (c < pivot) != (c < a) {
-			pivot = c
-		}
-		i, j := low, high
+		pivot, i, j := v[(low+high)/2], low, high
 		for i <= j {
 			for v[i] < pivot {
 				i++
@@ -65,13 +61,11 @@ func place(v []float64, k int) {
 				j--
 			}
 		}
-		switch {
-		case k <= j:
-			high = j
-		case k >= i:
+		if j < k {
 			low = i
-		default:
-			return
+		}
+		if k < i {
+			high = j
 		}
 	}
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// seenByAgents returns the agents' last kills and stalls of the workload's pods, also of those that ended, such as a
-// Job's.
+// seenByAgents returns the agents' last kills and stalls, also of pods that ended, such as a Job's.
 func (s *Snapshot) seenByAgents() (kills []oom.AgentKill, stalls []oom.AgentStall) {
 	for _, pod := range s.Pods {
 		for _, name := range ContainersOf(&pod.Spec) {
@@ -54,22 +53,22 @@ const childProcess = "ChildProcess"
 
 func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot) oom.AgentKill {
 	out := oom.AgentKill{
-		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container},
-		Time:      k.Time.Time, Child: k.Kind == childProcess, Account: account(k),
+		Container: refOf(pod, container), Time: k.Time.Time, Child: k.Kind == childProcess, Account: account(k),
 	}
 	if !k.LimitsChanged {
-		out.Limit = oom.EffectiveLimit(
-			pod, container, limitOrNone(k.ContainerLimit), limitOrNone(k.PodLimit),
-		)
+		out.Limit = oom.EffectiveLimit(pod, container, limitOrNone(k.ContainerLimit), limitOrNone(k.PodLimit))
 	}
 	return out
 }
 
+func refOf(pod *corev1.Pod, container string) memory.ContainerRef {
+	return memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+}
+
 func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) oom.AgentStall {
 	out := oom.AgentStall{
-		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container},
-		Started:   s.Started.Time, Account: stallAccount(s), High: limitOrNone(s.High), Anon: limitOrNone(s.Anonymous),
-		Faults: s.MajorFaultsPerSecond, PressurePercent: s.StalledPercent,
+		Container: refOf(pod, container), Started: s.Started.Time, Account: stallAccount(s), High: limitOrNone(s.High),
+		Anon: limitOrNone(s.Anonymous), Faults: s.MajorFaultsPerSecond, PressurePercent: s.StalledPercent,
 		Limit: oom.EffectiveLimit(pod, container, limitOrNone(s.ContainerLimit), limitOrNone(s.PodLimit)),
 	}
 	if s.Ended != nil {
@@ -78,13 +77,11 @@ func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) oo
 	return out
 }
 
-const (
-	// accountMost bounds an account, in bytes: the checkpoint stores many.
-	accountMost = 320
-)
+// accountMost bounds an account, in bytes: the checkpoint stores many.
+const accountMost = 320
 
-// account describes an agent's record of a kill: `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after
-// growth by 19Mi/s for 6.5s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
+// account returns `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after growth by 19Mi/s for 6.5s;
+// filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
 func account(k *v1alpha1.KillSnapshot) string {
 	var parts []string
 	if len(k.Processes) > 0 {
@@ -95,12 +92,8 @@ func account(k *v1alpha1.KillSnapshot) string {
 		}
 		parts = append(parts, died+" died")
 	}
-	if k.Usage == nil {
-		parts = append(parts, "no data from before")
-	} else {
-		before := fmt.Sprintf("%s before, %s were in use", inWords(k.LastReadMillisecondsBefore), amount(*k.Usage))
-		parts = append(parts, before+afterGrowth(k.GrowthPerSecond, k.GrowthMilliseconds))
-	}
+	before := inWords(k.LastReadMillisecondsBefore) + " before, "
+	parts = append(parts, inUse(before, k.Usage, k.GrowthPerSecond, k.GrowthMilliseconds))
 	if k.LimitsChanged {
 		parts = append(parts, "its limits changed meanwhile")
 	}
@@ -108,8 +101,8 @@ func account(k *v1alpha1.KillSnapshot) string {
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
-// stallAccount describes an agent's record of a stall: `the kernel held it at 512Mi, the limit of its container; 488Mi
-// were in use, after growth by 9Mi/s for 12s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
+// stallAccount returns `the kernel held it at 512Mi, the limit of its container; 488Mi were in use, after growth by
+// 9Mi/s for 12s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
 func stallAccount(s *v1alpha1.StallSnapshot) string {
 	limit, whose := limitOrNone(s.ContainerLimit), "the limit of its container"
 	if pods := limitOrNone(s.PodLimit); pods > 0 && (limit == 0 || pods < limit) {
@@ -122,25 +115,23 @@ func stallAccount(s *v1alpha1.StallSnapshot) string {
 	if limit > 0 {
 		parts = append(parts, fmt.Sprintf("the kernel held it at %s, %s", limit, whose))
 	}
-	if s.Usage == nil {
-		parts = append(parts, "no data from before")
-	} else {
-		parts = append(parts, fmt.Sprintf("%s were in use", amount(*s.Usage))+
-			afterGrowth(s.GrowthPerSecond, s.GrowthMilliseconds))
-	}
+	parts = append(parts, inUse("", s.Usage, s.GrowthPerSecond, s.GrowthMilliseconds))
 	parts = append(parts, largestParts(s.Memory)...)
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
-// afterGrowth describes the growth of usage before; empty: none.
-func afterGrowth(perSecond *resource.Quantity, milliseconds int32) string {
-	if perSecond == nil || milliseconds <= 0 {
-		return ""
+// inUse describes the usage just before, and its growth if any.
+func inUse(before string, usage, perSecond *resource.Quantity, milliseconds int32) string {
+	if usage == nil {
+		return "no data from before"
 	}
-	return fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), inWords(milliseconds))
+	text := before + amount(*usage).String() + " were in use"
+	if perSecond != nil && milliseconds > 0 {
+		text += fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), inWords(milliseconds))
+	}
+	return text
 }
 
-// largestParts lists the largest parts in one phrase; empty: not inspected.
 func largestParts(m *v1alpha1.MemoryParts) []string {
 	if m == nil || len(m.Parts) == 0 {
 		return nil
@@ -149,7 +140,7 @@ func largestParts(m *v1alpha1.MemoryParts) []string {
 	for _, p := range head(m.Parts, partsListed) { // the largest first
 		filled = append(filled, partLine(p))
 	}
-	return []string{"filled by " + join(filled)}
+	return []string{"filled by " + strings.Join(filled, ", ")}
 }
 
 func inWords(milliseconds int32) string {

@@ -13,12 +13,10 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/oom"
-	"github.com/memfit/memfit/internal/rollout"
 )
 
-// MaxCheckpoint bounds a MemoryCheckpoint in etcd, in bytes of JSON. etcd refuses requests above 1.5 MiB, and other
-// stores behind the API server (kine on MySQL) above 1 MiB. The ledger's own bound leaves space for all histories; see
-// PackHistories.
+// MaxCheckpoint bounds a MemoryCheckpoint, in bytes of JSON. etcd refuses requests above 1.5 MiB, and other stores
+// behind the API server (kine on MySQL) above 1 MiB. The ledger's own bound leaves space for all histories.
 const MaxCheckpoint = 1 << 20
 
 // Pack returns the contents of the checkpoint, without histories.
@@ -105,21 +103,17 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 	for _, packed := range c.Status.Containers {
 		e, err := unpackEvidence(&packed)
 		if err != nil {
-			lost = append(
-				lost,
-				fmt.Errorf(
-					"decoding the history of container %s in MemoryCheckpoint %s/%s: %w", packed.Name, c.Namespace, c.Name, err,
-				),
-			)
+			lost = append(lost, fmt.Errorf("decoding the history of container %s in MemoryCheckpoint %s/%s: %w",
+				packed.Name, c.Namespace, c.Name, err))
 		}
 		containers[packed.Name] = append(containers[packed.Name], e)
 	}
-	var sizing rollout.State
-	var stored decided
-	var seen measurements
-	if err := unpacked(c, "the state of resizes", c.Status.Sizing, &sizing); err != nil {
+	sizing, err := RolloutIn(c)
+	if err != nil {
 		return nil, err
 	}
+	var stored decided
+	var seen measurements
 	if err := unpacked(c, "the published sizes", c.Status.Published, &stored); err != nil {
 		return nil, err
 	}
@@ -131,7 +125,6 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 	return lost, nil
 }
 
-// unpacked reads the output of packed.
 func unpacked(c *v1alpha1.MemoryCheckpoint, what string, data []byte, state any) error {
 	if len(data) == 0 {
 		return nil

@@ -32,13 +32,13 @@ const (
 	conditionApplied       conditions.Kind = v1alpha1.ConditionApplied
 )
 
-func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now time.Time) []metav1.Condition {
+func workloadConditions(s *Snapshot, st *State, v *result, now time.Time) []metav1.Condition {
 	return []metav1.Condition{
 		readyCondition(s, v),
 		withRestarts(oomCondition(s, st, now), s, v),
 		stallCondition(s, st, now),
 		driftCondition(s, v),
-		stepCondition(cov),
+		settingsCondition(&v.coverage),
 		qualified(appliedCondition(s, v), s, v),
 	}
 }
@@ -54,11 +54,10 @@ func Problem(all []metav1.Condition) string {
 	if !meta.IsStatusConditionTrue(all, v1alpha1.ConditionApplied) {
 		problems = append(problems, conditions.Problem{Type: v1alpha1.ConditionOOMObserved, Status: metav1.ConditionTrue})
 	}
-	problems = append(
-		problems, conditions.Problem{Type: v1alpha1.ConditionSettingsMatchLimit, Status: metav1.ConditionFalse},
-	)
-	if ready := meta.FindStatusCondition(all, v1alpha1.ConditionReady); ready != nil &&
-		ready.Reason == v1alpha1.ReasonUsageMissing {
+	settings := conditions.Problem{Type: v1alpha1.ConditionSettingsMatchLimit, Status: metav1.ConditionFalse}
+	problems = append(problems, settings)
+	ready := meta.FindStatusCondition(all, v1alpha1.ConditionReady)
+	if ready != nil && ready.Reason == v1alpha1.ReasonUsageMissing {
 		problems = append(problems, conditions.Problem{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse})
 	}
 	return conditions.First(all, problems...)
@@ -74,9 +73,8 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 		return conditionReady.False(v1alpha1.ReasonUsageMissing, v.status.Summary)
 	case len(v.recommended) == 0:
 		return conditionReady.False(v1alpha1.ReasonNotEnoughEvidence, v.status.Summary)
-	default:
-		return conditionReady.True(v1alpha1.ReasonRecommendationReady, v.status.Summary)
 	}
+	return conditionReady.True(v1alpha1.ReasonRecommendationReady, v.status.Summary)
 }
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
@@ -97,7 +95,7 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	return conditionOOM.True(v1alpha1.ReasonOOMKilled, message)
 }
 
-// ledgerFull returns a message if kills are not counted, with what to do; empty while the ledger has space.
+// ledgerFull reports that kills are not counted, and what to do; empty while the ledger has space.
 func ledgerFull(l *oom.Ledger) string {
 	pods := l.NotFollowed()
 	if pods == 0 {
@@ -120,7 +118,7 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 		if len(is.Outliers) > 0 && outlier == "" {
 			outlier = "Container " + name + ": " + v.aboveReplicas(name, is.Outliers[0])
 			if more := is.Outliers[1:]; len(more) > 0 {
-				outlier += "; far above, too: " + join(more)
+				outlier += "; far above, too: " + strings.Join(more, ", ")
 			}
 		}
 		if leak := v.leaks[name]; leak.Doubt != "" {
@@ -130,7 +128,11 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 			return conditionDrift.True(v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+aboutRestart(s, v))
 		}
 		if Drifts(is) {
-			return conditionDrift.True(driftReason(is.Kind), "Container "+name+": "+is.Summary+aboutRestart(s, v))
+			reason := v1alpha1.ReasonStepRetention
+			if is.Kind == shape.Climb {
+				reason = v1alpha1.ReasonClimb
+			}
+			return conditionDrift.True(reason, "Container "+name+": "+is.Summary+aboutRestart(s, v))
 		}
 	}
 	switch {
@@ -144,14 +146,6 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 	return conditionDrift.False(v1alpha1.ReasonNoDrift, "Memory neither climbs nor stays high after load")
 }
 
-// driftReason returns the reason for a shape with [Drifts].
-func driftReason(kind shape.Kind) string {
-	if kind == shape.Climb {
-		return v1alpha1.ReasonClimb
-	}
-	return v1alpha1.ReasonStepRetention
-}
-
 // aboutRestart returns the effect of drift.action: Restart, or what to do without it.
 func aboutRestart(s *Snapshot, v *result) string {
 	switch d := v.endangered; {
@@ -161,17 +155,17 @@ func aboutRestart(s *Snapshot, v *result) string {
 		return ""
 	case v.rollout.RestartHeld != "":
 		return "; not restarted, although " + d.Why + ": " + v.rollout.RestartHeld
+	default:
+		return "; pod " + d.Pod + " is restarted: " + d.Why
 	}
-	return "; pod " + v.endangered.Pod + " is restarted: " + v.endangered.Why
 }
 
-func stepCondition(cov coverage) metav1.Condition {
-	if cov.outOfStep != "" {
-		return conditionSettings.False(v1alpha1.ReasonRestartRequired, cov.outOfStep)
+func settingsCondition(c *coverage) metav1.Condition {
+	if c.outOfStep != "" {
+		return conditionSettings.False(v1alpha1.ReasonRestartRequired, c.outOfStep)
 	}
-	return conditionSettings.True(
-		v1alpha1.ReasonSettingsMatch, "Runtime settings match the current limit of every running container",
-	)
+	const match = "Runtime settings match the current limit of every running container"
+	return conditionSettings.True(v1alpha1.ReasonSettingsMatch, match)
 }
 
 // appliedCondition reports whether running pods have the recommended size, and if not, why.
@@ -181,15 +175,16 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	case mode == v1alpha1.SizingDisabled:
 		return conditionApplied.False(v1alpha1.ReasonModeDisabled, modeDisabled)
 	case s.Facts.Conflict != "":
-		return conditionApplied.False(v1alpha1.ReasonConflict, conflictMessage(&s.Facts))
+		return conditionApplied.False(v1alpha1.ReasonConflict, fmt.Sprintf("Recommend only: the memory of this workload is "+
+			"also managed by %s. To let memfit size it, %s; otherwise set sizing.mode: Disabled in the profile",
+			s.Facts.Conflict, s.Facts.Remedy))
 	case len(v.recommended) == 0:
 		return conditionApplied.False(v1alpha1.ReasonNotEnoughEvidence, "No recommendation yet: "+v.status.Summary)
 	case with+without > 0 && without == 0 && !resizes(mode):
 		return conditionApplied.True(v1alpha1.ReasonUpToDate, "Every running pod has the recommended size")
 	case s.paused != "" && (!resizes(mode) || with+without == 0):
-		return conditionApplied.False(
-			v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied until the annotation is removed",
-		)
+		message := "Paused by " + s.paused + "; the recommendation is not applied until the annotation is removed"
+		return conditionApplied.False(v1alpha1.ReasonPaused, message)
 	case with+without == 0 && mode.SizesNewPods():
 		message := nextPod(s, v)
 		if s.NoWebhook {
@@ -200,24 +195,16 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 		return conditionApplied.True(v.rollout.Reason, v.rollout.Message)
 	case resizes(mode):
 		return conditionApplied.False(v.rollout.Reason, v.rollout.Message)
-	case (mode == "" || mode == v1alpha1.SizingRecommend) && s.NoWebhook:
-		return conditionApplied.False(
-			v1alpha1.ReasonModeRecommend,
-			"The profile has sizing.mode: Recommend; set InPlace to resize running pods. New pods get the recommended size "+
-				"only with memfit's webhook: install it ("+installWebhook+"), then set OnCreate or InPlace",
-		)
 	case mode == "" || mode == v1alpha1.SizingRecommend:
-		return conditionApplied.False(
-			v1alpha1.ReasonModeRecommend,
-			"The profile has sizing.mode: Recommend; set OnCreate to give new pods the recommended size, or InPlace to resize "+
-				"running pods as well",
-		)
+		next := "set OnCreate to give new pods the recommended size, or InPlace to resize running pods as well"
+		if s.NoWebhook {
+			next = "set InPlace to resize running pods. New pods get the recommended size only with memfit's webhook: " +
+				"install it (" + installWebhook + "), then set OnCreate or InPlace"
+		}
+		return conditionApplied.False(v1alpha1.ReasonModeRecommend, "The profile has sizing.mode: Recommend; "+next)
 	default:
-		return conditionApplied.False(
-			v1alpha1.ReasonWaitingForNewPods,
-			format.OfPods(with, with+without)+" have the recommended size; running pods keep theirs until they are replaced; "+
-				newPodsGet(s, v),
-		)
+		return conditionApplied.False(v1alpha1.ReasonWaitingForNewPods, format.OfPods(with, with+without)+
+			" have the recommended size; running pods keep theirs until they are replaced; "+newPodsGet(s, v))
 	}
 }
 
@@ -248,15 +235,14 @@ func newPodsGet(s *Snapshot, v *result) string {
 
 const installWebhook = "docs/guide/install.md#then-injection"
 
-// NoWebhook returns why new pods are unchanged without the webhook, and what to do: install it, or set a mode that does
-// not need it.
+// NoWebhook returns why new pods are unchanged, and what to do: install the webhook, or set a mode that does without.
 func NoWebhook(mode string) string {
 	return "memfit was installed without its webhook, so it changes no new pod: install it (" + installWebhook +
 		"), or set " + mode
 }
 
-// nextPod describes the recommendation for a workload without running pods. A failed Job, a bare pod and an owner of a
-// single run may never have another pod, and their successor is another workload.
+// nextPod describes the recommendation of a workload without running pods. A failed Job, a bare pod and an owner of a
+// single run may never have another pod.
 func nextPod(s *Snapshot, v *result) string {
 	size := "the recommended size is in status.containers"
 	if limit := limitColumn(v.status.Containers, recommendedLimit); limit != "" {
@@ -273,19 +259,13 @@ func nextPod(s *Snapshot, v *result) string {
 	return "No running pods; for the next pod " + size
 }
 
-// conflictMessage names the other controller of the memory, and how to let only one size it.
-func conflictMessage(f *constraints.Facts) string {
-	return fmt.Sprintf("Recommend only: the memory of this workload is also managed by %s. To let memfit size it, %s; "+
-		`otherwise set sizing.mode: Disabled in the profile`, f.Conflict, f.Remedy)
-}
-
 // InConflict returns the message about a conflict with another autoscaler; "" without a conflict.
 func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied); c != nil &&
-		c.Reason == v1alpha1.ReasonConflict {
-		return c.Message
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied)
+	if c == nil || c.Reason != v1alpha1.ReasonConflict {
+		return ""
 	}
-	return ""
+	return c.Message
 }
 
 // applied counts running pods that have the recommended size in every container.

@@ -23,13 +23,11 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// desired returns the recommendation for a container of every pod, with its bounds.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
-	facts := &s.Facts
 	return rollout.Desired{
 		// each pod has its own pod-level bounds
 		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.History),
-		Range: facts.Range, Quota: facts.Quota,
+		Range: s.Facts.Range, Quota: s.Facts.Quota,
 	}
 }
 
@@ -71,42 +69,32 @@ func (q *containerInput) findShape() shapeCache {
 
 // managedContainer is one container that the profile sizes.
 type managedContainer struct {
-	Name string
-	// priorKey is its key in [recommend.Priors].
-	priorKey string
+	Name     string
+	priorKey string // in [recommend.Priors]
 	pod      types.UID
 	policy   profile.Container
 	current  memory.Size
-	// another: another writer than memfit resized the pod last.
-	another bool
-	// guaranteed: its owner made the pod Guaranteed, which memfit keeps.
-	guaranteed bool
+	// another: another writer than memfit resized the pod last. guaranteed: its owner made the pod Guaranteed, which
+	// memfit keeps.
+	another, guaranteed bool
 	// podLimit and podRequest are the bounds by the whole pod's size (spec.resources); 0: none.
 	podLimit, podRequest memory.Bytes
 	// volumesHold is the capacity of its memory-backed volumes; 0: none, or unknown.
 	volumesHold memory.Bytes
 }
 
-// ownPolicy returns the policy of the owner and the container's volumes.
 func (c *managedContainer) ownPolicy() recommend.Policy {
 	p := c.policy.SizePolicy()
 	p.VolumesHold = c.volumesHold
 	return p
 }
 
-// SizePolicy returns the policy of the owner and the pod-level bounds.
-func (c *managedContainer) sizePolicy() recommend.Policy {
-	p := c.ownPolicy()
-	p.PodLimit, p.PodRequest = c.podLimit, c.podRequest
-	return p
-}
-
 // newSize returns the policy for a recommendation. The size of the whole pod is not a bound if new pods get another;
 // for running ones it is checked at their resize.
 func (c *managedContainer) newSize() recommend.Policy {
-	p := c.sizePolicy()
-	if c.policy.Sizing.Mode.SizesNewPods() {
-		p.PodLimit, p.PodRequest = 0, 0
+	p := c.ownPolicy()
+	if !c.policy.Sizing.Mode.SizesNewPods() {
+		p.PodLimit, p.PodRequest = c.podLimit, c.podRequest
 	}
 	p.RequestEqualsLimit = p.RequestEqualsLimit || c.guaranteed
 	return p
@@ -165,14 +153,12 @@ func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.S
 	return size
 }
 
-// containerInput is the input of the result for one container.
 type containerInput struct {
 	// Input is the input of its size, without what the other fields determine. Current is its size without a loan, which
 	// is one pod's and no evidence of a need.
 	recommend.Input
 	container managedContainer
-	// program is the program of the evidence; empty: unknown.
-	program   string
+	program   string // of the evidence; empty: unknown
 	plan      *inject.ContainerPlan
 	replicas  []shape.Replica
 	urgent    []shape.Instance
@@ -191,18 +177,14 @@ type containerResult struct {
 	status v1alpha1.ContainerRecommendation
 	// recommendation is the current one: its size is that in status.
 	recommendation recommend.Recommendation
-	shape          shape.Shape
-	shapeCache     shapeCache
+	shapeCache
 }
 
 func (q *containerInput) result() containerResult {
 	a := containerResult{shapeCache: q.findShape()}
-	a.shape = a.shapeCache.shape
-	name := q.container.Name
 	a.status = v1alpha1.ContainerRecommendation{
-		Container: name, Current: profile.APISize(q.container.current),
-		Runtime: q.plan.Runtime(), Identity: q.plan.Identity(),
-		Settings: head(q.plan.Settings(), 16), Shape: apiShape(a.shape),
+		Container: q.container.Name, Current: profile.APISize(q.container.current), Runtime: q.plan.Runtime(),
+		Identity: q.plan.Identity(), Settings: head(q.plan.Settings(), 16), Shape: apiShape(a.shape),
 	}
 	known := q.plan.Advisories()
 	advice := slices.DeleteFunc(
@@ -222,7 +204,7 @@ func (q *containerInput) result() containerResult {
 		advice = append(advice, report.NodeRanOut)
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingDisabled {
-		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: Disabled)`
+		a.status.Decision, a.status.Summary = string(recommend.Hold), "Sizing is off in the profile (sizing.mode: Disabled)"
 	} else {
 		advice = append(advice, q.recommend(&a)...)
 	}
@@ -230,7 +212,6 @@ func (q *containerInput) result() containerResult {
 	return a
 }
 
-// traitsOf returns how the container's runtime uses a limit.
 func traitsOf(plan *inject.ContainerPlan) recommend.Traits {
 	growth := plan.Growth()
 	follows, frozen := plan.CapFollows()
@@ -269,8 +250,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 		var bounded []string
 		rec.Size, bounded = in.Policy.Bound(rec.Size, q.container.current)
 		s.Reasons = head(append(bounded, s.Reasons...), 16)
-		size := profile.APISize(rec.Size)
-		s.Recommended = &size
+		s.Recommended = new(profile.APISize(rec.Size))
 	}
 	a.recommendation = rec
 	return rec.Advice

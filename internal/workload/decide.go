@@ -27,43 +27,33 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// result is the result of a decision about a workload.
 type result struct {
 	status   v1alpha1.MemoryRecommendationStatus
 	coverage coverage
-	// shapes are the shapes of memory, by container.
-	shapes map[string]shape.Shape
-	// shapeCaches are the shapes with the data they are valid for.
+	// The maps are by container. shapes are the shapes of memory, and shapeCaches the same with the data they are valid
+	// for. leaks are containers that grow from every start until they are killed. found is the runtime that agents
+	// detected, used the highest demand of one running replica, replicas the usage of all.
+	shapes      map[string]shape.Shape
 	shapeCaches map[string]shapeCache
-	// leaks are containers that grow from every start until they are killed.
-	leaks map[string]shape.Ramps
-	// liveHeaps is the replicas' heap data, by container.
-	liveHeaps map[string]liveHeap
-	// found is the runtime that agents detected, by container.
-	found map[string]*v1alpha1.FoundRuntime
-	// recommended are the current sizes, by container.
+	leaks       map[string]shape.Ramps
+	liveHeaps   map[string]liveHeap
+	found       map[string]*v1alpha1.FoundRuntime
+	used        map[string]used
+	replicas    map[string][]shape.Replica
+	// recommended are the current sizes, and sizes those of each running program.
 	recommended map[string]memory.Size
-	// sizes are the current sizes of each running program.
-	sizes map[rollout.Key]memory.Size
-	// used is the highest demand of one running replica, by container.
-	used map[string]used
-	// changed are the containers whose recommendation is new.
-	changed []string
+	sizes       map[rollout.Key]memory.Size
 	// endangered is a pod that should be restarted for its memory; nil: none.
 	endangered *rollout.Candidate
 	// findings are the outcomes of earlier changes, rollout the changes of running pods to make now.
 	findings []rollout.Finding
 	rollout  rollout.Transition
-	// replicas are the usage of running pods, by container.
-	replicas map[string][]shape.Replica
-	// timing is when the result may change without an event.
-	timing Timing
+	timing   Timing
 	// outgrown describes a pod that was raised in place without its memory-backed volume; empty: none.
 	outgrown string
 	// canaryWaits is what the first new pod with a lower limit waits for; empty: nothing.
 	canaryWaits string
-	// learned are the priors of its young containers.
-	learned recommend.Priors
+	learned     recommend.Priors
 	// unnamed is the advice about init containers that are killed and that the profile does not list, by container.
 	unnamed map[string]string
 }
@@ -78,12 +68,10 @@ type decider struct {
 	plan     inject.Plan
 	observed map[string]inject.Observed
 	// kills are the kills and stalls of all containers that ask for higher limits.
-	kills []memory.OOMKill
-	// rollout is the input of internal/rollout.
+	kills   []memory.OOMKill
 	rollout rollout.Input
 }
 
-// decide computes the status of a workload, and the changes of its pods.
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now, kills: st.ledger.KillsAndStalls(now)}
 	d.v = result{
@@ -122,8 +110,7 @@ func (d *decider) helped() (all []memory.OOMKill) {
 	return all
 }
 
-// killsOf returns the kills and stalls of a container that are evidence about a program, oldest first; e nil: any
-// program.
+// killsOf returns the kills and stalls that are evidence about a program, oldest first; e nil: any program.
 func (d *decider) killsOf(container string, e *evidence) []memory.OOMKill {
 	return slices.DeleteFunc(slices.Clone(d.kills), func(k memory.OOMKill) bool {
 		return k.Container.Container != container || e != nil && !e.counts(k.Program)
@@ -132,26 +119,26 @@ func (d *decider) killsOf(container string, e *evidence) []memory.OOMKill {
 
 // containers decides about each container of the newest pod, and of older pods.
 func (d *decider) containers() {
-	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, d.st.ledger.Kills, d.st.ledger.Total)
+	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, &d.st.ledger)
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
 	}
 	managed := Managed(d.s.Profile, d.s.Template)
-	for _, c := range managed[:min(len(managed), MaxContainers)] {
+	for _, c := range head(managed, MaxContainers) {
 		in := d.input(c, d.plan.Container(c.Name), d.st.newest(c.Name))
 		in.Ease = ease(d.s, c.Name, c.current.Limit, d.observed)
 		r := in.result()
 		d.take(&in, r)
-		d.outdated(in, r.shape)
+		d.outdated(in, r.shapeCache)
 	}
 	d.sayWhole(managed)
 	d.older()
 	d.offerOthers()
 }
 
-// outdated decides about pods with an earlier size of their owner, as behind a StatefulSet's partition. Evidence raises
-// them, not the size of the newest pod.
-func (d *decider) outdated(in containerInput, s shape.Shape) {
+// outdated decides about pods with an earlier size of their owner, as behind a StatefulSet's partition: only evidence
+// raises them.
+func (d *decider) outdated(in containerInput, s shapeCache) {
 	key := rollout.Key{Container: in.container.Name, Program: in.program}
 	desired, sized := d.rollout.Desired[key]
 	key.Outdated = true
@@ -159,10 +146,10 @@ func (d *decider) outdated(in containerInput, s shape.Shape) {
 	if !sized || !found {
 		return
 	}
-	// rollout keeps the class of each
+	// package rollout keeps the QoS class of each
 	in.Current, in.container.current, in.container.guaranteed = least, least, false
 	in.published = memory.Size{} // it is for pods with the current owner's size; without evidence, keep these
-	r := containerResult{shape: s}
+	r := containerResult{shapeCache: s}
 	in.recommend(&r)
 	desired.Recommendation = r.recommendation
 	d.rollout.Desired[key] = desired
@@ -225,7 +212,6 @@ func (d *decider) older() {
 	}
 }
 
-// newestHas reports whether the newest pod has a container.
 func (d *decider) newestHas(name string) bool {
 	spec, _ := constraints.Find(d.s.Template, name)
 	return spec != nil
@@ -335,7 +321,6 @@ func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 	return most
 }
 
-// take adds the decision about a container to the result.
 func (d *decider) take(in *containerInput, r containerResult) {
 	v, st, name := &d.v, d.st, in.container.Name
 	d.use(&r.status)
@@ -358,9 +343,6 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		if d.s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 			d.rollout.Desired[rollout.Key{Container: name, Program: in.program}] = in.desired(d.s, r.recommendation)
 		}
-		if !near(v.recommended[name], st.Published[name].Size) {
-			v.changed = append(v.changed, name)
-		}
 	}
 	if in.plan.CapsHeap() {
 		v.liveHeaps[name].publish(&r.status.Evidence)
@@ -372,17 +354,15 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	}
 	if young := r.recommendation.Teaches; young > 0 && !d.s.perRun() {
 		v.learned.Add(in.container.priorKey, recommend.Learned{
-			Hours: young.Hours(), Day: period.DayOf(d.now),
-			Containers: d.bit(name),
+			Hours: young.Hours(), Day: period.DayOf(d.now), Containers: d.bit(name),
 		})
 	}
 	d.offer(&r.status)
 	v.status.Containers = append(v.status.Containers, r.status)
-	v.timing.recommend(r.recommendation.RequeueAfter)
+	v.timing.decide(r.recommendation.RequeueAfter)
 }
 
-// prior returns the prior from other containers with the same key; none for runs of one identity, which differ in their
-// arguments.
+// prior returns that of other containers with the same key; none for runs of one identity, which differ in arguments.
 func (d *decider) prior(c *managedContainer) recommend.Prior {
 	if len(d.s.Priors) == 0 || d.s.perRun() {
 		return recommend.Prior{}
@@ -390,7 +370,7 @@ func (d *decider) prior(c *managedContainer) recommend.Prior {
 	return d.s.Priors.Of(c.priorKey, d.bit(c.Name), d.now)
 }
 
-// bit is the bit of a container in [recommend.Learned.Containers].
+// bit is for [recommend.Learned.Containers].
 func (d *decider) bit(container string) uint64 {
 	return 1 << (hashOf([]string{d.s.Owner.Ref.String(), container}) % 64)
 }
@@ -399,13 +379,13 @@ func (d *decider) bit(container string) uint64 {
 func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 	name := status.Container
 	most, seen := d.st.fullest(name, d.s.Governed, (*readings).most)
-	if most > 0 {
-		d.v.used[name] = used{Most: most, Seen: seen.UTC().Truncate(time.Second)}
-	} else if last := d.st.Used[name]; last.recalled {
-		most, seen = last.Most, last.Seen
+	u := used{Most: most, Seen: seen.UTC().Truncate(time.Second)}
+	if last := d.st.Used[name]; most == 0 && last.recalled {
+		u = last
 	}
-	if most > 0 {
-		status.Usage, status.UsageTime = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
+	if u.Most > 0 {
+		d.v.used[name] = u
+		status.Usage, status.UsageTime = format.Quantity(u.Most), &metav1.Time{Time: u.Seen}
 	}
 }
 
@@ -417,10 +397,9 @@ func (d *decider) disturb() {
 		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes, d.rollout.State.PastRestarts)
 	}
 	v.endangered, v.rollout = d.rollout.Restart, rollout.Decide(d.rollout)
-	v.timing.Rollout = v.rollout.RequeueAfter
+	v.timing.decide(v.rollout.RequeueAfter)
 }
 
-// summarize sets the status of the whole workload.
 func (d *decider) summarize() {
 	v := &d.v
 	d.reportNodeHeaps()
@@ -440,24 +419,20 @@ func (d *decider) summarize() {
 	v.status.RecommendedLimit = limitColumn(v.status.Containers, recommendedLimit)
 	v.status.Summary = workloadSummary(d.s, v.status.Containers)
 	v.status.Advisories, v.status.Remedies = head(v.status.Advisories, 8), head(v.status.Remedies, 8)
-	v.status.Conditions = workloadConditions(d.s, d.st, v, v.coverage, d.now)
+	v.status.Conditions = workloadConditions(d.s, d.st, v, d.now)
 	v.status.Problem = Problem(v.status.Conditions)
 }
 
-// summaries returns the summary of each container, by name.
 func (v *result) summaries() map[string]string {
-	all := maps.Clone(v.unnamed)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, v.unnamed)
 	for i := range v.status.Containers {
 		all[v.status.Containers[i].Container] = v.status.Containers[i].Summary
 	}
 	return all
 }
 
-// aboveReplicas describes how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi
-// (median of 60)".
+// aboveReplicas returns "Pod web-x uses 640Mi, its replicas 330Mi (median of 60)".
 func (v *result) aboveReplicas(container, pod string) string {
 	var use memory.Bytes
 	var all []memory.Bytes

@@ -22,13 +22,11 @@ import (
 // Event is one Event to write. The functions below build it, and the reconciler writes it. The note is never a format.
 type Event struct {
 	// Regarding is the object of the Event, Related another one; nil: none.
-	Regarding, Related   *corev1.ObjectReference
-	Kind, Reason, Action string
-	Note                 string
+	Regarding, Related         *corev1.ObjectReference
+	Kind, Reason, Action, Note string
 	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: none.
 	OnRelated string
-	// Container is its container; empty: the pod or the workload.
-	Container string
+	Container string // empty: the pod or the workload
 	// At is when it happened; zero: now. ID distinguishes it from others of its reason, objects and time; empty: Note
 	// does. A repeated Event with equal At and ID is not written twice.
 	At time.Time
@@ -57,13 +55,15 @@ func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stal
 
 // changes returns the Events about differences from the last reports, and the new state of reports.
 func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
-	summaries := v.summaries()
 	all = st.shapeEvents(s, v, &now)
-	for _, c := range v.changed {
-		e := ofWorkload(s.Owner, corev1.EventTypeNormal, v1alpha1.EventRecommendationChanged, "Recommended",
-			fmt.Sprintf("Container %s: %s", c, summaries[c]))
-		e.Container = c
-		all = append(all, e)
+	for i := range v.status.Containers {
+		name := v.status.Containers[i].Container
+		if size, found := v.recommended[name]; found && !near(size, st.Published[name].Size) {
+			e := ofWorkload(s.Owner, corev1.EventTypeNormal, v1alpha1.EventRecommendationChanged, "Recommended",
+				"Container "+name+": "+v.status.Containers[i].Summary)
+			e.Container = name
+			all = append(all, e)
+		}
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
 	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.OutOfDate {
@@ -81,13 +81,16 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	}
 	conflict := InConflict(&v.status)
 	if now.Conflicted = conflict != ""; now.Conflicted && !st.Conflicted {
-		all = append(all, conflictAppeared(s, conflict))
+		kind := corev1.EventTypeWarning
+		if mode := s.Profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
+			kind = corev1.EventTypeNormal // memfit would not change pods anyway
+		}
+		all = append(all, ofWorkload(s.Owner, kind, v1alpha1.ReasonConflict, "Compared", conflict))
 	}
 	return all, now
 }
 
-// WorkloadObject returns a reference to the workload, with its UID for kubectl describe. For an identity, which is not
-// an object, it is the MemoryRecommendation.
+// WorkloadObject returns a reference to the workload; to the MemoryRecommendation of an identity.
 func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
 	if identity.Is(o.Ref) {
 		return &corev1.ObjectReference{
@@ -115,52 +118,40 @@ func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference
 	}
 }
 
-// ofContainer returns an Event about a container of a pod and, with a summary, one about its workload.
+// ofContainer returns an Event about a container of a pod, and on its workload with the summary, if any.
 func ofContainer(s *Snapshot, c memory.ContainerRef, kind, reason, note, summary string) Event {
-	e := Event{
-		Regarding: containerObject(s, c), Related: WorkloadObject(s.Owner), Container: c.Container, Kind: kind,
-		Reason: reason, Action: "Observed", Note: note, OnRelated: "Pod " + c.Pod + ": " + note,
-	}
+	e := ofPod(s.Owner, containerObject(s, c), kind, reason, "Observed", note)
+	e.Container, e.OnRelated = c.Container, "Pod "+c.Pod+": "+note
 	if summary != "" {
 		e.OnRelated += ". " + summary
 	}
 	return e
 }
 
-// oomKilled reports a kill on the pod, where Kubernetes itself writes no Event about it (k/k#69676), and on the
-// workload with what memfit recommends.
+// oomKilled reports a kill on the pod, where Kubernetes writes no Event (k/k#69676), and on the workload.
 func oomKilled(s *Snapshot, k *memory.OOMKill, summary string) Event {
-	e := ofContainer(s, k.Container, corev1.EventTypeWarning, killReason(k), report.Kill(k), summary)
+	reason := v1alpha1.EventOOMKilled
+	if k.Kind == memory.OOMHeapAbort { // not a kill by the kernel
+		reason = v1alpha1.EventHeapExhausted
+	}
+	e := ofContainer(s, k.Container, corev1.EventTypeWarning, reason, report.Kill(k), summary)
 	e.At, e.ID = k.Seen, fmt.Sprintf("%s %d %s", k.Kind, k.Time.Unix(), k.Why)
 	return e
 }
 
-// killReason returns the reason of the Event: a full heap is not a kill by the kernel.
-func killReason(k *memory.OOMKill) string {
-	if k.Kind == memory.OOMHeapAbort {
-		return v1alpha1.EventHeapExhausted
-	}
-	return v1alpha1.EventOOMKilled
-}
-
-// killExplained reports an agent's record of a kill that was reported before without it.
+// killExplained reports an agent's record of an earlier kill.
 func killExplained(s *Snapshot, k *memory.OOMKill) Event {
-	return ofContainer(s, k.Container, corev1.EventTypeNormal, v1alpha1.EventOOMKillExplained, fmt.Sprintf(
-		"Container %s %s at %s: %s", k.Container.Container, report.KillVerb(k), format.Time(k.Time), k.Account,
-	), "")
+	note := fmt.Sprintf("Container %s %s at %s: %s", k.Container.Container, report.KillVerb(k), format.Time(k.Time),
+		k.Account)
+	return ofContainer(s, k.Container, corev1.EventTypeNormal, v1alpha1.EventOOMKillExplained, note, "")
 }
 
-// ofWorkload returns an Event about the workload.
 func ofWorkload(o memory.Workload, kind, reason, action, note string) Event {
 	return Event{Regarding: WorkloadObject(o), Kind: kind, Reason: reason, Action: action, Note: note}
 }
 
-// outlierReplica returns an Event of the pod; the workload has the condition DriftDetected.
-func outlierReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
-	return Event{
-		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning,
-		Reason: v1alpha1.ReasonOutlierReplica, Action: "Compared", Note: sentence,
-	}
+func ofPod(o memory.Workload, pod *corev1.ObjectReference, kind, reason, action, note string) Event {
+	return Event{Regarding: pod, Related: WorkloadObject(o), Kind: kind, Reason: reason, Action: action, Note: note}
 }
 
 // podReference returns a reference to a cached pod, which has no kind.
@@ -170,37 +161,31 @@ func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 
 // Restarted reports the eviction of a pod for its memory, on the pod and on its workload.
 func Restarted(o memory.Workload, pod *corev1.Pod, why string) Event {
-	return Event{
-		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
-		Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
-		Note:      "Evicted to prevent an OOM kill (drift.action: Restart): " + why,
-		OnRelated: "Pod " + pod.Name + " was evicted to prevent an OOM kill (drift.action: Restart): " + why,
-	}
+	why = "to prevent an OOM kill (drift.action: Restart): " + why
+	e := ofPod(o, podReference(pod), corev1.EventTypeNormal, v1alpha1.EventRestartedForMemory, "Evicted", "Evicted "+why)
+	e.OnRelated = "Pod " + pod.Name + " was evicted " + why
+	return e
 }
 
 // ChangedPod returns an Event of the pod after the API server accepted a change; the kubelet's result follows later.
 func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
-	e := Event{
-		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
-		Reason: v1alpha1.EventResizing, Action: "Resized", Note: "Resizing in place: " + a.Why,
-	}
+	reason, action, note := v1alpha1.EventResizing, "Resized", "Resizing in place: "
 	switch {
 	case a.Evict:
-		e.Reason, e.Action = v1alpha1.EventEvictedForResize, "Evicted"
-		e.Note = "Evicted: the new size cannot be applied in place: " + a.Why
+		reason, action = v1alpha1.EventEvictedForResize, "Evicted"
+		note = "Evicted: the new size cannot be applied in place: "
 	case a.Undo:
-		e.Note = "Rolling back a resize that did not take effect: " + a.Why
+		note = "Rolling back a resize that did not take effect: "
 	}
-	return e
+	return ofPod(o, podReference(pod), corev1.EventTypeNormal, reason, action, note+a.Why)
 }
 
 // RefusedPod returns an Event of the workload after the API server refused a change of a pod.
 func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string) Event {
-	return Event{
-		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning,
-		Reason: v1alpha1.EventResizeRefused, Action: "Resized",
-		Note: "Pod " + pod.Name + ": " + a.Why + ": " + why,
-	}
+	e := ofWorkload(o, corev1.EventTypeWarning, v1alpha1.EventResizeRefused, "Resized",
+		"Pod "+pod.Name+": "+a.Why+": "+why)
+	e.Related = podReference(pod)
+	return e
 }
 
 // found reports the outcome of a change, on the pod and on its workload.
@@ -209,13 +194,31 @@ func found(o memory.Workload, f rollout.Finding) Event {
 	if f.Kind == rollout.Resized || f.Kind == rollout.Replaced || f.Kind == rollout.Returned {
 		kind = corev1.EventTypeNormal
 	}
-	return Event{
-		Regarding: &corev1.ObjectReference{
-			APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID,
-		},
-		Related: WorkloadObject(o), Kind: kind, Reason: string(f.Kind), Action: "Observed", Note: f.Message,
-		OnRelated: "Pod " + f.Pod + ": " + f.Message,
-	}
+	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID}
+	e := ofPod(o, pod, kind, string(f.Kind), "Observed", f.Message)
+	e.OnRelated = "Pod " + f.Pod + ": " + f.Message
+	return e
+}
+
+// MemoryLoaned reports a loan, on the pod and on its workload.
+func MemoryLoaned(o memory.Workload, pod *corev1.Pod, container, note string) Event {
+	return aboutRescue(o, pod, container, note, corev1.EventTypeNormal, v1alpha1.EventMemoryLoaned)
+}
+
+// OOMExpected reports that a container is about to be OOM-killed and gets no loan, on the pod and on its workload.
+func OOMExpected(o memory.Workload, pod *corev1.Pod, container, note string) Event {
+	return aboutRescue(o, pod, container, note, corev1.EventTypeWarning, v1alpha1.EventOOMExpected)
+}
+
+func aboutRescue(o memory.Workload, pod *corev1.Pod, container, note, kind, reason string) Event {
+	e := ofPod(o, podReference(pod), kind, reason, "Rescued", sentenceCase(note))
+	e.Container, e.OnRelated = container, "Pod "+pod.Name+": "+note
+	return e
+}
+
+// Stalled returns the Event that reconciles of a workload do not succeed.
+func Stalled(o memory.Workload, reason, why string) Event {
+	return ofWorkload(o, corev1.EventTypeWarning, reason, "Observed", why)
 }
 
 // ProfileProblem returns an Event of a workload whose requested profile is unavailable.
@@ -228,32 +231,19 @@ func PodsNotCreated(o memory.Workload, note string) Event {
 	return ofWorkload(o, corev1.EventTypeWarning, v1alpha1.EventPodsNotCreated, "Admitted", note)
 }
 
-// conflictAppeared returns a warning if memfit would change pods, otherwise a hint.
-func conflictAppeared(s *Snapshot, message string) Event {
-	kind := corev1.EventTypeWarning
-	if mode := s.Profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
-		kind = corev1.EventTypeNormal
-	}
-	return ofWorkload(s.Owner, kind, v1alpha1.ReasonConflict, "Compared", message)
-}
-
 // restartHint returns how to replace the workload's pods.
 func restartHint(s *Snapshot) string {
 	w := s.Owner.Ref
-	if k, found := workloadkind.Of(w.APIVersion, w.Kind); found && k.Restarts {
-		return fmt.Sprintf(
-			"restart the workload at a convenient time (kubectl -n %s rollout restart %s)", w.Namespace,
-			workloadkind.Typed(w.Kind, w.Name),
-		)
-	}
-	switch {
+	switch k, found := workloadkind.Of(w.APIVersion, w.Kind); {
+	case found && k.Restarts:
+		return fmt.Sprintf("restart the workload at a convenient time (kubectl -n %s rollout restart %s)", w.Namespace,
+			workloadkind.Typed(w.Kind, w.Name))
 	case !kindOf(w).Recreates:
 		return "nothing replaces a bare Pod, so delete it and create it again at a convenient time"
 	case s.isRun(s.Template):
 		return "the next run has it"
-	default:
-		return "delete its pods one by one at a convenient time"
 	}
+	return "delete its pods one by one at a convenient time"
 }
 
 func kindOf(w memory.WorkloadRef) workloadkind.Kind { return workloadkind.Like(w.APIVersion, w.Kind) }

@@ -86,8 +86,7 @@ func (st *State) newest(container string) *evidence {
 	return nil
 }
 
-// historyOf returns the history of an instance's program; nil if unknown, because a sample must not count for another
-// program.
+// historyOf is nil if the program is unknown, because a sample must not count for another.
 func (st *State) historyOf(in *instance, container string) *history.Container {
 	if e := st.evidenceOf(container, in.program); e != nil {
 		return e.history
@@ -98,26 +97,23 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 	return st.History(container)
 }
 
-// learn determines the programs of the workload's pods and their owners' sizes. Call it before recording kills or
-// samples.
+// learn determines the programs of the pods and their owners' sizes. Call it before recording kills or samples.
 func (st *State) learn(s *Snapshot, now time.Time) {
 	st.completes = s.isRun(s.Template)
-	st.programs = make(map[instanceKey]inject.Program, len(s.Pods))
-	for i, pod := range s.Pods {
+	pods, known := s.Pods, s.Governed
+	if len(known) == 0 && s.Template != nil { // pods that live for seconds may have ended before they were first seen
+		known = []*corev1.Pod{s.Template}
+		pods = append(slices.Clip(pods), s.Template)
+	}
+	st.programs = make(map[instanceKey]inject.Program, len(pods))
+	for i, pod := range pods {
 		for _, name := range ContainersOf(&pod.Spec) {
 			key := instanceKey{pod.UID, name}
-			if i > 0 && alike(pod, s.Pods[i-1]) { // most replicas are, and reading a record is expensive
-				st.programs[key] = st.programs[instanceKey{s.Pods[i-1].UID, name}]
+			if i > 0 && alike(pod, pods[i-1]) { // most replicas are, and reading a record is expensive
+				st.programs[key] = st.programs[instanceKey{pods[i-1].UID, name}]
 			} else {
 				st.programs[key] = inject.ProgramOf(pod, name, s.perRun())
 			}
-		}
-	}
-	known := s.Governed
-	if len(known) == 0 && s.Template != nil { // pods that live for seconds may have ended before they were first seen
-		known = []*corev1.Pod{s.Template}
-		for _, name := range ContainersOf(&s.Template.Spec) {
-			st.programs[instanceKey{s.Template.UID, name}] = inject.ProgramOf(s.Template, name, s.perRun())
 		}
 	}
 	run := st.running(known)
@@ -132,12 +128,10 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 	st.noteNodes(s, now)
 }
 
-// running is a current program of containers of one name.
 type running struct {
 	program string
-	// oldest is its oldest pod, and pods the number of its pods that are not being deleted.
-	oldest *corev1.Pod
-	pods   int
+	oldest  *corev1.Pod
+	pods    int // that are not being deleted
 }
 
 // running returns the current programs of each container name, that of the newest pod first.
@@ -180,7 +174,7 @@ func (st *State) kept(name string, run []running) []string {
 		rankB, seenB := rank(b)
 		return cmp.Or(cmp.Compare(rankB, rankA), cmp.Compare(b.pods, a.pods), seenB.Compare(seenA))
 	})
-	programs := make([]string, 0, programsKept)
+	var programs []string
 	for _, r := range head(all, programsKept) {
 		programs = append(programs, r.program)
 	}
@@ -217,15 +211,14 @@ func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 			e := st.evidenceOf(name, p.ID)
 			switch {
 			case e == nil: // not kept
+				continue
 			case !heard[e] && e.Owner != p.Owner:
 				e.Owner, e.Since, e.Held, e.Most, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
 				st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
 			case e.Owner == p.Owner && since.Before(e.Since):
 				e.Since = since
 			}
-			if e != nil {
-				heard[e] = true
-			}
+			heard[e] = true
 		}
 	}
 }
@@ -244,7 +237,7 @@ func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	return p
 }
 
-// knowsOwner reports whether the owner's size of a container is known, even if unset.
+// knowsOwner reports whether the owner's size is known, even if unset.
 func (st *State) knowsOwner(pod *corev1.Pod, name string) bool {
 	return st.programs[instanceKey{pod.UID, name}].Recorded || !inject.WasResized(pod)
 }
@@ -270,13 +263,10 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 		}
 	case e == nil && before != nil && before.Owner == p.Owner:
 		st.rollout.Inherit(rollout.Key{Container: name, Program: before.Program}, p.ID)
-		copied := *before.history
-		e = &evidence{
-			Program: p.ID, Owner: p.Owner, Since: before.Since, Held: before.Held, Most: before.Most, MostAt: before.MostAt,
-			Size: before.Size,
-			Runs: slices.Clone(before.Runs), history: &copied,
-			Kin: append([]string{p.ID}, before.Kin[:min(len(before.Kin), kinKept-1)]...),
-		}
+		inherited, copied := *before, *before.history
+		e = &inherited
+		e.Program, e.Seen, e.Runs, e.history = p.ID, time.Time{}, slices.Clone(before.Runs), &copied
+		e.Kin = append([]string{p.ID}, head(before.Kin, kinKept-1)...)
 	case e == nil:
 		e = &evidence{
 			Program: p.ID, Owner: p.Owner, Since: earliest(pod, now), Kin: []string{p.ID}, history: history.New(),
@@ -322,21 +312,18 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 
 // ProgramOf returns the program of a container, also of a killed one; empty: unknown.
 func (st *State) ProgramOf(c memory.ContainerRef) string {
-	if program := st.programs[keyOf(&c)].ID; program != "" {
-		return program
-	}
+	program := st.programs[keyOf(&c)].ID
 	if in := st.instance(&c); in != nil {
-		return in.program
+		return cmp.Or(program, in.program)
 	}
-	return ""
+	return program
 }
 
-// runs returns the program of a container of a pod; empty: unknown.
+// runs is the program of a container of a pod; empty: unknown.
 func (st *State) runs(pod types.UID, container string) string {
 	return st.programs[instanceKey{pod, container}].ID
 }
 
-// ofProgram returns the pods whose container runs a program.
 func (st *State) ofProgram(pods []*corev1.Pod, container, program string) []*corev1.Pod {
 	var some []*corev1.Pod
 	for _, pod := range pods {
@@ -361,9 +348,8 @@ func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	e := &evidence{history: history.New()}
 	err := e.history.UnmarshalBinary(packed.History)
 	if err == nil && e.history.Samples() > 0 && e.history.Factor() != period.Factor() {
-		err = fmt.Errorf(
-			"%w: %d, and now %d (--lab-compress-evidence)", period.ErrFactor, e.history.Factor(), period.Factor(),
-		)
+		err = fmt.Errorf("%w: %d, and now %d (--lab-compress-evidence)", period.ErrFactor, e.history.Factor(),
+			period.Factor())
 	}
 	if err != nil {
 		e.history = history.New()
@@ -374,14 +360,14 @@ func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	if wrong := json.Unmarshal(packed.Evidence, e); wrong != nil {
 		return &evidence{history: e.history}, errors.Join(err, wrong)
 	}
-	e.Kin, e.Runs = e.Kin[:min(len(e.Kin), kinKept)], e.Runs[:min(len(e.Runs), runsKept)]
+	e.Kin, e.Runs = head(e.Kin, kinKept), head(e.Runs, runsKept)
 	return e, err
 }
 
 // runsKept bounds the kept runs of a program: a month of a daily run, in some 800 bytes.
 const runsKept = 30
 
-// run is the peak of one pod of a workload whose pods run to completion. Its ID is a hash of the pod's UID.
+// run is the peak of one pod that runs to completion. Its ID is a hash of the pod's UID.
 type run struct {
 	ID   uint32       `json:"i"`
 	Peak memory.Bytes `json:"p"`
@@ -393,12 +379,7 @@ func runID(pod types.UID) uint32 {
 	return h.Sum32()
 }
 
-// ran records the demand of a run.
-func (e *evidence) ran(pod types.UID, demand memory.Bytes) {
-	e.Runs = withRun(e.Runs, runID(pod), demand)
-}
-
-// withRun returns runs updated with the demand of one of them, which may be new.
+// withRun updates runs with the demand of one of them, which may be new.
 func withRun(runs []run, id uint32, demand memory.Bytes) []run {
 	i := slices.IndexFunc(runs, func(r run) bool { return r.ID == id })
 	if i < 0 {

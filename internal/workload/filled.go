@@ -4,7 +4,6 @@
 package workload
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -21,7 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// partsListed is the number of parts with their own line: with the first and last line there are five.
+// partsListed have their own line: with the first and last line there are five.
 const partsListed = 3
 
 // fullest returns the replica of a container with the most resident memory, by their nodes' agents; nil: not inspected.
@@ -34,7 +33,7 @@ func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.Memory
 	return name, parts
 }
 
-// partsOf returns the parts of a pod's container by its node's agent; nil: not inspected.
+// partsOf is nil if the container was not inspected.
 func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryParts {
 	if c := s.seenByAgent(pod, container); c != nil {
 		return c.Memory
@@ -42,8 +41,8 @@ func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryPar
 	return nil
 }
 
-// breakdown describes the memory of a container's fullest replica, in lines; nil: not inspected. outlier is its pod, if
-// it uses far more than the other replicas.
+// breakdown describes the fullest replica's memory, in lines; nil: not inspected. outlier is its pod, if it uses far
+// more than the other replicas.
 func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
 	name, fullest := fullest(s, container)
 	if fullest == nil {
@@ -55,11 +54,11 @@ func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
 	}
 	lines = append(lines, first)
 	parts := slices.Clone(fullest.Parts)
-	slices.SortStableFunc(parts, func(a, b v1alpha1.MemoryPart) int { return -cmp.Compare(bytesOf(a), bytesOf(b)) })
+	slices.SortStableFunc(parts, func(a, b v1alpha1.MemoryPart) int { return b.Resident.Cmp(a.Resident) })
 	var others memory.Bytes
 	for i, p := range parts {
 		if i >= partsListed {
-			others = others.Plus(bytesOf(p))
+			others = others.Plus(amount(p.Resident))
 			continue
 		}
 		lines = append(lines, partLine(p))
@@ -80,7 +79,7 @@ func aboveOthers(s *Snapshot, container, pod string) (usual memory.Bytes, replic
 }
 
 func partLine(p v1alpha1.MemoryPart) string {
-	line := quote.Cut(quote.Line(p.Name), nameMost) + " " + bytesOf(p).String()
+	line := quote.Cut(quote.Line(p.Name), nameMost) + " " + amount(p.Resident).String()
 	if p.Free != nil && !p.Free.IsZero() {
 		line += ", of which " + amount(*p.Free).String() + " is free"
 	}
@@ -88,11 +87,7 @@ func partLine(p v1alpha1.MemoryPart) string {
 }
 
 // Bounds of the API, in bytes: of a part's name, and of the sentences of a snapshot.
-const (
-	nameMost     = 64
-	sentenceMost = 256
-	helpsMost    = 512
-)
+const nameMost, sentenceMost, helpsMost = 64, 256, 512
 
 // gainsListed bounds the actions in a recommendation: a snapshot has eight, the most certain first.
 const gainsListed = 5
@@ -104,7 +99,7 @@ func suggestions(s *Snapshot, container string) []string {
 		return nil
 	}
 	lines := []string{quote.Cut(quote.Line(fullest.Summary), helpsMost)}
-	for i := range fullest.Savings[:min(len(fullest.Savings), gainsListed)] {
+	for i := range head(fullest.Savings, gainsListed) {
 		lines = append(lines, gainLine(&fullest.Savings[i]))
 	}
 	return lines
@@ -121,7 +116,7 @@ func gainLine(g *v1alpha1.PredictedSaving) string {
 	return p.String()
 }
 
-// measured returns memfit's settings with an effect that an agent predicted in the fullest replica.
+// measured returns settings with an effect that an agent predicted in the fullest replica.
 func measured(s *Snapshot, container string) (settings []string) {
 	_, fullest := fullest(s, container)
 	if fullest == nil {
@@ -164,7 +159,5 @@ func ease(
 	}
 	return most
 }
-
-func bytesOf(p v1alpha1.MemoryPart) memory.Bytes { return amount(p.Resident) }
 
 func amount(q resource.Quantity) memory.Bytes { return memory.FromQuantity(q) }

@@ -84,9 +84,7 @@ func same[T comparable](a, b T) (common T) {
 }
 
 func union(a, b []string) []string {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
 // inspected returns an agent's snapshot of a pod's container, and the container; nil: not inspected.
@@ -135,7 +133,6 @@ func heapPercent(r *v1alpha1.InspectedRuntime, limit memory.Bytes) int32 {
 	return int32(percent)
 }
 
-// limitOf returns the memory limit of a container of a running pod.
 func limitOf(pod *corev1.Pod, container string) memory.Bytes {
 	spec, status := constraints.Find(pod, container)
 	if spec == nil {
@@ -148,8 +145,8 @@ func limitOf(pod *corev1.Pod, container string) memory.Bytes {
 	return limit
 }
 
-// ofTheImage returns variables for the runtime's settings that a process has and its pod does not set, so that they are
-// from the image. Variables from envFrom are already skipped.
+// ofTheImage returns variables of the runtime's settings that a process has from its image. Those from envFrom are
+// already skipped.
 func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []string {
 	var all []string
 	for i := range row.Knobs {
@@ -162,23 +159,20 @@ func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []s
 	return all
 }
 
-// differs describes how the detected runtime differs from the declared one, and what to do; empty: no difference, or no
-// declaration.
+// differs describes how the detected runtime differs from the declared one; empty: it does not, or none is declared.
 func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 	spec := declared.Runtime
 	if spec.Type == "" || spec.Type == v1alpha1.RuntimeAuto {
 		return ""
 	}
-	runs := strings.TrimSpace(string(f.Type) + " " + f.Version)
-	says := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
-	same := spec.Type == f.Type &&
-		(spec.Version == "" || f.Version == "" || strings.HasPrefix(f.Version+".", spec.Version+"."))
-	if same {
+	if spec.Type == f.Type &&
+		(spec.Version == "" || f.Version == "" || strings.HasPrefix(f.Version+".", spec.Version+".")) {
 		return ""
 	}
+	runs := strings.TrimSpace(string(f.Type) + " " + f.Version)
+	says := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
 	return fmt.Sprintf("%s declares %s, but replicas run %s (%s): correct it, or leave runtime.type at Auto to use the "+
-		"detected runtime",
-		cmp.Or(declared.RuntimeDeclaredBy, "the profile"), says, runs, f.Evidence)
+		"detected runtime", cmp.Or(declared.RuntimeDeclaredBy, "the profile"), says, runs, f.Evidence)
 }
 
 // nodeHeap returns the maximum heap of a replica that exceeds its memory limit without an option; nil: none. Replicas
@@ -223,11 +217,11 @@ func (d *decider) reportNodeHeaps() {
 	for i := range d.v.status.Containers {
 		c := &d.v.status.Containers[i]
 		if f := c.FoundRuntime; f != nil && f.NodeHeap != nil {
-			d.v.status.Advisories = append([]string{fmt.Sprintf("Container %s: the JVM allows itself a heap of %s, above the "+
-				"memory limit: it does not see the limit (JDK-8349988, kernels without CONFIG_MEMCG_V1). Upgrade the JDK; until "+
-				"then set heapPercent in the profile (new pods then get -XX:MaxRAM), or -XX:MaxRAM beside options of your own",
-				c.Container, amount(*f.NodeHeap))},
-				d.v.status.Advisories...)
+			text := fmt.Sprintf("Container %s: the JVM allows itself a heap of %s, above the memory limit: it does not see "+
+				"the limit (JDK-8349988, kernels without CONFIG_MEMCG_V1). Upgrade the JDK; until then set heapPercent in the "+
+				"profile (new pods then get -XX:MaxRAM), or -XX:MaxRAM beside options of your own",
+				c.Container, amount(*f.NodeHeap))
+			d.v.status.Advisories = append([]string{text}, d.v.status.Advisories...)
 		}
 	}
 }

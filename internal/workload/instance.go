@@ -28,18 +28,16 @@ type instanceKey struct {
 
 func keyOf(c *memory.ContainerRef) instanceKey { return instanceKey{c.UID, c.Container} }
 
-// instance returns the state of a running container; nil: unknown.
+// instance is nil if unknown.
 func (st *State) instance(c *memory.ContainerRef) *instance { return st.instances[keyOf(c)] }
 
-// instanceIn is instance for a container of a pod.
 func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 	return st.instances[instanceKey{pod.UID, container}]
 }
 
 // instance is one running container.
 type instance struct {
-	// program is its program; empty: not known yet.
-	program  string
+	program  string // empty: not known yet
 	restarts int32
 	// capKnown: heapCap was read. stallsKnown: a current stall in the ledger was restored.
 	capKnown, stallsKnown bool
@@ -51,13 +49,11 @@ type instance struct {
 	seen        memory.Instant
 	// seenRunning is when it was last seen running, on memfit's clock.
 	seenRunning memory.Instant
-	// recent are the last readings, for current usage.
-	recent readings
+	recent      readings
 	// lows are its low points between collections; heapCap is the cap in its environment, 0: none.
 	lows    history.Lows
 	heapCap memory.Bytes
-	// stalls finds stalls at its limit.
-	stalls oom.StallWatch
+	stalls  oom.StallWatch
 }
 
 // noteLimits stores the limits of containers, and adds the previous ones to observations: as last seen, or as at
@@ -101,7 +97,6 @@ func endOf(o *oom.Observation, now time.Time) time.Time {
 	return now
 }
 
-// measure processes samples.
 func (st *State) measure(samples []memory.Sample, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range samples {
@@ -125,13 +120,13 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 			h.Add(*s, in.limit)
 		}
 		if e := st.evidenceOf(s.Container.Container, in.program); e != nil && st.completes && (s.HasRSS || s.Exact) {
-			e.ran(s.Container.UID, s.Demand())
+			e.Runs = withRun(e.Runs, runID(s.Container.UID), s.Demand())
 		}
 	}
 	st.note(samples)
 }
 
-// peak returns the highest demand of the running or just ended instance of a container.
+// peak is the highest demand of the running or just ended instance.
 func (st *State) peak(c memory.ContainerRef) memory.Bytes {
 	if in := st.instance(&c); in != nil {
 		return in.peak

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
@@ -18,29 +17,11 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// MemoryLoaned reports a loan, on the pod and on its workload.
-func MemoryLoaned(o memory.Workload, pod *corev1.Pod, container, note string) Event {
-	return aboutRescue(o, pod, container, note, corev1.EventTypeNormal, v1alpha1.EventMemoryLoaned)
-}
-
-// OOMExpected reports that a container is about to be OOM-killed and gets no loan, on the pod and on its workload.
-func OOMExpected(o memory.Workload, pod *corev1.Pod, container, note string) Event {
-	return aboutRescue(o, pod, container, note, corev1.EventTypeWarning, v1alpha1.EventOOMExpected)
-}
-
-func aboutRescue(o memory.Workload, pod *corev1.Pod, container, note, kind, reason string) Event {
-	return Event{
-		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: kind, Reason: reason, Action: "Rescued",
-		Container: container, Note: strings.ToUpper(note[:1]) + note[1:], OnRelated: "Pod " + pod.Name + ": " + note,
-	}
-}
-
 // Rescue is memfit's data about the container of an alarm.
 type Rescue struct {
 	Known  rescue.Known
 	Policy rescue.Policy
-	// Size is the size in the pod's spec. Guaranteed: the request follows the limit, because a resize must not change the
-	// QoS class.
+	// Size is the size in the pod's spec. Guaranteed: the request follows the limit, to keep the QoS class.
 	Size       memory.Size
 	Guaranteed bool
 }
@@ -69,7 +50,7 @@ func RescueOf(
 		Enabled: c.policy.Rescues(), Paused: paused != "", Conflict: f.Conflict != "",
 		RestartsOnResize: oom.RestartsOnResize(spec),
 	}
-	r.bound(rescue.LimitMax, c.sizePolicy().LimitMax)
+	r.bound(rescue.LimitMax, c.policy.SizePolicy().LimitMax)
 	r.bound(rescue.PodLimit, c.podLimit)
 	most, why := f.MostLimit(pod, container, r.Size.Limit, r.Size.Limit.Percent(rescue.MostPercent), r.With)
 	if why != "" {
@@ -84,7 +65,7 @@ func RescueOf(
 	return r, true
 }
 
-// bound adds a largest limit; 0: no bound.
+// bound adds a largest limit, if any.
 func (r *Rescue) bound(cause rescue.Cause, most memory.Bytes) {
 	if most > 0 {
 		r.Policy.Bounds = append(r.Policy.Bounds, rescue.Bound{Cause: cause, Most: most})

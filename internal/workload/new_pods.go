@@ -18,20 +18,17 @@ import (
 
 // creation is the input for the size of new pods of a program.
 type creation struct {
-	// recommended is the size by the evidence; zero: none.
-	recommended memory.Size
+	// recommended is the size by the evidence, and proven the lowest with which a pod of the program was watched; zero:
+	// none.
+	recommended, proven memory.Size
 	// owner is the owner's size, held the largest size of the running pods, or of the last that ran, and most the highest
 	// limit of a pod.
 	owner, held memory.Size
 	most        memory.Bytes
-	// proven is the lowest size with which a pod of the program was watched; zero: none.
-	proven memory.Size
 	// restored is the limit restored by a rollback of the last week, or [rollout.NoLimit]; 0: no rollback.
 	restored memory.Bytes
-	// fresh: the owner's size is so new that no evidence may go below it.
-	fresh bool
-	// paused: no changes.
-	paused bool
+	// fresh: the owner's size is so new that no evidence may go below it. paused: no changes.
+	fresh, paused bool
 }
 
 // size returns the size of new pods; zero: the owner's. New pods get a lower limit only after one pod was watched with
@@ -84,7 +81,6 @@ func (c *creation) least(a, b memory.Size) memory.Size {
 	return least
 }
 
-// creationOf returns the input for new pods of the container's newest program.
 func (d *decider) creationOf(name string, recommended memory.Size) creation {
 	c := creation{recommended: recommended, paused: d.s.paused != ""}
 	if e := d.st.newest(name); e != nil {
@@ -106,8 +102,7 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 	}
 	status.Program = e.Program
 	if e.Owner != (memory.Size{}) {
-		owner := profile.APISize(e.Owner)
-		status.Owner = &owner
+		status.Owner = new(profile.APISize(e.Owner))
 	}
 	if !d.s.Profile.Spec.Sizing.Mode.SizesNewPods() || d.s.Facts.Conflict != "" {
 		return
@@ -118,13 +113,11 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 	}
 	c := d.creationOf(status.Container, recommended)
 	if size := c.size(); size != (memory.Size{}) {
-		next := profile.APISize(size)
-		status.NewPods = &next
+		status.NewPods = new(profile.APISize(size))
 	}
 }
 
-// maxOtherPrograms is the API's bound.
-const maxOtherPrograms = 2
+const maxOtherPrograms = 2 // in the API
 
 // offerOthers sets the sizes of new pods of other kept programs if above their owner's, because the leader may be
 // seconds late for the first pods of an earlier release.
@@ -165,9 +158,8 @@ func (e *evidence) sized(now memory.Size) memory.Size {
 	return now
 }
 
-// Interval between permissions for a canary, because its pod may not have been created, and the pause before the next
-// one, in which a pod with the last one becomes visible. Its number is a time in Unix seconds, so that later ones are
-// larger.
+// A permission for a canary is renewed each permitEvery, because its pod may not have been created, after a pause in
+// which a pod with the last one becomes visible. Its number is a time in Unix seconds, so that later ones are larger.
 const (
 	permitEvery = time.Hour
 	permitPause = time.Minute
@@ -194,7 +186,7 @@ func (d *decider) permit() *v1alpha1.Canary {
 	}
 	for i := range d.v.status.Containers {
 		if c := &d.v.status.Containers[i]; d.newestHas(c.Container) && d.mayLowerNew(c) {
-			d.v.timing.recommend(permitPause)
+			d.v.timing.decide(permitPause)
 			if d.v.canaryWaits = d.rollout.QueryResult.Against(d.now); d.v.canaryWaits != "" {
 				return nil
 			}

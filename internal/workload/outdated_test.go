@@ -13,7 +13,6 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rescue"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/test/build"
 )
 
@@ -39,7 +38,7 @@ func TestPodsWithEarlierNumbersStayAsTheyAreWithoutEvidence(t *testing.T) {
 	d.outdated(containerInput{
 		Input: recommend.Input{Now: began}, program: "p", published: newest, plan: d.plan.Container("app"),
 		container: managedContainer{Name: "app", policy: d.s.Profile.Container("app", nil), current: newest},
-	}, shape.Shape{})
+	}, shapeCache{})
 	key.Outdated = true
 	if got, decided := d.rollout.Desired[key]; !decided || got.Recommendation.Size != (memory.Size{}) {
 		t.Errorf("without evidence pods with earlier numbers get %+v", got.Recommendation)

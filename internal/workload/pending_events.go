@@ -27,14 +27,11 @@ const (
 	MaxDeparted = 1024
 )
 
-// PendingEvents are the events of a workload since the last step.
+// PendingEvents are the events of a workload since the last step, in chronological order.
 type PendingEvents struct {
-	// Observations are in chronological order.
 	Observations []oom.Observation
-	// Samples are in chronological order.
-	Samples []memory.Sample
-	// Source is the source of the samples.
-	Source string
+	Samples      []memory.Sample
+	Source       string // of the samples
 	// Counters are the kernel's counts of kills in running containers.
 	Counters []memory.KillCounter
 	// Requested: there are events other than samples, or a step was requested.
@@ -131,9 +128,11 @@ func (e *PendingEvents) AddDeparted(d Departure) {
 		dropped[old.Pod] = true
 	}
 	e.Departed = slices.Clone(e.Departed[MaxDeparted/4:])
-	e.Observations = slices.DeleteFunc(
-		e.Observations, func(o oom.Observation) bool { return dropped[o.Container.UID] },
-	)
+	e.dropObservations(dropped)
+}
+
+func (e *PendingEvents) dropObservations(of map[types.UID]bool) {
+	e.Observations = slices.DeleteFunc(e.Observations, func(o oom.Observation) bool { return of[o.Container.UID] })
 	e.places = nil
 }
 

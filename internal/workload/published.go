@@ -4,16 +4,22 @@
 package workload
 
 import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // published is the decided size of a container, and its program.
@@ -27,11 +33,10 @@ type announced struct {
 	// Drifting is the reason of DriftDetected while it is true, and Outliers are the pods far above the others.
 	Drifting string   `json:"drifting,omitempty"`
 	Outliers []string `json:"outliers,omitempty"`
-	// OutOfDate: pods ran without the profile's current settings.
-	OutOfDate bool `json:"outOfDate,omitempty"`
-	// Conflicted: another autoscaler manages this memory.
-	Conflicted bool `json:"conflicted,omitempty"`
+	// OutOfDate: pods ran without the profile's current settings. Conflicted: another autoscaler manages this memory.
 	// LedgerFull: kills are not counted any more.
+	OutOfDate  bool `json:"outOfDate,omitempty"`
+	Conflicted bool `json:"conflicted,omitempty"`
 	LedgerFull bool `json:"ledgerFull,omitempty"`
 }
 
@@ -58,12 +63,11 @@ type measurements struct {
 	// Source is the source of samples, Past that of the earlier history; empty: none.
 	Source string `json:"source,omitempty"`
 	Past   string `json:"past,omitempty"`
-	// Used is the highest demand of one replica, by container.
-	Used map[string]used `json:"used,omitempty"`
-	// LiveSets are the last live sets of replicas without a heap cap, by container.
-	LiveSets map[string]history.LiveSet `json:"liveSets,omitempty"`
-	// Found is the last detected runtime of replicas, by container.
-	Found map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
+	// By container: the highest demand of one replica, the last live sets of replicas without a heap cap, and the last
+	// detected runtime of replicas.
+	Used     map[string]used                   `json:"used,omitempty"`
+	LiveSets map[string]history.LiveSet        `json:"liveSets,omitempty"`
+	Found    map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
 	// RanOn is the largest node that runs pods of the workload.
 	RanOn ranOn `json:"ranOn,omitzero"`
 }
@@ -77,8 +81,8 @@ type ranOn struct {
 const (
 	// ranOnKept is how long a node counts after a pod of the workload ran on it: long enough for monthly runs.
 	ranOnKept = 35 * 24 * time.Hour
-	// movedAfter is how long it counts while pods run only on smaller nodes and none of its size exists: longer than a
-	// night with fewer replicas and nodes. It is counted from the beginning of a day.
+	// movedAfter is how long it counts, from the beginning of a day, while pods run only on smaller nodes and none of its
+	// size exists: longer than a night with fewer replicas and nodes.
 	movedAfter = 2 * 24 * time.Hour
 	// waitedFor is how long a pod may wait for a node from an autoscaler, which takes 1 to 5 minutes. With less, a slow
 	// autoscaler makes the next pods small; with more, more pods wait.
@@ -117,7 +121,6 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	}
 }
 
-// unschedulable reports whether the scheduler found no node for a pod.
 func unschedulable(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
@@ -128,9 +131,8 @@ func unschedulable(pod *corev1.Pod) bool {
 // publish stores the result of a step as published. A size near the published one does not replace it, so that slow
 // changes add up to a new one. It does not depend on the MemoryRecommendation, which is only a projection of the state.
 func (st *State) publish(v *result) {
-	before, usedBefore := st.Published, st.Used
+	before := st.Published
 	st.Published = make(map[string]published, len(v.recommended))
-	st.Used = make(map[string]used, len(v.status.Containers))
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
 		if size, found := v.recommended[c.Container]; found {
@@ -139,22 +141,15 @@ func (st *State) publish(v *result) {
 			}
 			st.Published[c.Container] = published{size, c.Program}
 		}
-		switch last := usedBefore[c.Container]; {
-		case v.used[c.Container].Most > 0:
-			st.Used[c.Container] = v.used[c.Container]
-		case last.recalled:
-			st.Used[c.Container] = last
-		}
 	}
 	for key, size := range v.sizes {
 		if e := st.evidenceOf(key.Container, key.Program); e != nil {
 			e.Size = e.sized(size)
 		}
 	}
-	st.LiveSets, st.Found = keptLiveSets(v.liveHeaps), v.found
+	st.Used, st.LiveSets, st.Found = v.used, keptLiveSets(v.liveHeaps), v.found
 }
 
-// sizes returns the last published sizes, by container.
 func (st *State) sizes() map[string]memory.Size {
 	all := make(map[string]memory.Size, len(st.Published))
 	for name, p := range st.Published {
@@ -163,7 +158,6 @@ func (st *State) sizes() map[string]memory.Size {
 	return all
 }
 
-// recall restores the stored state.
 func (st *State) recall(d decided, o measurements) {
 	for name, u := range o.Used {
 		u.recalled = true
@@ -180,4 +174,125 @@ func (st *State) identify(s *Snapshot, now time.Time) {
 			LastSeen: metav1.NewTime(now.UTC().Truncate(24 * time.Hour)),
 		}
 	}
+}
+
+// Worth has hashes of a status that decide about a write: News is of fields that are written immediately, and Figures
+// of those that change with every burst and restart of a container, and may wait.
+type Worth struct{ News, Figures uint64 }
+
+// figures removes the fluctuating fields from a container's recommendation, which then only shows their presence, and
+// returns them rounded.
+func figures(r *v1alpha1.ContainerRecommendation) string {
+	var use, rate *resource.Quantity
+	var replicas int64
+	if r.Usage != nil {
+		use, r.Usage = coarse(r.Usage), &resource.Quantity{}
+	}
+	if r.FoundRuntime != nil {
+		replicas, r.FoundRuntime.Replicas = rounded125(int64(r.FoundRuntime.Replicas)), 0
+	}
+	if r.Shape != nil {
+		rate, r.Shape.RatePerDay = coarse(r.Shape.RatePerDay), nil
+	}
+	return fmt.Sprint(use, rate, replicas)
+}
+
+// WorthOf returns the worth of a status. A size close to the published one counts as equal. It omits text, and rounds
+// numbers so that they rarely change: a steady workload costs a few API writes a day, instead of one for each sample.
+func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
+	c := s.DeepCopy()
+	moves := make([]string, len(c.Containers))
+	for i := range c.Containers {
+		r := &c.Containers[i]
+		asRecommended := r.Recommended != nil && r.NewPods != nil &&
+			near(profile.SizeOf(*r.NewPods), profile.SizeOf(*r.Recommended))
+		if last, had := st.Published[r.Container]; had && r.Recommended != nil &&
+			near(profile.SizeOf(*r.Recommended), last.Size) {
+			r.Recommended = new(profile.APISize(last.Size))
+		}
+		if asRecommended {
+			r.NewPods = r.Recommended
+		}
+		r.Reasons, r.Summary, r.Evidence.WindowSeconds, r.UsageTime = nil, "", 0, nil
+		r.Evidence.Samples = rounded125(r.Evidence.Samples)
+		if r.Breakdown != nil {
+			r.Breakdown = []string{""} // whether it exists, not its contents
+		}
+		if r.Suggestions != nil {
+			r.Suggestions = []string{""}
+		}
+		moves[i] = figures(r)
+		e := &r.Evidence
+		for _, q := range []**resource.Quantity{&e.PeakDemand, &e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.LiveSetMedian} {
+			*q = coarse(*q)
+		}
+		if r.Shape != nil {
+			r.Shape.Summary, r.Shape.TimeToLimitMinSeconds, r.Shape.TimeToLimitMaxSeconds = "", 0, 0
+			slices.Sort(r.Shape.OutlierPods) // their order changes with every sample
+		}
+	}
+	for i := range c.Conditions {
+		c.Conditions[i].LastTransitionTime, c.Conditions[i].ObservedGeneration = metav1.Time{}, 0
+		if c.Conditions[i].Reason != v1alpha1.ReasonConflict { // whose message names the other writer
+			c.Conditions[i].Message = ""
+		}
+	}
+	c.Summary, c.CurrentLimit, c.RecommendedLimit, c.ObservedGeneration = "", "", "", 0
+	return Worth{News: hashOf(c), Figures: hashOf(moves)}
+}
+
+func hashOf(v any) uint64 {
+	h := fnv.New64a()
+	if err := json.NewEncoder(h).Encode(v); err != nil {
+		return 0 // cannot happen with these types; 0 means: write
+	}
+	return h.Sum64()
+}
+
+// nearPercent is the difference up to which a limit counts as equal: evidence changes numbers slightly every hour, and
+// every change is a write and an Event. nearRequestPercent is that of a request, which follows use up and down: the
+// default of minChangePercent.
+const (
+	nearPercent        = 5
+	nearRequestPercent = 10
+)
+
+// near reports whether a size is nearly equal to the published one.
+func near(a, b memory.Size) bool {
+	return nearBytes(a.Limit, b.Limit, nearPercent) && nearBytes(a.Request, b.Request, nearRequestPercent)
+}
+
+func nearBytes(a, b memory.Bytes, percent int32) bool {
+	if a == 0 || b == 0 { // unset differs from any number
+		return a == b
+	}
+	return max(a, b).Minus(min(a, b)) <= b.Percent(percent)
+}
+
+// rounded125 rounds down to 1, 2 or 5 times a power of ten: three writes for each tenfold evidence.
+func rounded125(n int64) int64 {
+	for unit := int64(1); unit > 0 && unit <= n; unit *= 10 {
+		switch {
+		case n < 2*unit:
+			return unit
+		case n < 5*unit:
+			return 2 * unit
+		case n < 10*unit:
+			return 5 * unit
+		}
+	}
+	return 0
+}
+
+// coarse rounds up to an eighth of a power of two: 6 to 12 %.
+func coarse(q *resource.Quantity) *resource.Quantity {
+	if q == nil {
+		return nil
+	}
+	b := memory.FromQuantity(*q)
+	unit := memory.MiB
+	for unit*16 < b {
+		unit *= 2
+	}
+	return format.Exact(b.CeilTo(unit))
 }

@@ -26,13 +26,12 @@ const (
 
 // readings are the demand of one running instance: times in Unix seconds, sizes in KiB.
 type readings struct {
-	from    uint32
-	after   [readingsKept]uint16 // seconds after from
-	kib     [readingsKept]uint32
-	spacing uint16 // seconds
-	n       uint8
-	// seen is the number of readings in latest, the last few without gaps.
-	seen           uint8
+	from           uint32
+	after          [readingsKept]uint16 // seconds after from
+	kib            [readingsKept]uint32
+	spacing        uint16 // seconds
+	n              uint8
+	seen           uint8 // of latest, the last few without gaps
 	workingSetOnly bool
 	latest         [latestKept]uint32
 	last           uint32
@@ -98,7 +97,6 @@ func (r *readings) lastAt() time.Time {
 	return time.Unix(int64(r.last), 0).UTC()
 }
 
-// now returns the last reading; 0: none.
 func (r *readings) now() memory.Bytes { return memory.Bytes(r.latest[0]) * memory.KiB }
 
 // most returns the highest kept reading, at most two hours old.
@@ -133,14 +131,11 @@ func (r *readings) rises() bool {
 	return uint64(r.kib[last])*4 >= uint64(r.kib[0])*5
 }
 
-// instance returns the readings as evidence for a shape.
 func (r *readings) instance(c memory.ContainerRef, started time.Time) shape.Instance {
 	in := shape.Instance{Container: c, Started: started}
 	for i := range int(r.n) {
-		in.Points = append(
-			in.Points,
-			shape.Point{Time: time.Unix(int64(r.at(i)), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB},
-		)
+		p := shape.Point{Time: time.Unix(int64(r.at(i)), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB}
+		in.Points = append(in.Points, p)
 	}
 	return in
 }

@@ -4,10 +4,12 @@
 package workload
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -25,7 +27,7 @@ import (
 // whose profiles have sizing.mode: InPlace or InPlaceOrEvict, config/rbac/evict-pods for InPlaceOrEvict and
 // drift.action: Restart.
 
-// resizes reports whether a sizing mode lets memfit change running pods.
+// resizes reports whether a mode lets memfit change running pods.
 func resizes(mode v1alpha1.SizingMode) bool {
 	return mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict
 }
@@ -61,13 +63,12 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
-		Succeeded: s.succeeded(), Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
+		Succeeded: uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }),
+		Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
 	}
-	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
-		// no changes of sizes, but follow loans and requested changes until their pods are deleted
-		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart && len(st.rollout.Loans)+len(st.rollout.Steps) == 0 {
-			return in
-		}
+	if !s.Profile.Spec.Sizing.Mode.SizesNewPods() && s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart &&
+		len(st.rollout.Loans)+len(st.rollout.Steps) == 0 { // these are followed until their pods are deleted
+		return in
 	}
 	var last *corev1.Pod
 	var plan inject.Plan
@@ -84,7 +85,6 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	return in
 }
 
-// rolloutPolicy returns the profile's policy for a workload with this many replicas.
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
@@ -106,8 +106,8 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Leaving: pod.DeletionTimestamp != nil,
-		Run: s.isRun(pod),
-		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
+		Run: s.isRun(pod), QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName],
+		Resize:       resizeOf(pod),
 		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
 	p.Ready, p.ReadyAt = readySince(pod)
@@ -138,7 +138,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 				running.Owner.Limit = rollout.NoLimit
 			}
 		}
-		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
+		ref := refOf(pod, c.Name)
 		if status != nil {
 			lifeOf(&running, pod, spec, status, now)
 		}
@@ -161,7 +161,6 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 // and then acts, which takes up to two; statuses have whole seconds, one more.
 const briefLife = 3 * time.Second
 
-// lifeOf sets the status of the running or last instance.
 func lifeOf(
 	c *rollout.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
 ) {
@@ -185,7 +184,6 @@ func isInit(pod *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name })
 }
 
-// resizeOf reads the pod's conditions about a resize.
 func resizeOf(pod *corev1.Pod) rollout.Resize {
 	var r rollout.Resize
 	for _, c := range pod.Status.Conditions {
@@ -228,7 +226,6 @@ func ResizedBy(pod *corev1.Pod) (manager string, at time.Time) {
 	return last.Manager, at
 }
 
-// another reports whether another writer than memfit resized a pod last.
 func another(pod *corev1.Pod) bool {
 	writer, _ := ResizedBy(pod)
 	return writer != ""
@@ -246,3 +243,83 @@ func lastDay(h *history.Container) memory.Bytes {
 	}
 	return peak
 }
+
+// OutcomeOf returns the outcome of an API server's response, and the error again if it is uncertain. noRight: memfit
+// lacks the right, which the response does not show, because admission refuses with the same reason.
+func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, error) {
+	switch {
+	case err == nil:
+		return rollout.Outcome{}, nil
+	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		// The path is missing, not the pod.
+		return rollout.Outcome{Kind: rollout.OutcomeRefused, All: true,
+			Why: "this API server does not serve pods/resize, which is on by default since Kubernetes 1.33: check the " +
+				"feature gate InPlacePodVerticalScaling"}, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
+	case a.Evict && apierrors.IsTooManyRequests(err):
+		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: "a PodDisruptionBudget does not allow it now"}, nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err),
+		apierrors.IsBadRequest(err):
+		o := rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error())}
+		switch {
+		case !noRight || !apierrors.IsForbidden(err):
+			return o, nil
+		case a.Evict:
+			o.Why += " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
+		default:
+			o.Why += " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
+		}
+		o.Kind = rollout.OutcomeNoRight
+		return o, nil
+	}
+	return rollout.Outcome{}, err
+}
+
+// Disturbs reports whether an action makes an available pod unavailable.
+func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
+	restarts := false
+	for c := range constraints.Containers(&pod.Spec) {
+		_, asked := a.Sizes[c.Name]
+		restarts = restarts || asked && oom.RestartsOnResize(c)
+	}
+	return serves(pod) && (a.Evict || !a.Undo && restarts)
+}
+
+// TooFewServe returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
+// 0: unknown, so that all pods that have not ended count, also unscheduled and terminating ones.
+func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
+	var pods []rollout.Pod
+	for _, pod := range s.Pods {
+		if ended(pod) {
+			continue
+		}
+		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
+		for c := range constraints.Containers(&pod.Spec) {
+			p.Containers = append(p.Containers, rollout.Container{Name: c.Name, RestartsOnResize: oom.RestartsOnResize(c)})
+		}
+		pods = append(pods, p)
+	}
+	wanted = cmp.Or(wanted, len(pods))
+	return st.rollout.Availability(pods, wanted, a.UID).TooFew(rolloutPolicy(s, wanted).MaxUnavailable)
+}
+
+func living(s *Snapshot) int {
+	return len(uids(s.Pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !ended(pod) }))
+}
+
+func ready(pod *corev1.Pod) bool {
+	is, _ := readySince(pod)
+	return is
+}
+
+func readySince(pod *corev1.Pod) (is bool, since time.Time) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return true, c.LastTransitionTime.UTC()
+		}
+	}
+	return false, time.Time{}
+}
+
+func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }

@@ -13,7 +13,6 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// Bounds of the time to the next step.
 const (
 	// maxRequeue is the interval of steps without events, to recover a lost event from the cache. minRequeue bounds the
 	// steps of a workload with continuous changes.
@@ -39,11 +38,10 @@ const (
 // Timing is the input for the time of a workload's next step. [Step] sets what depends on the workload, and the
 // reconciler the rest.
 type Timing struct {
-	// Recommendation and Rollout are when decisions about sizes and changes of running pods may change without an event;
-	// 0: never.
-	Recommendation, Rollout time.Duration
-	// Known is the length of a container's shortest history.
-	Known time.Duration
+	// Decision is when a decision may change without an event: evidence ages, as a kill, which is urgent for an hour, not
+	// every change of a pod sends an event, and maintenance windows open by the clock. 0: never.
+	Decision time.Duration
+	Known    time.Duration // the length of a container's shortest history
 	// Interval is the administrator's least time between two steps for samples alone, and Workloads the number of
 	// workloads that share the processor.
 	Interval  time.Duration
@@ -52,26 +50,19 @@ type Timing struct {
 	Checkpoint time.Duration
 }
 
-// recommend records when a container's recommendation may change without an event; 0: never.
-func (t *Timing) recommend(after time.Duration) {
-	if after > 0 && (t.Recommendation == 0 || after < t.Recommendation) {
-		t.Recommendation = after
+// decide records when a decision may change without an event; 0: never.
+func (t *Timing) decide(after time.Duration) {
+	if after > 0 && (t.Decision == 0 || after < t.Decision) {
+		t.Decision = after
 	}
 }
 
 // Next returns when the next step is due: requeueAfter without any event, and rest with only samples.
 func (t *Timing) Next() (requeueAfter, rest time.Duration) {
 	requeueAfter = maxRequeue.Duration()
-	for _, due := range [...]time.Duration{
-		t.Recommendation, // evidence ages: a kill is urgent for an hour, and a limit is lowered after a day of use
-		t.Rollout,        // not every change sends an event, and maintenance windows open by the clock
-	} {
-		if due > 0 {
-			requeueAfter = min(requeueAfter, due)
-		}
+	if t.Decision > 0 {
+		requeueAfter = max(min(requeueAfter, t.Decision), minRequeue)
 	}
-	requeueAfter = max(requeueAfter, minRequeue)
-
 	fair := min(longestRest, time.Duration(t.Workloads)*time.Second/stepsPerSecond)
 	rest = min(
 		max(t.Interval, fair), // bounds the processor time of steps
@@ -88,8 +79,7 @@ func (t *Timing) Next() (requeueAfter, rest time.Duration) {
 type Arrival struct {
 	// SteppedAt was the last step, and until RestUntil samples alone do not cause another.
 	Now, SteppedAt, RestUntil time.Time
-	// Pods is the number of the workload's pods.
-	Pods int
+	Pods                      int
 	// Runs: the pods are runs of one identity, perhaps a thousand a minute. The webhook reads their kills itself, so that
 	// the next run is not too small while a step waits.
 	Runs bool
@@ -137,9 +127,8 @@ func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	return len(events.Counters) < had
 }
 
-// Absorb absorbs samples between two steps, and reports whether a step must not wait. A step takes a hundred times as
-// long, and samples change decisions slowly. An instance that grows close to its limit does not wait, nor does a stall
-// that begins or ends.
+// Absorb absorbs samples between two steps, and reports whether a step must not wait: an instance grows close to its
+// limit, or a stall begins or ends. A step takes a hundred times as long, and samples change decisions slowly.
 func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(events.Samples)
 	st.measure(events.Samples, now)

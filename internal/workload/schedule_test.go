@@ -16,12 +16,16 @@ func TestNext(t *testing.T) {
 	}{
 		"nothing asks": {func(*Timing) {}, 10 * m, m},
 		"the earliest that asks": {
-			func(t *Timing) { t.Recommendation, t.Rollout = 9*m, 5*m }, 5 * m, m,
+			func(t *Timing) {
+				t.decide(9 * m)
+				t.decide(5 * m)
+				t.decide(0)
+			}, 5 * m, m,
 		},
-		"evidence ages":           {func(t *Timing) { t.Recommendation = 5 * m }, 5 * m, m},
-		"a restart is held up":    {func(t *Timing) { t.Rollout = 30 * s }, 30 * s, 30 * s},
-		"a window in two days":    {func(t *Timing) { t.Rollout = 48 * time.Hour }, 10 * m, m},
-		"no sooner than":          {func(t *Timing) { t.Rollout = s }, 10 * s, 10 * s},
+		"evidence ages":           {func(t *Timing) { t.decide(5 * m) }, 5 * m, m},
+		"a restart is held up":    {func(t *Timing) { t.decide(30 * s) }, 30 * s, 30 * s},
+		"a window in two days":    {func(t *Timing) { t.decide(48 * time.Hour) }, 10 * m, m},
+		"no sooner than":          {func(t *Timing) { t.decide(s) }, 10 * s, 10 * s},
 		"hardly known":            {func(t *Timing) { t.Known = m }, 10 * m, 15 * s},
 		"not known":               {func(t *Timing) { t.Known = 0 }, 10 * m, 0},
 		"history is to be stored": {func(t *Timing) { t.Checkpoint = 20 * s }, 10 * m, 20 * s},

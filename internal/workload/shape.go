@@ -29,8 +29,7 @@ const (
 	nearLimitPercent = 85
 )
 
-// replicas returns the usage of the running pods' containers of that name, for comparison. It omits working sets,
-// because page cache differs.
+// replicas returns the usage of pods, for comparison. It omits working sets, because page cache differs.
 func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica {
 	var all []shape.Replica
 	for _, pod := range pods {
@@ -42,8 +41,7 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica 
 	return all
 }
 
-// fullest returns the demand of the fullest of the running pods' containers of that name, and when it was read; 0: not
-// read. of selects the value of its readings.
+// fullest returns the highest demand of one of the pods, and when it was read; 0: not read. of selects the reading.
 func (st *State) fullest(
 	container string, pods []*corev1.Pod, of func(*readings) memory.Bytes,
 ) (most memory.Bytes, seen time.Time) {
@@ -59,17 +57,17 @@ func (st *State) fullest(
 func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []shape.Instance {
 	var all []shape.Instance
 	for _, pod := range pods {
-		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-		in := st.instance(&ref)
+		in := st.instanceIn(pod, container)
 		if in == nil || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) ||
-			!in.recent.rises() {
+			!in.recent.rises() { // which has at least five points
 			continue
 		}
-		i := in.recent.instance(ref, in.started.Time())
-		if in.recent.now() >= limit.Percent(nearLimitPercent) && len(i.Points) > 0 {
-			i.Started = i.Points[0].Time.Add(-time.Hour) // no warm-up
+		i := in.recent.instance(refOf(pod, container), in.started.Time())
+		first, last := i.Points[0].Time, i.Points[len(i.Points)-1].Time
+		if in.recent.now() >= limit.Percent(nearLimitPercent) {
+			i.Started = first.Add(-time.Hour) // no warm-up
 		}
-		if n := len(i.Points); n > 0 && i.Points[n-1].Time.Sub(i.Points[0].Time) >= urgentSpan {
+		if last.Sub(first) >= urgentSpan {
 			all = append(all, i)
 		}
 	}
@@ -107,7 +105,6 @@ func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	return slices.Compact(all)
 }
 
-// shapeEvents returns Events about the beginning of drift, and about new outliers.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
 	now.Outliers = outliersIn(&v.status)
 	drift := meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected)
@@ -115,9 +112,8 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		now.Drifting = drift.Reason
 	}
 	if now.Drifting != "" && now.Drifting != st.Drifting {
-		all = append(
-			all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", drift.Message),
-		)
+		e := ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", drift.Message)
+		all = append(all, e)
 	}
 	for _, name := range now.Outliers {
 		if slices.Contains(st.Outliers, name) {
@@ -125,7 +121,8 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		}
 		for _, pod := range s.Governed {
 			if pod.Name == name {
-				all = append(all, outlierReplica(s.Owner, pod, v.outlierSentence(name)))
+				all = append(all, ofPod(s.Owner, podReference(pod), corev1.EventTypeWarning, v1alpha1.ReasonOutlierReplica,
+					"Compared", v.outlierSentence(name)))
 			}
 		}
 	}
@@ -150,7 +147,6 @@ const (
 	shapeMost = 5 * period.Minute
 )
 
-// shapeCache is the cached shape of a container's memory.
 type shapeCache struct {
 	shape    shape.Shape
 	until    time.Time // valid until
@@ -159,8 +155,7 @@ type shapeCache struct {
 	replicas int
 }
 
-// youngest returns the length of the shortest history of a container; 0: none. A short history is examined with every
-// sample.
+// youngest returns the length of the shortest history of a container; 0: none.
 func (st *State) youngest() time.Duration {
 	var span time.Duration
 	for name := range st.containers {

@@ -14,7 +14,6 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/records"
@@ -43,11 +42,11 @@ func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 
 // Identify sets Presence and the owner's UID, and drops the pods and events of an earlier workload of the same name.
 // Their kills must not affect the size of the current workload, which may run another program.
-func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
+func (s *Snapshot) Identify(p records.Presence, policies map[types.UID]PodPolicy) {
 	s.Presence = p
 	if s.Owner.UID = p.UID; s.Owner.UID == "" { // unreadable kind: use the newest pod that has it
 		for _, pod := range s.Pods {
-			s.Owner.UID = cmp.Or(s.Owner.UID, of[pod.UID])
+			s.Owner.UID = cmp.Or(s.Owner.UID, policies[pod.UID].Owner)
 		}
 	}
 	strange := func(owner types.UID) bool {
@@ -57,12 +56,7 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		// a pod without an owner, although the kind is readable, belongs to a deleted workload
 		return owner != "" || p.State == records.Exists
 	}
-	others := map[types.UID]bool{}
-	for _, pod := range s.Pods {
-		if strange(of[pod.UID]) {
-			others[pod.UID] = true
-		}
-	}
+	others := uids(s.Pods, func(pod *corev1.Pod) bool { return strange(policies[pod.UID].Owner) })
 	for _, d := range s.Events.Departed {
 		if strange(d.Owner) {
 			others[d.Pod] = true
@@ -72,17 +66,14 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		return
 	}
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return others[pod.UID] })
-	s.Events.Observations = slices.DeleteFunc(
-		s.Events.Observations, func(o oom.Observation) bool { return others[o.Container.UID] },
-	)
-	s.Events.Samples = slices.DeleteFunc(
-		slices.Clone(s.Events.Samples), func(sample memory.Sample) bool { return others[sample.Container.UID] },
-	)
-	s.Events.Counters = slices.DeleteFunc(
-		s.Events.Counters, func(c memory.KillCounter) bool { return others[c.Container.UID] },
-	)
-	if s.Events.Last != nil && others[s.Events.Last.UID] {
-		s.Events.Profile, s.Events.Last = nil, nil
+	e := &s.Events
+	e.dropObservations(others)
+	e.Samples = slices.DeleteFunc(slices.Clone(e.Samples), func(sample memory.Sample) bool {
+		return others[sample.Container.UID]
+	})
+	e.Counters = slices.DeleteFunc(e.Counters, func(c memory.KillCounter) bool { return others[c.Container.UID] })
+	if e.Last != nil && others[e.Last.UID] {
+		e.Profile, e.Last = nil, nil
 	}
 }
 
@@ -91,20 +82,17 @@ type Snapshot struct {
 	Owner memory.Workload
 	// Identity identifies the pods, if Owner is their identity or a class of nodes; nil: no pod with it exists.
 	Identity *identity.Identity
-	// Presence reports whether the workload exists.
 	Presence records.Presence
-	// Profile is the workload's profile; nil: none.
+	// Profile is the workload's profile; nil: none. Why is the reason for that, Problem why no profile governs it, and
+	// Claims are the conflicting profiles.
 	Profile *profile.Profile
-	// Why is the reason for that, Problem why no profile governs it, and Claims are the conflicting profiles.
 	Why     string
 	Problem profile.Problem
 	Claims  []*profile.Profile
-	// paused names the object that pauses changes; empty: none.
-	paused string
+	paused  string // names the object that pauses changes; empty: none
 	// Pods are all existing pods, newest first; Governed are those that Profile governs and that have not ended.
 	Pods, Governed []*corev1.Pod
-	// Template represents the workload's pods: the newest governed pod, which may have ended or been deleted. nil: none
-	// was seen.
+	// Template is the newest governed pod, which may have ended or been deleted; nil: none was seen.
 	Template *corev1.Pod
 	// Events are those of this workload, without those of an earlier one of its name.
 	Events PendingEvents
@@ -112,8 +100,7 @@ type Snapshot struct {
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
 	// Silent are nodes that have not reported usage for a while ([memory.Lasting]), of this workload or of others.
 	Silent []memory.Silence
-	// Facts are other constraints of its memory in the cluster.
-	Facts constraints.Facts
+	Facts  constraints.Facts
 	// Priors are what was learned about young containers like this workload's.
 	Priors recommend.Priors
 	// Allowance is the rest of the cluster's change budget; nil: no budget.
@@ -128,10 +115,11 @@ type Snapshot struct {
 	NoWebhook bool
 }
 
-// PodPolicy is the profile of one pod, and what pauses its changes.
+// PodPolicy is the profile of one pod, what pauses its changes, and the UID of its workload; empty: unknown.
 type PodPolicy struct {
 	profile.Match
 	Paused string
+	Owner  types.UID
 }
 
 // Govern uses the profile of the newest governed pod: during a rollout the new template counts.
@@ -153,38 +141,18 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 	}
 }
 
-// succeeded returns the pods that ran to completion.
-func (s *Snapshot) succeeded() map[types.UID]bool {
-	return uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
-}
-
-// elsewhere returns the pods that have not ended and that Profile does not govern.
+// elsewhere are the pods that have not ended and that Profile does not govern.
 func (s *Snapshot) elsewhere() map[types.UID]bool {
-	governed := uids(s.Governed, func(*corev1.Pod) bool { return true })
+	governed := uids(s.Governed, nil)
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })
 }
 
-// existing returns the UIDs of existing pods.
-func (s *Snapshot) existing() map[types.UID]bool {
-	return uids(s.Pods, func(*corev1.Pod) bool { return true })
-}
-
+// uids returns those of some pods; of nil: of all.
 func uids(pods []*corev1.Pod, of func(*corev1.Pod) bool) map[types.UID]bool {
 	all := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
-		if of(pod) {
+		if of == nil || of(pod) {
 			all[pod.UID] = true
-		}
-	}
-	return all
-}
-
-// observations returns the current observations of governed pods.
-func (s *Snapshot) observations(of func(pod types.UID) bool) []oom.Observation {
-	var all []oom.Observation
-	for _, pod := range s.Governed {
-		if of(pod.UID) {
-			all = append(all, oom.Observe(pod)...)
 		}
 	}
 	return all

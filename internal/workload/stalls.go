@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -74,9 +75,6 @@ func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool
 	return c
 }
 
-// maxStallRecords is the API's bound.
-const maxStallRecords = 8
-
 // stallRecords returns the last stalls, newest first, and the number of all.
 func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 	_, total := l.Totals()
@@ -88,8 +86,7 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 		r := v1alpha1.StallRecord{
 			Anonymous: format.Quantity(s.Anon), Container: s.Container.Container, Limit: s.Limit.Quantity(),
 			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, IncreasedTo: format.Exact(s.RaisedTo),
-			IncreaseIneffective: s.NotRelieved,
-			Summary:             report.Stall(s), Time: metav1.NewTime(s.Since),
+			IncreaseIneffective: s.NotRelieved, Summary: report.Stall(s), Time: metav1.NewTime(s.Since),
 		}
 		if !s.Ended.IsZero() {
 			r.Ended = &metav1.Time{Time: s.Ended}
@@ -102,40 +99,35 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 // stallCondition reports a current stall, otherwise the outcome of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := window(s)
-	var goesOn, inVain, last *memory.Stall
+	var ongoing, ineffective, last *memory.Stall
 	all := st.ledger.AllStalls()
 	for i := range all {
 		switch k := &all[i]; {
 		case k.Ended.IsZero():
-			goesOn = k
+			ongoing = k
 		case now.Sub(k.Ended) > window:
 		case k.NotRelieved:
-			inVain = k
+			ineffective = k
 		default:
 			last = k
 		}
 	}
+	inPod := func(s *memory.Stall) string { return "Pod " + s.Container.Pod + ": " + report.Stall(s) }
 	switch {
-	case goesOn != nil && goesOn.NotRelieved:
-		return conditionMemoryStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(goesOn))
-	case goesOn != nil:
-		return conditionMemoryStalled.True(v1alpha1.ReasonStallOngoing, inPod(goesOn))
-	case inVain != nil:
-		return conditionMemoryStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(inVain))
+	case ongoing != nil && !ongoing.NotRelieved:
+		return conditionMemoryStalled.True(v1alpha1.ReasonStallOngoing, inPod(ongoing))
+	case ongoing != nil || ineffective != nil:
+		return conditionMemoryStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(cmp.Or(ongoing, ineffective)))
 	case last != nil:
-		return conditionMemoryStalled.False(
-			v1alpha1.ReasonStallEnded, "The last one, in pod "+last.Container.Pod+": "+report.Stall(last),
-		)
+		message := "The last one, in pod " + last.Container.Pod + ": " + report.Stall(last)
+		return conditionMemoryStalled.False(v1alpha1.ReasonStallEnded, message)
 	case st.Source != "" && !st.countsFaults:
 		return conditionMemoryStalled.Unknown(v1alpha1.ReasonFaultsNotCounted,
 			"Usage comes from "+st.Source+", which counts no major page faults: stalls are not detected")
 	}
-	return conditionMemoryStalled.False(
-		v1alpha1.ReasonNoStall, "No container stalled at its limit in the last "+format.Duration(window),
-	)
+	message := "No container stalled at its limit in the last " + format.Duration(window)
+	return conditionMemoryStalled.False(v1alpha1.ReasonNoStall, message)
 }
-
-func inPod(s *memory.Stall) string { return "Pod " + s.Container.Pod + ": " + report.Stall(s) }
 
 // reportIneffectiveRaise puts an ineffective raise first, because it is why memfit holds.
 func (st *State) reportIneffectiveRaise(c *v1alpha1.ContainerRecommendation, now time.Time) {
@@ -153,10 +145,9 @@ func (st *State) reportIneffectiveRaise(c *v1alpha1.ContainerRecommendation, now
 	c.Advice = head(append([]string{advice}, c.Advice...), maxAdvice)
 }
 
-// maxAdvice is the API's bound.
-const maxAdvice = 8
+// maxAdvice and maxStallRecords are the API's bounds.
+const maxAdvice, maxStallRecords = 8, 8
 
-// stallEvents returns the Events about stalls, on the pod and on its workload.
 func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string) (all []Event) {
 	add := func(s *memory.Stall, kind, reason, summary string) {
 		all = append(all, ofContainer(snapshot, s.Container, kind, reason, report.Stall(s), summary))

@@ -13,7 +13,9 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 )
@@ -22,7 +24,6 @@ import (
 // [Step] computes the next one. The MemoryCheckpoint is its copy in the API server: always current for counts and
 // started changes, and at most Settings.CheckpointEvery of the reconciler old for the rest.
 type State struct {
-	// steppedAt is the time of the last step; zero: none since memfit started.
 	steppedAt time.Time
 	// measuredSince is the first step of this process, since when the pods are measured; zero: they are not.
 	measuredSince time.Time
@@ -32,23 +33,19 @@ type State struct {
 	containers map[string][]*evidence
 	// programs are those of the containers of the snapshot's pods, during a step.
 	programs map[instanceKey]inject.Program
-	// instances are the running containers, for the peak before a kill. Not stored: after a restart of memfit, peaks
-	// begin anew.
+	// instances are the running containers, for the peak before a kill. They are not stored.
 	instances map[instanceKey]*instance
 	// profile is the workload's profile at the last step, and template its newest pod.
 	profile  *profile.Profile
 	template *corev1.Pod
 	backfill
-	// rollout is the state of changes of running pods.
 	rollout rollout.State
 	decided
 	measurements
-	// shapes are the last shapes of memory, by container.
-	shapes map[string]shapeCache
-	// completes: the workload's pods run to completion, and each is a run.
-	completes bool
-	// countsFaults: the source of usage counts major page faults.
-	countsFaults bool
+	shapes map[string]shapeCache // by container
+	// completes: the workload's pods run to completion, and each is a run. countsFaults: the source of usage counts major
+	// page faults.
+	completes, countsFaults bool
 }
 
 // NewState returns an empty state.
@@ -81,9 +78,8 @@ func (st *State) Clone() *State {
 	all := make([]instance, 0, len(st.instances)) // one allocation: separate ones would take most of the time
 	for key, in := range st.instances {
 		all = append(all, *in)
-		of := &all[len(all)-1]
-		of.stalls = in.stalls.Clone()
-		c.instances[key] = of
+		c.instances[key] = &all[len(all)-1]
+		c.instances[key].stalls = in.stalls.Clone()
 	}
 	c.since = slices.Clone(st.since)
 	return &c
@@ -99,7 +95,6 @@ func (st *State) History(container string) *history.Container {
 	return e.history
 }
 
-// forgetGone drops data of deleted pods.
 func (st *State) forgetGone(existing map[types.UID]bool, now time.Time) {
 	st.ledger.Forget(existing, now)
 	maps.DeleteFunc(st.instances, func(key instanceKey, in *instance) bool {
@@ -113,11 +108,75 @@ func (st *State) forgetNames(governed []*corev1.Pod) {
 	if len(st.containers) <= MaxContainers {
 		return
 	}
-	present := map[string]bool{}
-	for _, pod := range governed {
-		for _, name := range ContainersOf(&pod.Spec) {
-			present[name] = true
+	maps.DeleteFunc(st.containers, func(name string, _ []*evidence) bool {
+		return !slices.ContainsFunc(governed, func(pod *corev1.Pod) bool {
+			return slices.Contains(ContainersOf(&pod.Spec), name)
+		})
+	})
+}
+
+// youngHistory is the length from which a history needs no backfill.
+const youngHistory = period.Hour
+
+// Past is the earlier history of a workload.
+type Past struct {
+	Source string // "prometheus"
+	// There: reading has ended; after a failure there are no containers.
+	There      bool
+	Containers map[string]*history.Container
+}
+
+// backfill is the state of a workload's earlier history.
+type backfill struct {
+	// pastKnown: it was read, or is not needed. asked: it was requested, and since are the samples after the request.
+	pastKnown, asked bool
+	since            []memory.Sample
+}
+
+// note keeps samples until the earlier history arrives.
+func (b *backfill) note(samples []memory.Sample) {
+	if b.asked && len(b.since) < MaxSamples {
+		b.since = append(b.since, samples...)
+	}
+}
+
+// WantsPast reports whether an earlier history is needed: none was read, and memfit's own is shorter than youngHistory.
+func (st *State) WantsPast() bool {
+	if st.pastKnown {
+		return false
+	}
+	for name := range st.containers {
+		if period.Of(st.newest(name).history.Span()) >= youngHistory && !st.asked {
+			return false
 		}
 	}
-	maps.DeleteFunc(st.containers, func(name string, _ []*evidence) bool { return !present[name] })
+	return true
 }
+
+// takePast merges a workload's earlier history, once available, with the samples since the request.
+func (st *State) takePast(p *Past) {
+	switch {
+	case p == nil:
+		return
+	case !p.There:
+		st.asked = true
+		return
+	}
+	st.pastKnown, st.asked = true, false
+	for name, h := range p.Containers {
+		if h.Samples() == 0 || st.History(name).Samples() >= h.Samples() {
+			continue
+		}
+		of := *h // do not change the history before the step is stored
+		for _, s := range st.since {
+			if s.Container.Container == name && s.Time.After(of.Last()) {
+				of.Add(s, st.limit(s.Container))
+			}
+		}
+		st.newest(name).history, st.Past = &of, p.Source
+	}
+	st.since = nil
+}
+
+// KnowsPast reports whether the earlier history was merged, as far as it is available.
+func (st *State) KnowsPast() bool { return st.pastKnown }

@@ -9,15 +9,18 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/internal/rollout"
@@ -37,7 +40,6 @@ var certainties = map[history.Certainty]string{
 	history.Exact: "Exact", history.RSSOnly: "RSSOnly", history.WorkingSetOnly: "WorkingSetOnly",
 }
 
-// setSources sets the sources of the usage in h: current, and from before memfit's own readings.
 func setSources(e *v1alpha1.Evidence, source, past string, h *history.Container) {
 	if h == nil || h.Samples() == 0 {
 		return
@@ -80,7 +82,6 @@ func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	return total, records
 }
 
-// changeRecords returns the changes of running pods, newest first.
 func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
 	for _, c := range slices.Backward(s.Changes) {
 		if c = c.Bounded(); !c.Kind.Known() { // the API server would refuse it, and the whole status with it
@@ -152,7 +153,6 @@ func limitColumn(
 	return strings.Join(parts, ",")
 }
 
-// workloadSummary returns one line about the workload.
 func workloadSummary(s *Snapshot, containers []v1alpha1.ContainerRecommendation) string {
 	if len(containers) == 0 {
 		if s.Template == nil {
@@ -171,8 +171,6 @@ func workloadSummary(s *Snapshot, containers []v1alpha1.ContainerRecommendation)
 	return strings.Join(parts, "; ")
 }
 
-func join(parts []string) string { return strings.Join(parts, ", ") }
-
 func head[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 
 // distinct keeps the first of equal texts.
@@ -184,4 +182,58 @@ func distinct(texts []string) []string {
 		}
 	}
 	return kept
+}
+
+// coverage counts governed pods by their state against the profile's current settings. outOfDate describes what one
+// stale or missed pod lacks, and outOfStep the settings that no longer match the limit of a resized pod.
+type coverage struct {
+	v1alpha1.Coverage
+	outOfDate, outOfStep string
+}
+
+// reasonMax is the schema's bound of skippedReason, in bytes.
+const reasonMax = 1024
+
+func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
+	var c coverage
+	var state inject.State
+	var why string
+	for i, pod := range s.Governed {
+		c.Governed++
+		if i == 0 || !alike(pod, s.Governed[i-1]) {
+			state, why = inject.Compare(pod, s.Profile, observed)
+		}
+		switch state {
+		case inject.UpToDate:
+			c.Injected++
+		case inject.Stale:
+			c.Stale++
+			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
+			if inject.WasResized(pod) && inject.LimitMoved(pod, s.Profile) { // but not its environment
+				c.outOfStep = cmp.Or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
+			}
+		case inject.Missed:
+			c.Missed++
+			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
+		case inject.Skipped:
+			c.Skipped++
+			c.SkippedReason = cmp.Or(c.SkippedReason, quote.Cut("pod "+pod.Name+": "+why, reasonMax))
+		case inject.Disabled: // counts only as governed
+		}
+	}
+	return c
+}
+
+// alike reports whether both pods have equal plans. Cached replicas share the memory of their template (see
+// internal/informers), so it compares addresses; other pods are compared with the profile one by one.
+func alike(a, b *corev1.Pod) bool {
+	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) &&
+		shareList(a.Spec.Volumes, b.Spec.Volumes) &&
+		a.Spec.Resources == nil && b.Spec.Resources == nil && a.Spec.OS == nil && b.Spec.OS == nil &&
+		a.Spec.RestartPolicy == b.Spec.RestartPolicy &&
+		maps.Equal(a.Annotations, b.Annotations)
+}
+
+func shareList[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

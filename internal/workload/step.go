@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -40,12 +38,10 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 				o.SeenRunning = in.seenRunning.Time()
 			}
 		}
-		if declared := s.Profile.Container(
-			o.Container.Container, annotations,
-		).Runtime.Type; declared != v1alpha1.RuntimeAuto {
-			o.Runtime = string(declared)
-		} else {
-			o.Runtime = plan.Container(o.Container.Container).Runs()
+		name := o.Container.Container
+		declared := s.Profile.Container(name, annotations).Runtime.Type
+		if o.Runtime = string(declared); declared == v1alpha1.RuntimeAuto {
+			o.Runtime = plan.Container(name).Runs()
 		}
 	}
 }
@@ -53,7 +49,6 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 // Effects are the outputs of a step, in this order: the MemoryCheckpoint with the next state, the MemoryRecommendation,
 // Events, and changes of pods.
 type Effects struct {
-	// Status is the desired status of the MemoryRecommendation.
 	Status v1alpha1.MemoryRecommendationStatus
 	// Events report what happened, and changes of the recommendation. They are written after the checkpoint, and no later
 	// step returns them again.
@@ -72,8 +67,7 @@ type Effects struct {
 	Findings  []rollout.Finding
 	Shapes    map[string]shape.Shape
 
-	// Learned are the priors from its young containers for others.
-	Learned recommend.Priors
+	Learned recommend.Priors // from its young containers for others
 }
 
 // Step makes all decisions about a workload: it processes the events since the last step, and returns what should
@@ -91,11 +85,9 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		Learned: v.learned,
 	}
 	e.Timing.Known = m.youngest()
+	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
 	changed, announced := changes(s, m, &v)
-	e.Events = append(
-		news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls), changed...,
-	)
-	m.announced = announced
+	e.Events, m.announced = append(e.Events, changed...), announced
 	m.publish(&v)
 	m.programs = nil // recomputed by the next step; instances keep theirs
 	return m, e
@@ -112,9 +104,12 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	in := &s.Events
 	// Add the current pods: observations from before a profile governed them were not kept, and the effect of a resize is
 	// judged by these pods, which may be newer than the observations.
-	observations := append(slices.Clone(in.Observations), s.observations(func(pod types.UID) bool {
-		return st.steppedAt.IsZero() || st.rollout.Changing(pod)
-	})...)
+	observations := slices.Clone(in.Observations)
+	for _, pod := range s.Governed {
+		if st.steppedAt.IsZero() || st.rollout.Changing(pod.UID) {
+			observations = append(observations, oom.Observe(pod)...)
+		}
+	}
 	complete(s, st, observations)
 	st.noteLimits(observations, now)
 	kills = st.ledger.Update(observations, st.peak, now)
@@ -125,7 +120,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	st.ledger.Attribute(st.ProgramOf)
 	st.ledger.UsedUp(now, st.rollout.UsedUp)
 	st.watchStalls(in.Samples)
-	existing := s.existing()
+	existing := uids(s.Pods, nil)
 	stalls = st.fileStalls(agentStalls, existing, now)
 	st.forgetGone(existing, now)
 	st.forgetNames(s.Governed)
@@ -159,10 +154,9 @@ func (st *State) unreported(steppedAt time.Time, kills []memory.OOMKill, now tim
 		return nil
 	}
 	for _, k := range st.ledger.All() {
-		if k.Seen.IsZero() || now.Sub(k.Seen) > replayed || slices.Contains(kills, k) {
-			continue
+		if !k.Seen.IsZero() && now.Sub(k.Seen) <= replayed && !slices.Contains(kills, k) {
+			all = append(all, k)
 		}
-		all = append(all, k)
 	}
 	return all
 }

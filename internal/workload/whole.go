@@ -46,7 +46,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	return w
 }
 
-// wholeAsks returns sizes and parts for [constraints.RunningWhole], and by container.
+// wholeAsks returns the input of [constraints.RunningWhole], and the wanted sizes by container.
 func wholeAsks(
 	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]memory.Size,
 ) (asks []constraints.Ask, to map[string]memory.Size) {
@@ -82,13 +82,11 @@ func wholeStays(pod *corev1.Pod) string {
 
 // RefusedWhole explains a refused resize of a pod with a pod-level size that cannot be changed; "": not the case.
 func RefusedWhole(pod *corev1.Pod) string {
-	if constraints.WholeSize(pod) == (memory.Size{}) {
+	why := wholeStays(pod)
+	if constraints.WholeSize(pod) == (memory.Size{}) || why == "" {
 		return ""
 	}
-	if why := wholeStays(pod); why != "" {
-		return " (the pod sets its size as a whole, and " + why + ")"
-	}
-	return ""
+	return " (the pod sets its size as a whole, and " + why + ")"
 }
 
 // sayWhole adds the change of new pods' pod-level size to the reasons of each container with a new size.
@@ -106,7 +104,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 		}
 		spec, _ := constraints.Find(d.s.Template, c.Name)
 		want, have := size, constraints.SizeOf(&spec.Resources)
-		a := constraints.Ask{Container: c.Name, Base: have, Want: want, Never: c.sizePolicy().DecreaseNever}
+		a := constraints.Ask{Container: c.Name, Base: have, Want: want, Never: c.policy.SizePolicy().DecreaseNever}
 		if have.Limit == 0 {
 			a.Want, a.Part = have, want
 			if have.Request > 0 && want.Request > 0 {

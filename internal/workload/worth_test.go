@@ -36,7 +36,7 @@ func TestWorth(t *testing.T) {
 	} {
 		after := before.DeepCopy()
 		c.edit(&after.Containers[0])
-		was, is := worth(&before, nil), worth(after, nil)
+		was, is := NewState().WorthOf(&before), NewState().WorthOf(after)
 		if news := was.News != is.News; news != c.news {
 			t.Errorf("%s: news is %v", name, news)
 		}
