@@ -159,7 +159,7 @@ func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
 		return fmt.Errorf("ending the watch of VerticalPodAutoscalers: %w", err)
 	}
 	for i := range all {
-		f.queue.Enqueue(targets(all[i].Namespace, all[i].Target)...)
+		f.queue.Enqueue(targets(all[i].Target)...)
 	}
 	return nil
 }
@@ -175,5 +175,5 @@ func targetOfVPA(u *unstructured.Unstructured) []memory.WorkloadRef {
 	if !ok {
 		return nil
 	}
-	return targets(v.Namespace, v.Target)
+	return targets(v.Target)
 }

@@ -56,7 +56,5 @@ func (x *Index) In(ctx context.Context, namespace string) (constraints.Objects, 
 	if err != nil {
 		return constraints.Objects{}, fmt.Errorf("reading what bounds namespace %s: %w", namespace, err)
 	}
-	o := constraints.Objects{LimitRanges: ranges.Items, Quotas: quotas.Items}
-	o.NodeSize, o.LargestNode, o.NodesShort = x.nodes.all()
-	return o, nil
+	return constraints.Objects{LimitRanges: ranges.Items, Quotas: quotas.Items, Nodes: x.nodes.all()}, nil
 }

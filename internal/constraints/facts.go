@@ -20,11 +20,15 @@ type Objects struct {
 	HPAs        []HPA
 	LimitRanges []corev1.LimitRange
 	Quotas      []corev1.ResourceQuota
-	// NodeSize is the allocatable memory of nodes by name, LargestNode the largest of them. They are copied to Facts
-	// unchanged.
+	Nodes
+}
+
+// Nodes are the nodes of the cluster, by name. Its maps are shared: read only.
+type Nodes struct {
+	// NodeSize is their allocatable memory, LargestNode the largest; 0 if none is known.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
-	// NodesShort is since when nodes report MemoryPressure, by name.
+	// NodesShort is since when nodes report MemoryPressure.
 	NodesShort map[string]time.Time
 }
 
@@ -37,13 +41,9 @@ type Facts struct {
 	Range Range
 	// Quota is the rest of ResourceQuotas for pods like this one.
 	Quota Quota
-	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the largest of them, or of
-	// those known to run the pod; 0 if none is known. NodeIs describes that node.
-	NodeSize    map[string]memory.Bytes
-	LargestNode memory.Bytes
-	NodeIs      string
-	// NodesShort is [Objects.NodesShort] (shared: read only).
-	NodesShort map[string]time.Time
+	// Nodes has all nodes. LargestNode may be only that of nodes known to run the pod; NodeIs describes it.
+	Nodes
+	NodeIs string
 
 	limits []limits
 }
@@ -51,10 +51,7 @@ type Facts struct {
 // About returns the constraints of a workload with these managed containers and this newest pod. Without a pod, it
 // ignores quotas with scopes.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
-	f := Facts{
-		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, NodesShort: o.NodesShort,
-		limits: limitsOf(o.LimitRanges),
-	}
+	f := Facts{Quota: quotaFor(pod, o.Quotas), Nodes: o.Nodes, limits: limitsOf(o.LimitRanges)}
 	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {
 		f.Conflict, f.Remedy = Conflict(o.Above, containers, o.VPAs, o.HPAs)
 	}

@@ -82,15 +82,12 @@ func (t *trial) fitNode() {
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	if need := t.need(); !q.Holds(memory.Size{Limit: need.Limit}) {
-		t.keepRaised(
-			"ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, Left(q.Limits), need.Limit,
-		)
+		t.keepRaised("ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, Left(q.Limits),
+			need.Limit)
 	}
 	if need := t.need(); !q.Holds(memory.Size{Request: need.Request}) {
-		t.keepRequests(
-			"ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, Left(q.Requests),
-			need.Request,
-		)
+		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name,
+			Left(q.Requests), need.Request)
 	}
 	if need := t.need(); !q.Holds(need) && t.grown() {
 		t.keepTemplate("ResourceQuota %s does not allow a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
@@ -101,10 +98,8 @@ func (t *trial) fitQuota() {
 // their own, and the runtime with its pod overhead.
 func (t *trial) need() memory.Size {
 	need := Total(t.pod, t.sizes)
-	if overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory()); overhead > 0 {
-		need = need.Plus(memory.Size{Request: overhead, Limit: overhead})
-	}
-	return need
+	overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory())
+	return need.Plus(memory.Size{Request: overhead, Limit: overhead})
 }
 
 // keepRequests keeps the template's request of containers with a higher one; and the limit, if the template has no
@@ -135,15 +130,11 @@ func (t *trial) keepRaised(format string, args ...any) {
 // refusal returns why the pod would not be admitted with the sizes found; "" also if its template's sizes would be
 // refused.
 func (t *trial) refusal() string {
-	why := t.facts.Refusal(t.pod, t.sizes)
-	if why == "" {
-		return ""
-	}
-	base := make(map[string]memory.Size, len(t.asks))
+	why, base := t.facts.Refusal(t.pod, t.sizes), make(map[string]memory.Size, len(t.asks))
 	for _, a := range t.asks {
 		base[a.Container] = a.Base
 	}
-	if t.facts.Refusal(t.template, base) != "" {
+	if why != "" && t.facts.Refusal(t.template, base) != "" {
 		return ""
 	}
 	return why

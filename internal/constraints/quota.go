@@ -4,7 +4,6 @@
 package constraints
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,30 +32,25 @@ const Exhausted memory.Bytes = 1
 func quotaFor(pod *corev1.Pod, quotas []corev1.ResourceQuota) Quota {
 	var out Quota
 	var limits, requests string
-	for _, q := range byName(quotas) {
+	tighter := func(left, than memory.Bytes, name, of string) bool { // of equal ones, the first by name
+		return left > 0 && (than == 0 || left < than || left == than && name < of)
+	}
+	for i := range quotas {
+		q := &quotas[i]
 		if !covers(q, pod) {
 			continue
 		}
-		if left := left(q, corev1.ResourceLimitsMemory); left > 0 && (out.Limits == 0 || left < out.Limits) {
+		if left := left(q, corev1.ResourceLimitsMemory); tighter(left, out.Limits, q.Name, limits) {
 			out.Limits, limits = left, q.Name
 		}
 		for _, name := range []corev1.ResourceName{corev1.ResourceRequestsMemory, corev1.ResourceMemory} {
-			if left := left(q, name); left > 0 && (out.Requests == 0 || left < out.Requests) {
+			if left := left(q, name); tighter(left, out.Requests, q.Name, requests) {
 				out.Requests, requests = left, q.Name
 			}
 		}
 	}
 	out.Name = both(limits, requests)
 	return out
-}
-
-func byName(quotas []corev1.ResourceQuota) []*corev1.ResourceQuota {
-	all := make([]*corev1.ResourceQuota, len(quotas))
-	for i := range quotas {
-		all[i] = &quotas[i]
-	}
-	slices.SortFunc(all, func(a, b *corev1.ResourceQuota) int { return cmp.Compare(a.Name, b.Name) })
-	return all
 }
 
 // left returns 0 if the quota does not bound the resource, or has not counted it yet.

@@ -38,8 +38,8 @@ func FromOptional(q *resource.Quantity) Bytes {
 }
 
 // FromQuantity reads a Kubernetes quantity, rounding fractions up ("128974848000m" is 128974848 bytes). Negative
-// quantities, which the API server refuses for memory, become 0, and those above [Max] Max. The exact value of
-// "1e99999999", which an API server accepts, would need 40 MB.
+// quantities, which the API server refuses for memory, become 0, and those above [Max] Max: the exact value of
+// "1e99999999" would need 40 MB.
 func FromQuantity(q resource.Quantity) Bytes {
 	if q.Sign() <= 0 {
 		return 0
@@ -72,6 +72,14 @@ func (b Bytes) Exact() string {
 	return strconv.FormatInt(int64(b), 10) + [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}[unit]
 }
 
+// OrNone is [Bytes.String] of a size that may be missing: "none" for 0, and for [Max] as the limit of no limit.
+func (b Bytes) OrNone() string {
+	if b == 0 || b == Max {
+		return "none"
+	}
+	return b.String()
+}
+
 // Plus adds, saturating at [Max].
 func (b Bytes) Plus(c Bytes) Bytes {
 	if c > 0 && b > Max-c {
@@ -95,27 +103,19 @@ func (b Bytes) Percent(percent int32) Bytes {
 		return Max
 	}
 	q, _ := bits.Div64(hi, lo, 100)
-	if q > uint64(Max) {
-		return Max
-	}
-	return Bytes(q)
+	return FromUint64(q)
 }
 
-// CeilTo rounds up to a multiple of unit; unit <= 0 changes nothing.
+// CeilTo rounds up to a multiple of unit.
 func (b Bytes) CeilTo(unit Bytes) Bytes {
-	if unit <= 0 || b%unit == 0 {
+	if b%unit == 0 {
 		return b
 	}
 	return b.Minus(b % unit).Plus(unit)
 }
 
-// FloorTo rounds down to a multiple of unit; unit <= 0 changes nothing.
-func (b Bytes) FloorTo(unit Bytes) Bytes {
-	if unit <= 0 {
-		return b
-	}
-	return b - b%unit
-}
+// FloorTo rounds down to a multiple of unit.
+func (b Bytes) FloorTo(unit Bytes) Bytes { return b - b%unit }
 
 // MiB returns the amount in whole MiB, rounded down, the unit of V8 and the JVM on command lines.
 func (b Bytes) MiB() int64 { return int64(b / MiB) }
@@ -141,9 +141,4 @@ func (b Bytes) String() string {
 }
 
 // FromUint64 reads an amount as kernels and memory images write it, saturating at [Max].
-func FromUint64(n uint64) Bytes {
-	if n > uint64(Max) {
-		return Max
-	}
-	return Bytes(n)
-}
+func FromUint64(n uint64) Bytes { return Bytes(min(n, uint64(Max))) }

@@ -3,7 +3,10 @@
 
 package memory
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // OOMKind is what died and why. Kinds are counted separately, because their remedies differ.
 type OOMKind string
@@ -22,19 +25,14 @@ const (
 	OOMPodLimit OOMKind = "PodLimit"
 	// OOMSuspected: it resembles an OOM kill that the kubelet did not report.
 	OOMSuspected OOMKind = "Suspected"
-	// OOMStall is not a kill, and never in the ledger of kills: it represents a [Stall] in decisions about sizes, because
-	// a higher limit helps against both.
+	// OOMStall is never in the ledger of kills: it represents a [Stall], which a higher limit prevents as well.
 	OOMStall OOMKind = "Stall"
 )
 
 // Killed reports whether it is a kill of the API.
 func (k OOMKind) Killed() bool {
-	switch k {
-	case OOMMainProcess, OOMChildProcess, OOMAtStart, OOMHeapAbort, OOMPodLimit, OOMSuspected:
-		return true
-	case OOMStall:
-	}
-	return false
+	kills := [...]OOMKind{OOMMainProcess, OOMChildProcess, OOMAtStart, OOMHeapAbort, OOMPodLimit, OOMSuspected}
+	return slices.Contains(kills[:], k)
 }
 
 // Confidence is the certainty of a statement, in three steps.
@@ -68,11 +66,10 @@ type OOMKill struct {
 	Kind      OOMKind      `json:"k"`
 	// Time is when the kubelet reports that the container ended, or else when memfit learned of it.
 	Time time.Time `json:"t,omitzero"`
-	// Seen is when memfit learned of it, on memfit's own clock, for comparison with memfit's actions; Time depends on the
-	// node's clock. Zero: unknown.
+	// Seen is when memfit learned of it, on memfit's own clock, unlike Time. Zero: unknown.
 	Seen time.Time `json:"s,omitzero"`
-	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none, unknown, or
-	// not reached, because its node ran out of memory.
+	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none, unknown,
+	// or not reached, because its node ran out of memory.
 	Limit Bytes `json:"l,omitempty"`
 	// Asked is the limit in the pod's spec at the kill, if it was not proven to be effective for the container and its
 	// pod: a resize that the kubelet had not completed. Limit is then the previous one. 0: Limit was effective.

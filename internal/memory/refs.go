@@ -44,8 +44,7 @@ type Workload struct {
 	UID types.UID
 }
 
-// ContainerRef names one container of one pod. UID distinguishes a StatefulSet's pod from its predecessor of that
-// name.
+// ContainerRef names one container of one pod. UID distinguishes a StatefulSet's pod from its predecessor of that name.
 type ContainerRef struct {
 	Namespace string    `json:"ns,omitempty"`
 	Pod       string    `json:"p"`

@@ -49,7 +49,7 @@ func (s *Stall) Why() string {
 	if s.PressurePercent > 0 {
 		words += fmt.Sprintf(", all tasks waited for memory %d %% of the time", s.PressurePercent)
 	}
-	if s.Throttled() {
+	if s.PressurePercent > 0 && s.Usage < s.Limit.Percent(throttledPercent) {
 		words += "; the kernel slows it down below its limit already, at memory.high, which the kubelet's MemoryQoS sets " +
 			"and a higher limit or request raises"
 	}
@@ -59,11 +59,6 @@ func (s *Stall) Why() string {
 // throttledPercent of the limit: stalls at the limit were measured at 99 %, because reclaim keeps usage within 1 %;
 // those at memory.high at 93 to 96 %, because processes still get memory there, slowly.
 const throttledPercent = 98
-
-// Throttled reports whether it stalled below its limit, which only memory.high causes.
-func (s *Stall) Throttled() bool {
-	return s.Usage < s.Limit.Percent(throttledPercent) && s.PressurePercent > 0
-}
 
 // Cache returns the memory left for page cache, including kernel memory.
 func (s *Stall) Cache() Bytes { return s.Usage.Minus(s.Anon) }
