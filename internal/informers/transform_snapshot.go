@@ -13,11 +13,7 @@ import (
 
 // slimSnapshot keeps what a recommendation reports of a MemorySnapshot: runtime, parts of memory, and the last kill and
 // stall without their series.
-func slimSnapshot(in any) (any, error) {
-	s, ok := in.(*v1alpha1.MemorySnapshot)
-	if !ok {
-		return in, nil
-	}
+func slimSnapshot(s *v1alpha1.MemorySnapshot) {
 	s.ManagedFields, s.Annotations, s.Labels = nil, nil, nil
 	kept := v1alpha1.MemorySnapshotStatus{
 		NodeName: s.Status.NodeName, ObservedTime: s.Status.ObservedTime, Alarm: s.Status.Alarm,
@@ -30,7 +26,6 @@ func slimSnapshot(in any) (any, error) {
 		})
 	}
 	s.Status = kept
-	return s, nil
 }
 
 // slimKill keeps the fields of a kill for the ledger.
