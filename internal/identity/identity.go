@@ -47,8 +47,7 @@ type Identity struct {
 	Values []string
 	// Keys are the labels that a profile names.
 	Keys []string
-	// labels are the pod's labels. All pods of the identity have the same values of labels in equal, and the labels in
-	// present.
+	// labels are the pod's. All pods of the identity have equal values of those in equal, and have those in present.
 	labels         map[string]string
 	equal, present []string
 }
@@ -63,11 +62,10 @@ func Of(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, b
 		return labeled(pod.GetLabels(), keys)
 	}
 	for i := range platforms {
-		if values, found := platforms[i].identify(pod, owner); found {
-			p := &platforms[i]
-			return Identity{
-				Platform: p.Name, Values: values, labels: pod.GetLabels(), equal: p.equal, present: p.present,
-			}, true
+		p := &platforms[i]
+		if values, found := p.identify(pod, owner); found {
+			id := Identity{Platform: p.Name, Values: values, labels: pod.GetLabels(), equal: p.equal, present: p.present}
+			return id, true
 		}
 	}
 	return Identity{}, false
@@ -165,10 +163,8 @@ func Is(w memory.WorkloadRef) bool { return workloadkind.IsIdentity(w.APIVersion
 // UID replaces an owner's UID: an identity has no object, and exists as long as its records.
 func UID(of memory.WorkloadRef) types.UID { return types.UID(of.Namespace + "/" + of.Name) }
 
-// Annotations are those that rows of the table read; caches must keep them.
-func Annotations() []string {
-	return []string{gitlabProject, gitlabJob}
-}
+// Annotations returns those that rows of the table read; caches must keep them.
+func Annotations() []string { return []string{gitlabProject, gitlabJob} }
 
 // isRun reports whether a name's end is that of one run: five generated characters without vowels, or a time.
 func isRun(end string) bool {

@@ -22,8 +22,7 @@ type platform struct {
 	Group string
 	Kinds []string
 
-	// equal are labels with the same value in all pods of an identity, present are labels that differ by run. A pod may
-	// lack any of them.
+	// equal are labels with the same value in all pods of an identity, present differ by run. A pod may lack any.
 	equal, present []string
 	// values returns the values that identify a pod; nil: none. Empty values are omitted.
 	values func(pod metav1.Object, labels map[string]string, owner string) []string
@@ -109,9 +108,7 @@ var platforms = []platform{
 	},
 	spark("sparkoperator.k8s.io", "SparkApplication"),
 	spark(""), // spark-submit: the driver has no owner, and owns its executors
-	byLabels("ray.io/cluster", "ray.io/group", platform{
-		Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"},
-	}),
+	byLabels("ray.io/cluster", "ray.io/group", platform{Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"}}),
 	byLabels("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type", platform{
 		Name: "kubeflow", Group: "kubeflow.org",
 		Kinds: []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob"},

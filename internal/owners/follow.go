@@ -58,9 +58,9 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 
 // circular reports whether an owner was met before: owner references may form a ring.
 func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bool {
-	return slices.ContainsFunc(
-		visited, func(v *metav1.OwnerReference) bool { return v.Kind == above.Kind && v.Name == above.Name },
-	)
+	return slices.ContainsFunc(visited, func(v *metav1.OwnerReference) bool {
+		return v.Kind == above.Kind && v.Name == above.Name
+	})
 }
 
 // cached reads an owner from the cache; its annotations and references are the cache's own. nil without an error:
@@ -122,14 +122,11 @@ func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
 // byReference returns the owner from its reference alone. Known kinds get the API version of the table, so that a
 // workload has one name for all references.
 func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace string) Owner {
-	apiVersion := ref.APIVersion
+	w := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
 	if k != nil {
-		apiVersion = k.APIVersion()
+		w.APIVersion = k.APIVersion()
 	}
-	return Owner{
-		Ref: memory.WorkloadRef{APIVersion: apiVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name},
-		UID: ref.UID,
-	}
+	return Owner{Ref: w, UID: ref.UID}
 }
 
 // guessed returns the owner of a ReplicaSet that is not in the cache yet: at the start of a rollout the webhook gets
@@ -138,15 +135,12 @@ func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	if !workloadkind.Like(ref.APIVersion, ref.Kind).HasHash {
 		return Owner{}, false
 	}
-	labels := pod.GetLabels()
 	for _, k := range workloadkind.All() {
-		hash := labels[k.HashLabel]
-		name, ok := strings.CutSuffix(ref.Name, "-"+hash)
-		if k.HashLabel == "" || hash == "" || !ok || name == "" {
-			continue
+		hash := pod.GetLabels()[k.HashLabel]
+		if name, ok := strings.CutSuffix(ref.Name, "-"+hash); k.HashLabel != "" && hash != "" && ok && name != "" {
+			above := metav1.OwnerReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: name}
+			return byReference(nil, &above, pod.GetNamespace()), true
 		}
-		above := metav1.OwnerReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: name}
-		return byReference(nil, &above, pod.GetNamespace()), true
 	}
 	return Owner{}, false
 }

@@ -60,13 +60,9 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 		}
 	}
 	for key, value := range m.Annotations {
-		if !keep(key) {
-			continue
+		if keep(key) {
+			metav1.SetMetaDataAnnotation(&kept, once(key), value)
 		}
-		if kept.Annotations == nil {
-			kept.Annotations = make(map[string]string, 1)
-		}
-		kept.Annotations[once(key)] = value
 	}
 	return kept
 }
