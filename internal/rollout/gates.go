@@ -18,8 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// Verdict is a gate's refusal: a reason for a condition, and a sentence with numbers. The zero Verdict lets a change
-// pass.
+// Verdict is a gate's refusal: a reason for a condition, and a sentence with numbers. Zero: the change may be made.
 type Verdict struct{ Reason, Message string }
 
 func refuse(reason, text string, args ...any) Verdict {
@@ -30,11 +29,11 @@ func refuse(reason, text string, args ...any) Verdict {
 type kinds uint16
 
 const (
-	// In place, and no container restarts. A change of the request alone is a raise.
+	// In place, without a restart. A change of the request alone is a raise.
 	raiseQuietly kinds = 1 << iota
 	lowerQuietly
-	giveBackQuietly // it gives back what a lower limit that did harm had taken
-	// In place, and the container restarts for it.
+	giveBackQuietly // a rollback of a lower limit
+	// In place, with a restart of the container.
 	raiseByRestart
 	lowerByRestart
 	giveBackByRestart
@@ -44,9 +43,9 @@ const (
 	giveBackByEviction
 	// fresh evicts a pod for one of the same size (drift.action: Restart).
 	fresh
-	// podSize is the size of the pod as a whole (spec.resources).
+	// podSize changes the pod-level size (spec.resources).
 	podSize
-	// together are the changes of all containers of a pod, each of which has passed by itself.
+	// together are the changes of all containers of a pod, each of which has passed its gates.
 	together
 
 	inPlace    = raiseQuietly | lowerQuietly | giveBackQuietly | raiseByRestart | lowerByRestart | giveBackByRestart
@@ -63,22 +62,22 @@ type gate struct {
 	of kinds
 	// refuses returns why a change must not be made; zero: it may.
 	refuses func(*decider, *change) Verdict
-	// bars: it refuses to change the pod where it is, and not the size, so that an eviction may help.
+	// bars: the reason is this pod, not the size, so an eviction may help.
 	bars bool
-	// again is what a refusal does to a step that was written down and not sent yet.
+	// again is the effect of a refusal on a step that was not sent yet.
 	again again
 }
 
-// again is what becomes of a step that was written down and not sent.
+// again is the effect on a step that was not sent.
 type again uint8
 
 const (
 	goesOn    again = iota // it is sent
 	waits                  // it is sent when the gate lets it pass
-	withdrawn              // it is forgotten
+	withdrawn              // it is removed
 )
 
-// gates decide whether a pod may be changed now. Order matters: the first refusal is the one users see.
+// gates decide whether a pod may be changed now, in order: users read the first refusal.
 var gates = []gate{
 	// May memfit touch the pod at all?
 	{of: lowerings | evictions | fresh, refuses: (*decider).mayNot},
@@ -119,7 +118,7 @@ var gates = []gate{
 	{of: together | fresh, refuses: (*decider).overChangeBudget},
 }
 
-// refusal is that of the first gate that refuses a change; zero: it may be made. bars is the gate's.
+// refusal returns that of the first gate that refuses a change, and whether it bars; zero: it may be made.
 func (d *decider) refusal(ch *change) (refused Verdict, bars bool) {
 	for _, g := range gates {
 		if g.of&ch.kind == 0 {
@@ -132,46 +131,45 @@ func (d *decider) refusal(ch *change) (refused Verdict, bars bool) {
 	return Verdict{}, false
 }
 
-// refusedAgain is what becomes of a step that was written down and not sent: the worst that a gate has for it.
-func (d *decider) refusedAgain(ch *change) (worst again) {
-	for _, g := range gates {
-		if g.again > worst && g.of&ch.kind != 0 && g.refuses(d, ch) != (Verdict{}) {
-			worst = g.again
+// gated returns the effect of the gates on a step that was not sent: the worst for a container.
+func (d *decider) gated(pod *Pod, st *Step) (worst again) {
+	for _, c := range pod.sized(st.To) {
+		ch, own := d.changeOf(pod, c, st.To[c.Name], st.evicts()), goesOn
+		for _, g := range gates {
+			if g.again > own && g.of&ch.kind != 0 && g.refuses(d, ch) != (Verdict{}) {
+				own = g.again
+			}
 		}
+		worst = max(worst, own)
 	}
 	return worst
 }
 
-// mayNot refuses to evict a pod that no controller replaces, or a run, or to lower the limit of a run.
+// mayNot refuses to evict a pod that no controller replaces, and to evict or lower one that runs to completion.
 func (d *decider) mayNot(ch *change) Verdict {
-	why := ""
-	if ch.evict {
-		why = d.Policy.NoEvict
-	}
 	switch {
-	case why != "" || !ch.pod.Run:
+	case ch.evict && d.Policy.NoEvict != "":
+		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.NoEvict}
+	case !ch.pod.Run:
+		return Verdict{}
 	case ch.kind == fresh:
-		why = "a Job's pod would lose its work"
-	default:
-		why = "this pod runs to completion (its restartPolicy is Never or OnFailure, or it belongs to a Job): memfit does " +
-			"not lower its limit and does not evict it, so that its work is not lost"
-		if !d.Policy.NoWebhook && d.Policy.NoEvict == "" {
-			why += "; the next run gets the recommended size"
-		}
+		return Verdict{v1alpha1.ReasonWaitingForNewPods, "a Job's pod would lose its work"}
 	}
-	if why != "" {
-		return Verdict{v1alpha1.ReasonWaitingForNewPods, why}
+	why := "this pod runs to completion (its restartPolicy is Never or OnFailure, or it belongs to a Job): memfit does " +
+		"not lower its limit and does not evict it, so that its work is not lost"
+	if !d.Policy.NoWebhook && d.Policy.NoEvict == "" {
+		why += "; the next run gets the recommended size"
 	}
-	return Verdict{}
+	return Verdict{v1alpha1.ReasonWaitingForNewPods, why}
 }
 
-// mayEvict reports whether a pod may be replaced where a resize is not possible.
+// mayEvict reports whether a pod that cannot be resized may be evicted.
 func (in *Input) mayEvict(pod *Pod) bool {
 	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Run
 }
 
-// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the same size,
-// or the rollback that is a part of it. A rollback does not wait for that after more was refused.
+// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the size, or a
+// rollback in it. A rollback to less than the refused size does not wait.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID)
 	size, about := r.Sizes[ch.c.Name]
@@ -189,8 +187,8 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 	return Verdict{r.Reason, r.Why}
 }
 
-// refusedLately refuses what was refused moments ago: an eviction, or anything for want of a disruption budget. What a
-// PodDisruptionBudget does not allow for one pod it does not allow for the next.
+// refusedLately refuses an eviction after a recent refusal, and any change after one by a disruption budget, which
+// applies to the other pods as well.
 func (d *decider) refusedLately(ch *change) Verdict {
 	evict := ch.kind&(evictions|fresh) != 0
 	for _, r := range d.State.Refusals {
@@ -203,8 +201,8 @@ func (d *decider) refusedLately(ch *change) Verdict {
 	return Verdict{}
 }
 
-// anotherWriter refuses everything for a day after another writer changed what memfit had set, but for a rollback of
-// pods that memfit wrote last.
+// anotherWriter refuses everything for a day after another writer changed a size that memfit had set, except rollbacks
+// of pods that memfit wrote last.
 func (d *decider) anotherWriter(ch *change) Verdict {
 	if d.State.ConflictingWriter == nil || ch.kind&givesBack != 0 && ch.pod.Writer == "" {
 		return Verdict{}
@@ -212,7 +210,7 @@ func (d *decider) anotherWriter(ch *change) Verdict {
 	return Verdict{v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why}
 }
 
-// givenByAnother refuses to lower for a day what another writer gave a pod, as for a debug session. A kill is answered.
+// givenByAnother refuses for a day to lower a limit that another writer set, as for a debug session.
 func (d *decider) givenByAnother(ch *change) Verdict {
 	until := ch.pod.WrittenAt.Add(foreignHold.Duration())
 	if ch.pod.Writer == "" || !d.Now.Before(until) {
@@ -231,7 +229,7 @@ func (d *decider) paused(*change) Verdict {
 	return Verdict{}
 }
 
-// conflict refuses while another controller sizes this workload's memory: two writers would undo each other.
+// conflict refuses while another controller sizes this workload's memory.
 func (d *decider) conflict(*change) Verdict {
 	if d.Conflict != "" {
 		return refuse(v1alpha1.ReasonConflict,
@@ -240,8 +238,8 @@ func (d *decider) conflict(*change) Verdict {
 	return Verdict{}
 }
 
-// noEvidence refuses to lower anything without a recommendation to, and a limit on less than a day of exact use: most
-// demand has a daily rhythm. The owner's bounds need no evidence, and neither does taking back a raise of memfit's own.
+// noEvidence refuses to lower without a recommendation, and limits without a day of exact use, because most demand has
+// a daily rhythm. Owner's bounds and the reversal of memfit's own raise need no evidence.
 func (d *decider) noEvidence(ch *change) Verdict {
 	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
 	switch {
@@ -258,20 +256,16 @@ func (d *decider) noEvidence(ch *change) Verdict {
 	return Verdict{}
 }
 
-// freshest is how old a reading may be: no limit is lowered, and no pod evicted, for what was in use some time ago.
+// freshest is the maximum age of a reading to lower a limit or to restart a pod.
 const freshest = 2 * time.Minute
 
-// badlyMeasured refuses to lower a limit, or to restart a pod, for an old reading, for none, or for one with page cache
-// in it, which kills no process.
+// badlyMeasured refuses to lower a limit or to restart a pod without a recent reading that excludes page cache.
 func (d *decider) badlyMeasured(ch *change) Verdict {
-	at, workingSet := ch.c.Measured, ch.c.WorkingSetOnly
-	if ch.kind == fresh {
-		at, workingSet = d.Restart.Measured, d.Restart.WorkingSetOnly
-	}
+	at := ch.c.Measured
 	switch {
 	case at.IsZero():
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "its current usage was not measured yet"}
-	case workingSet:
+	case ch.c.WorkingSetOnly:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
 			"only its working set is known, and page cache in it is no danger"}
 	case d.Now.Sub(at) > freshest:
@@ -281,7 +275,7 @@ func (d *decider) badlyMeasured(ch *change) Verdict {
 	return Verdict{}
 }
 
-// reverted refuses to go below what a rollback restored within the last week.
+// reverted refuses a limit below one that a rollback restored within the last week.
 func (d *decider) reverted(ch *change) Verdict {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	if !active || ch.to.Limit >= r.Restored.Limit {
@@ -292,19 +286,18 @@ func (d *decider) reverted(ch *change) Verdict {
 		format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 }
 
-// coolingDown refuses a second change within the cool-down, unless a kill or the owner's bounds ask for it, it is the
-// change under way, one pod further, or it restarts nothing and takes back a raise of memfit's own or raises a request
-// that is below what is in use.
+// coolingDown refuses a second change within the cool-down, except for a kill or the owner's bounds, for further pods
+// of the change under way and, without a restart, to reverse memfit's own raise or to raise a request below use.
 func (d *decider) coolingDown(ch *change) Verdict {
 	cooldown := d.Policy.Cooldown
 	next := d.State.LastChange.Add(cooldown)
 	_, under := d.underWayTo(&ch.c)
-	// What is used beyond the request was promised to others. A pod may do so although the one that was sampled does not.
+	// The scheduler counts memory beyond the request for others. This pod may use more than the recommendation knows.
 	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
 	switch {
 	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
 	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
-	case ch.kind&(lowerings|evictions) == 0 && ch.pod.waits(ch.c): // nothing has come of the last one
+	case ch.kind&(lowerings|evictions) == 0 && ch.pod.waits(ch.c): // the last one is not effective
 	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.takesBack(ch)):
 	default:
 		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
@@ -332,8 +325,8 @@ func (d *decider) restartedLately(*change) Verdict {
 	return Verdict{}
 }
 
-// onlyReplica refuses to restart the only replica of a workload, unless its owner allows it, a kill asks for it, or it
-// does not serve anyway.
+// onlyReplica refuses to restart the only replica, unless the owner allows it, a kill requires it, or it does not
+// serve.
 func (d *decider) onlyReplica(ch *change) Verdict {
 	evicted := ch.kind&(evictions|fresh) != 0
 	if len(d.pods) != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
@@ -343,12 +336,11 @@ func (d *decider) onlyReplica(ch *change) Verdict {
 		"the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it"}
 }
 
-// changesQoS refuses a resize that would move the pod to another QoS class, which the API server does not take. A
-// Burstable pod that would become Guaranteed is left to its refusal: whether every other resource of the pod is
-// guaranteed, CPU among them, memfit does not keep.
+// changesQoS refuses a resize that would change the QoS class. The API server refuses one of a Burstable pod that would
+// become Guaranteed, which also depends on CPU.
 func (d *decider) changesQoS(ch *change) Verdict {
 	switch {
-	case ch.pod.limited(): // its own size decides, in which what is equal stays equal
+	case ch.pod.limited(): // the pod-level size determines the class, and its equal values remain equal
 	case ch.pod.QoS == "Guaranteed" && ch.to.Request != ch.to.Limit:
 		return refuse(v1alpha1.ReasonQoSClass,
 			"the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", ch.to.Request, ch.to.Limit)
@@ -359,7 +351,7 @@ func (d *decider) changesQoS(ch *change) Verdict {
 	return Verdict{}
 }
 
-// outsideRange refuses a limit that the namespace's LimitRanges do not admit.
+// outsideRange refuses a limit that the namespace's LimitRanges refuse.
 func (d *decider) outsideRange(ch *change) Verdict {
 	r, limit := &ch.Range, ch.to.Limit
 	switch {
@@ -367,7 +359,7 @@ func (d *decider) outsideRange(ch *change) Verdict {
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
 	case r.Min > 0 && limit > 0 && limit < r.Min:
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
-	case ch.c.Shared, ch.pod.follows(): // the limit in question is the pod's
+	case ch.c.Shared, ch.pod.follows(): // it is a pod-level limit
 		return Verdict{}
 	}
 	if why := d.inadmissible(ch, ch.to); why != "" {
@@ -376,8 +368,7 @@ func (d *decider) outsideRange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// inadmissible returns why LimitRanges would not admit the pod in which a container has this size and others get
-// theirs; empty: they would.
+// inadmissible returns why LimitRanges would refuse the pod with this size of the container; empty: they would not.
 func (d *decider) inadmissible(ch *change, size memory.Size) string {
 	sizes := map[string]memory.Size{}
 	maps.Copy(sizes, ch.sizes)
@@ -394,11 +385,11 @@ func (d *decider) inadmissible(ch *change, size memory.Size) string {
 	return ch.pod.Inadmissible(sizes)
 }
 
-// allow cuts a size to what the namespace allows of it, and returns why that is less. What it allows no part of is left
-// to the gates. What the successor of an evicted pod gets is cut when it is created.
+// allow reduces a size to what the namespace allows, and returns why. If that is nothing, the gates refuse it. The size
+// of an evicted pod's successor is reduced at its creation.
 func (d *decider) allow(ch *change) (less Verdict) {
 	if ch.c.Shared {
-		return Verdict{} // the limit in question is the pod's
+		return Verdict{} // it is a pod-level limit
 	}
 	cuts := []func(*change) (memory.Size, Verdict){d.inRange}
 	if ch.kind&inPlace != 0 {
@@ -412,7 +403,7 @@ func (d *decider) allow(ch *change) (less Verdict) {
 	return less
 }
 
-// inRange returns the part of a size that LimitRanges allow a container, and why that is not all.
+// inRange returns the part of a size that LimitRanges allow for a container, and why that is not all.
 func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
 	within := ch.Range.Within(ch.to)
 	switch {
@@ -425,8 +416,7 @@ func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
 		inWords(ch.to), ch.Range.Name))
 }
 
-// inPod returns the part of a raise that LimitRanges allow beside what the other containers of the pod have and get,
-// and why that is not all.
+// inPod returns the part of a raise that LimitRanges allow with the pod's other containers, and why that is not all.
 func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	if ch.kind&lowerings != 0 {
 		return ch.to, Verdict{}
@@ -441,8 +431,8 @@ func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	return with(most), Verdict{v1alpha1.ReasonLimitRange, why}
 }
 
-// inQuota returns the part of a raise that a quota leaves, and why that is not all. Of the limits or requests that do
-// not fit, only a kill or a rollback takes a part, because others may need it.
+// inQuota returns the part of a raise that a quota leaves, and why that is not all. Only a kill or a rollback takes a
+// part of a limit or request that does not fit, because others may need it.
 func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
 	over, from, left := d.overQuota(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	if over == (Verdict{}) {
@@ -462,11 +452,11 @@ func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
 	), over
 }
 
-// less is the new size with a lower limit or request. A request that equals the limit still does. Another one stays
-// below it: a pod that became Guaranteed by that would be refused.
+// less returns the new size with a lower limit or request. An equal request remains equal; another one remains below
+// the limit, because the pod must not become Guaranteed.
 func (ch *change) less(limit, request memory.Bytes) memory.Size {
 	switch {
-	case limit == 0: // it has none
+	case limit == 0:
 	case ch.to.Request == ch.to.Limit:
 		limit = min(limit, request)
 		request = limit
@@ -476,28 +466,26 @@ func (ch *change) less(limit, request memory.Bytes) memory.Size {
 	return memory.Size{Limit: limit, Request: request}
 }
 
-// partly reports whether a size is a part of the change, and worth it. Of a raise that restarts nothing, that of the
-// request is one.
+// partly reports whether a size is a worthwhile part of the change, such as the request of a raise without a restart.
 func (ch *change) partly(size memory.Size) bool {
 	sameWay := cmp.Compare(size.Limit, ch.from.Limit) == cmp.Compare(ch.to.Limit, ch.from.Limit)
 	requested := size.Limit == ch.from.Limit && ch.kind&(lowerings|restarting) == 0 && size.Request > ch.from.Request
 	return (sameWay || requested) && recommend.Differs(have(ch.c), size, ch.Policy)
 }
 
-// quotaLeft is what a quota leaves for a change, in whole MiB, when those that it does not count yet have theirs.
+// quotaLeft returns what a quota leaves for a change, in whole MiB, after changes that it does not count yet.
 func (d *decider) quotaLeft(ch *change) memory.Size {
-	left := memory.Size{Limit: cmp.Or(ch.Quota.Limits, memory.Max), Request: cmp.Or(ch.Quota.Requests, memory.Max)}
 	taken := d.taken
 	if ch.kind != podSize {
 		taken = taken.Plus(ch.pod.more(ch.sizes))
 	}
 	return memory.Size{
-		Limit:   left.Limit.Minus(taken.Limit).FloorTo(memory.MiB),
-		Request: left.Request.Minus(taken.Request).FloorTo(memory.MiB),
+		Limit:   cmp.Or(ch.Quota.Limits, memory.Max).Minus(taken.Limit).FloorTo(memory.MiB),
+		Request: cmp.Or(ch.Quota.Requests, memory.Max).Minus(taken.Request).FloorTo(memory.MiB),
 	}
 }
 
-// more is what quotas count in addition when a pod gets these sizes.
+// more returns the increase that quotas count when a pod gets these sizes.
 func (p *Pod) more(sizes map[string]memory.Size) (sum memory.Size) {
 	for name, size := range sizes {
 		if c, _ := p.container(name); p.limited() == (name == WholePod) {
@@ -509,8 +497,8 @@ func (p *Pod) more(sizes map[string]memory.Size) (sum memory.Size) {
 	return sum
 }
 
-// sharing is how many pods a raise has to fit the quota for: one that no kill asks for has to for all that lack it,
-// which would take what is left from pods that are to be created.
+// sharing returns for how many pods a raise must fit the quota: without a kill for all that need it, because a part of
+// them would take the rest from new pods.
 func (d *decider) sharing(ch *change) memory.Bytes {
 	if ch.urgent {
 		return 1
@@ -536,13 +524,13 @@ func (d *decider) overQuota(ch *change) Verdict {
 		over("requests", from.Request, ch.to.Request, left.Request))
 }
 
-// inUse refuses to lower a limit onto what is used now or, unless it is the end of a loan, was within the last day.
+// inUse refuses to lower a limit below current use or, unless it returns a loan, below the use of the last day.
 func (d *decider) inUse(ch *change) Verdict {
 	limit, c := ch.to.Limit, &ch.c
 	switch {
-	case c.Demand.Percent(105) >= limit: // what is counted moves by a few percent between two samples
+	case c.Demand.Percent(105) >= limit: // it varies by a few percent between two samples
 		return refuse(v1alpha1.ReasonUsageTooHigh, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
-	case ch.kind == lowerQuietly && c.Usage >= limit: // the kubelet's comparison, which page cache counts in
+	case ch.kind == lowerQuietly && c.Usage >= limit: // as the kubelet compares
 		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the kubelet "+
 			"refuses to resize to %s until less is in use", c.Usage, c.Usage.Minus(c.Demand), limit)
 	case ch.WindowPeak > limit && !d.returnsLoan(ch):
@@ -556,7 +544,7 @@ func (d *decider) inUse(ch *change) Verdict {
 	return Verdict{}
 }
 
-// frozenHeap refuses to lower a limit below the heap cap that a process keeps: the runtime would go on filling it.
+// frozenHeap refuses to lower a limit below the heap cap of a running process, which the runtime would fill.
 func (d *decider) frozenHeap(ch *change) Verdict {
 	c := &ch.c
 	capped := c.FrozenHeap > 0 && (!c.RestartsOnResize || c.Literal)
@@ -571,8 +559,7 @@ func (d *decider) frozenHeap(ch *change) Verdict {
 		"the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, ch.to.Limit)
 }
 
-// beyondNode refuses a request that the node could not take if it were empty. Whether it fits now, its kubelet
-// decides.
+// beyondNode refuses a request above the allocatable memory of the node. Whether it fits now, the kubelet decides.
 func (d *decider) beyondNode(ch *change) Verdict {
 	switch {
 	case ch.nodeSize == 0 || ch.to.Request <= ch.nodeSize:
@@ -585,7 +572,7 @@ func (d *decider) beyondNode(ch *change) Verdict {
 	return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", ch.to.Request, ch.nodeSize)
 }
 
-// restartsShared refuses to raise the pod's limit where that restarts a container that has none of its own.
+// restartsShared refuses to raise the pod-level limit if that restarts a container without its own.
 func (d *decider) restartsShared(ch *change) Verdict {
 	for _, c := range ch.pod.Containers {
 		if _, asked := ch.sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && ch.to.Limit > ch.from.Limit {
@@ -596,7 +583,7 @@ func (d *decider) restartsShared(ch *change) Verdict {
 	return Verdict{}
 }
 
-// queryAgainst refuses to lower a limit while the owner's rollbackQuery has series, or its answer is unknown.
+// queryAgainst refuses to lower a limit while the owner's rollbackQuery has a series or no result.
 func (d *decider) queryAgainst(*change) Verdict {
 	if why := d.QueryResult.Against(d.Now); why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why}
@@ -604,8 +591,8 @@ func (d *decider) queryAgainst(*change) Verdict {
 	return Verdict{}
 }
 
-// windowClosed refuses what lowers a limit, restarts or evicts while no maintenance window is open. A raise that
-// restarts nothing or that a kill asks for waits only where the owner wants all raises to.
+// windowClosed refuses to lower, restart or evict while no maintenance window is open. A raise without a restart or
+// after a kill waits only with increases: InWindows.
 func (d *decider) windowClosed(ch *change) Verdict {
 	harmless := ch.kind == raiseQuietly || ch.urgent && ch.kind&(raiseByRestart|raiseByEviction) != 0
 	if harmless && !d.Policy.IncreasesInWindows || ch.kind == raiseQuietly && ch.lowersRequest() {
@@ -624,7 +611,7 @@ func (d *decider) windowClosed(ch *change) Verdict {
 	}
 }
 
-// ownersDay refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.
+// ownersDay refuses to lower a limit below the owner's for a day after the owner changed it.
 func (d *decider) ownersDay(ch *change) Verdict {
 	c := &ch.c
 	if !lowers(c.Owner.Limit, ch.to.Limit) || !d.Now.Before(c.OwnerUntil) {
@@ -632,12 +619,12 @@ func (d *decider) ownersDay(ch *change) Verdict {
 	}
 	d.requeueIn(c.OwnerUntil.Sub(d.Now))
 	return refuse(v1alpha1.ReasonNotEnoughEvidence,
-		"its owner set limit %s within the last day; it is not lowered before %s", none(c.Owner.Limit),
+		"its owner set limit %s within the last day; it is not lowered before %s", c.Owner.Limit.OrNone(),
 		format.Time(c.OwnerUntil))
 }
 
-// starting refuses to lower the limit of a container that has only just started: a new version, or a large import at
-// the start, needs what the history of its predecessors does not show.
+// starting refuses to lower the limit of a container that has just started: a new version, or an import at the start,
+// may need more than the history shows.
 func (d *decider) starting(ch *change) Verdict {
 	c, least := &ch.c, d.Policy.Watch
 	if c.Started.IsZero() {
@@ -652,7 +639,7 @@ func (d *decider) starting(ch *change) Verdict {
 	return Verdict{}
 }
 
-// otherCanary refuses to lower a limit that no pod has proven while another pod is the first to run with it.
+// otherCanary refuses an unproven lower limit while another pod is the canary.
 func (d *decider) otherCanary(ch *change) Verdict {
 	if proven := d.State.Proven(ch.c.Name, ch.c.Program).Limit; proven > 0 && proven <= ch.to.Limit {
 		return Verdict{}
@@ -664,8 +651,7 @@ func (d *decider) otherCanary(ch *change) Verdict {
 }
 
 // besideALoan refuses to return a loan while pods with a lower limit are watched, and to lower a limit while a loan is
-// being returned, or another lower limit outlasts its change: a change under way either lowers limits or does not, and
-// one that is replaced is not followed.
+// being returned or another limit is still being lowered: the start of a change of the other kind ends these steps.
 func (d *decider) besideALoan(ch *change) Verdict {
 	returns := d.returnsLoan(ch)
 	if d.State.Rollout.Decrease != returns {
@@ -688,8 +674,8 @@ func (d *decider) besideALoan(ch *change) Verdict {
 	return Verdict{}
 }
 
-// besideARefusal refuses to resize a container for a while after the same sizes were refused for others of its pod: of
-// what is refused one by one, only the last would be remembered. A kill does not wait for that.
+// besideARefusal refuses to resize a container, except after a kill, for a while after its pod was refused sizes of
+// others: only the last refusal of a pod is stored.
 func (d *decider) besideARefusal(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID)
 	if _, about := r.Sizes[ch.c.Name]; !found || about || ch.urgent || r.Reason == v1alpha1.ReasonDisruptionBudget ||
@@ -699,7 +685,7 @@ func (d *decider) besideARefusal(ch *change) Verdict {
 	return Verdict{r.Reason, r.Why}
 }
 
-// othersChange refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
+// othersChange refuses to evict a pod while the successor of another is not ready: it would be unknown whose successor
 // a new pod is. It also refuses to restart a pod whose size is being changed, or while another is evicted for its size.
 func (d *decider) othersChange(ch *change) Verdict {
 	begun := func(st Step) bool { return st.UID == ch.pod.UID && st.Phase != Deferred }
@@ -716,9 +702,8 @@ func (d *decider) othersChange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// tooFewServe refuses to disturb one pod more than maxUnavailable. One that is disturbed already is not one more. A pod
-// that does not serve anyway is not a loss, unless its limit is lowered where it runs: then only what memfit changes
-// counts.
+// tooFewServe refuses to disturb more pods than maxUnavailable. A pod that does not serve is not one more, unless its
+// limit is lowered in place: then only pods that memfit disturbs count.
 func (d *decider) tooFewServe(ch *change) Verdict {
 	a := d.State.Availability(d.Pods, 0, ch.pod.UID)
 	if !ch.pod.serves() && ch.kind&(lowerQuietly|lowerByRestart) == 0 {

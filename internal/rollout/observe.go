@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// The periods are the kubelet's and those of starting programs, and so real time, as the values of a profile are.
+	// The periods are those of kubelets and of starting programs, so they are real time.
 	//
-	// patience is how long a resize may be deferred, fail or go unanswered before it is rolled back, or the pod evicted
-	// where that is allowed. The kubelet tries again every 30 s or so; VPA waits as long.
+	// patience is how long a resize may be deferred, fail or go unanswered before it is undone, or the pod evicted if
+	// that is allowed. The kubelet tries again about every 30 s; VPA waits as long.
 	patience = 5 * time.Minute
 	// successorPatience is how long the successor of an evicted pod may take to become ready.
 	successorPatience = 10 * time.Minute
-	// storm is the number of restarts of a container within the watch that take its lower limit back although no kill was
-	// seen: its node may restart once.
+	// storm is the number of restarts of a watched container that roll its lower limit back without a visible kill: its
+	// node may restart once.
 	storm = 2
-	// unreadyPatience is how long a watched pod may be not ready before its lower limit is rolled back: a probe that
-	// fails now and then is not caused by the limit. One that has just started has as long as a successor, and besides as
-	// long as the pods with the higher limit took, of which an hour at most is believed: they may have been ready before.
+	// unreadyPatience is how long a watched pod may be not ready before its lower limit is rolled back: a probe may fail
+	// for other reasons. One that has just started has successorPatience, and as long as the pods with the higher limit
+	// took, at most slowestStart, because these may have been ready before.
 	unreadyPatience = time.Minute
 	slowestStart    = time.Hour
 )
 
-// Observe compares what pods show with what was begun: it confirms, gives up, rolls back. kills are those of the
-// workload that a higher limit helps against: others are not evidence against one. It must be called before sizes
-// are recommended, because what it rolls back to replaces the recommendation ([State.ActiveRevert]).
+// Observe compares pods with the started changes: it confirms, gives up, rolls back. kills are those of the workload
+// that a higher limit prevents. Call it before sizes are recommended, because a rollback replaces the recommendation
+// ([State.ActiveRevert]).
 func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}, kills: kills}
 	for i := range in.Pods {
@@ -48,7 +48,7 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o.create()
 	o.revert()
 	o.follow()
-	o.settle() // after it is known which resizes are effective
+	o.settle() // after follow, which finds the effective resizes
 	o.adopt()
 	o.followRestart()
 	if in.Policy.OnlyRecommend {
@@ -65,7 +65,7 @@ type observation struct {
 	findings []Finding
 }
 
-// found notes what became of a step: the text is for an Event, and pod and why for the changes that people are shown.
+// found reports the result of a step: the text for an Event, pod and why for a [Change].
 func (o *observation) found(kind FindingKind, st *Step, pod, why, format string, args ...any) {
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
 	c := resized(Change{Kind: kind, At: o.Now, Pod: pod, Why: why}, st.From, st.To)
@@ -88,7 +88,7 @@ func (o *observation) follow() {
 	o.state.abandon()
 }
 
-// followStep reports whether there is nothing left to do about a step, and whether that was a success.
+// followStep reports whether a step has ended, and whether with success.
 func (o *observation) followStep(st *Step) (done, passed bool) {
 	if st.evicts() {
 		return o.followEviction(st), false
@@ -99,24 +99,24 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 		o.state.prove(st)
 		return true, true // it ran to completion with the lower limit
 	case pod == nil || pod.Leaving:
-		return true, false // what is to be done to its successor is decided anew
+		return true, false
 	case st.Phase == Undoing:
 		return pod.has(st.From, spec), false
 	case st.Phase == Watching && !pod.runs(st.Programs):
-		return true, false // its image was changed: what it bears proves nothing of what was watched
+		return true, false // its image was changed, so it proves nothing about the watched program
 	case st.Phase == Watching:
 		return o.watch(st, pod)
 	case pod.has(st.To, spec):
 		return o.awaited(st, pod)
 	case pod.has(st.From, spec), len(st.Request.Spec) > 0 && pod.has(st.Request.Spec, spec):
-		st.Phase = Resizing // written down and not done: Decide does it
+		st.Phase = Resizing // not sent: Decide sends it
 		return false, false
 	}
 	o.foreign(st, pod)
 	return true, false
 }
 
-// awaited follows a resize that the API server has accepted: the kubelet has made it effective, or it is given up.
+// awaited follows a resize that is in the pod's spec, until it is effective or given up.
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	waited, since, r := o.Now.Sub(st.Request.At), format.Time(st.Request.At), pod.Resize
 	if st.Phase = Resizing; r.Deferred && waited >= settle {
@@ -130,14 +130,14 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		if o.doubted(st, pod) {
 			return false, false
 		}
-		what := st.inWords()
+		what := st.inWords() // with the request
 		st.Phase, st.Request = Watching, request{}
 		st.Watch = watch{Since: stamp(o.Now), Restarts: pod.restarts(st.To)}
 		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after it was asked for", what,
 			format.InWords(max(waited, 0)))
 		lowering := lowersAny(st.From, st.To)
 		if lowering && !o.state.underWay() && !o.state.hasLoan(st.UID) {
-			o.decrease(pod, st) // its change ended while it waited
+			o.decrease(pod, st) // its change ended meanwhile
 		}
 		if o.state.Rollout.Decrease && lowering {
 			return false, false
@@ -147,8 +147,8 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+since+": "+r.Message)
-	case r.Deferred && waited >= patience && (o.Policy.OnlyWatch || pod.restartsFor(st) ||
-		o.mayEvict(pod) && !pod.has(limits(st.To), actual)): // what may restart at any time counts as not serving
+	case r.Deferred && waited >= patience && (o.Policy.OnlyWatch || pod.restartsFor(st) || // and counts as unavailable
+		o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+since+": "+r.Message)
 	case r.Deferred:
 	case o.notMet(st, pod):
@@ -158,29 +158,28 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	return false, false
 }
 
-// giveUp takes the resize out of the pod's spec again: a spec with more than is effective misleads the scheduler and
-// users.
+// giveUp undoes a resize in the pod's spec, which would mislead the scheduler and users.
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Phase, st.Request = Undoing, request{}
 	o.refuse(st, reason, why)
 	o.found(NotResized, st, st.Pod, why, "%s is rolled back: %s", changes(st.From, st.To), why)
 }
 
-// refuse notes that the sizes of a step could not be had.
+// refuse records that the sizes of a step were refused.
 func (o *observation) refuse(st *Step, reason, why string) {
 	o.state.refuse(Refusal{
 		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To,
 	})
 }
 
-// watch reports whether a pod has run with its lower limit for as long as it is watched.
+// watch reports whether a pod has run with its lower limit for the time of watching.
 func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	if !pod.has(limits(st.To), spec) {
 		o.foreign(st, pod)
 		return true, false
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
-	changing := pod.Resize.InProgress || pod.Resize.Infeasible // what is deferred is another size
+	changing := pod.Resize.InProgress || pod.Resize.Infeasible // a deferred resize is a later one
 	over := !o.Now.Before(end) && pod.has(limits(st.To), actual) && !changing && st.Watch.Unready.IsZero() &&
 		(pod.Ready || !st.Served) && o.QueryResult.clearSince(st.Watch.Since, o.Now)
 	if over {
@@ -189,8 +188,8 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	return over, over
 }
 
-// foreign notes that another writer changed what memfit had set. Two writers would undo each other without end, so
-// memfit stops.
+// foreign records that another writer changed a size that memfit had set. memfit stops, because the two would undo each
+// other's changes.
 func (o *observation) foreign(st *Step, pod *Pod) {
 	var now []string
 	for _, name := range slices.Sorted(maps.Keys(st.To)) {
@@ -211,11 +210,11 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 		why, format.Time(o.state.ConflictingWriter.Until))
 }
 
-// followEviction waits for the pod to go, and for one that takes its place.
+// followEviction waits until the pod is gone and its successor is ready.
 func (o *observation) followEviction(st *Step) (done bool) {
 	if pod := o.pods[st.UID]; pod != nil && !pod.Leaving {
 		st.Phase = Evicting
-		return false // Decide asks (again) for its eviction
+		return false // Decide sends the eviction
 	}
 	st.Phase = AwaitingSuccessor
 	for i := range o.Pods {
@@ -229,10 +228,9 @@ func (o *observation) followEviction(st *Step) (done bool) {
 			o.found(Replaced, st, next.Name, st.Why, "Pod %s runs instead of %s: %s", next.Name, st.Pod,
 				changes(st.From, st.To))
 		case !o.state.Rollout.Decrease && o.killedWith(next, st.To):
-			// It is not going to be ready with that, and waiting for it would only put off what it needs.
+			// Waiting until it is ready would delay the size that it needs.
 			o.found(Replaced, st, next.Name, st.Why, "Pod %s was created instead of %s: %s; it was OOM-killed with that "+
-				"size as well",
-				next.Name, st.Pod, changes(st.From, st.To))
+				"size as well", next.Name, st.Pod, changes(st.From, st.To))
 		default:
 			continue
 		}
@@ -253,7 +251,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	return false
 }
 
-// killedWith reports whether a pod was killed with the sizes that it was created with.
+// killedWith reports whether a pod was killed with these sizes.
 func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {
 	return slices.ContainsFunc(o.kills, func(k memory.OOMKill) bool {
 		size, asked := sizes[k.Container.Container]
@@ -261,7 +259,7 @@ func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {
 	})
 }
 
-// limits are sizes without their requests: LimitRanges and other webhooks may have a word about those of a new pod.
+// limits returns sizes without their requests, which LimitRanges and other webhooks may change in a new pod.
 func limits(sizes map[string]memory.Size) map[string]memory.Size {
 	out := make(map[string]memory.Size, len(sizes))
 	for name, s := range sizes {
@@ -270,7 +268,7 @@ func limits(sizes map[string]memory.Size) map[string]memory.Size {
 	return out
 }
 
-// sizesOf are the sizes a pod has, of the containers that are asked for.
+// sizesOf returns the sizes of some containers of a pod.
 func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
 	out := make(map[string]memory.Size, len(of))
 	for _, c := range pod.sized(of) {
@@ -279,7 +277,7 @@ func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
 	return out
 }
 
-// killedAt is the time of a kill in words that do not contradict the change which it came after.
+// killedAt formats the time of a kill after a change, by whose clock it may be earlier.
 func killedAt(k memory.OOMKill, began time.Time) string {
 	if !k.Time.Before(stamp(began)) {
 		return format.Time(k.Time)
@@ -294,16 +292,16 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// blame is for a pod that did worse with its lower limits.
+// blame is a pod that does worse with its lower limits.
 type blame struct {
 	pod *Pod
 	st  *Step
-	// containers are those whose limits it may be; why is how it shows.
+	// containers are those whose limits may be the cause; why describes the symptom.
 	containers []string
 	why        string
 }
 
-// blames finds a watched pod that restarts, is not ready, or of which the owner's query speaks; nil: none.
+// blames finds a watched pod that restarts, is not ready, or for which the owner's query has a series; nil: none.
 func (o *observation) blames() *blame {
 	for _, sign := range []func(*Pod, *Step, []string) *blame{o.restartStorm, o.notReady, o.querySpeaksAgainst} {
 		for i := range o.state.Steps {
@@ -322,8 +320,8 @@ func (o *observation) blames() *blame {
 	return nil
 }
 
-// restartStorm looks for a container that keeps restarting since its limit was lowered. Not every application dies of
-// an OOM kill: some notice and give up. One that ends with exit code 0 does not.
+// restartStorm finds a container that keeps restarting since its limit was lowered: some applications end by themselves
+// before an OOM kill, with an exit code other than 0.
 func (o *observation) restartStorm(pod *Pod, st *Step, names []string) *blame {
 	for _, name := range names {
 		c, _ := pod.container(name)
@@ -343,10 +341,9 @@ func (o *observation) restartStorm(pod *Pod, st *Step, names []string) *blame {
 	return nil
 }
 
-// notReady looks for a container that has not been ready for a while, in a pod that was ready before or was created
-// with the lower limit: what lacks memory may hang, collect garbage or refuse work instead of dying. Its readiness is
-// asked for, because that of the pod also is its node's and other containers'. While a pod that still has the higher
-// limit is not ready either, it is something else, and the time begins anew.
+// notReady finds a container that has not been ready for a while, in a pod that was ready before or was created with
+// the lower limit: without enough memory it may hang, collect garbage or refuse work. The pod's readiness also depends
+// on its node and other containers. While a pod with the higher limit is not ready either, the time begins anew.
 func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
 	var unready []string
 	starts := pod.restartsFor(st) || st.Watch.Created
@@ -378,8 +375,7 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
 	return &blame{pod, st, unready, why}
 }
 
-// higher reports whether all older pods that still have the higher limit are ready, and how long the quickest of them
-// took to become so.
+// higher reports whether all older pods with the higher limit are ready, and how long the quickest took to be.
 func (o *observation) higher() (ready bool, took time.Duration) {
 	e := &o.state.Rollout
 	ready = true
@@ -398,7 +394,7 @@ func (o *observation) higher() (ready bool, took time.Duration) {
 	return ready, min(max(took, 0), slowestStart)
 }
 
-// above reports whether a container has more than the change under way lowers it to.
+// above reports whether a container's limit exceeds the target of the change under way.
 func (p *Pod) above(e *Rollout) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		target, known := e.Targets[c.Key()]
@@ -415,7 +411,7 @@ func lowersAny(from, to map[string]memory.Size) bool {
 	return false
 }
 
-// lowered are the containers whose limit is lowered, by name.
+// lowered returns the names of the containers whose limit is lowered.
 func lowered(from, to map[string]memory.Size) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(to)) {
 		if name != WholePod && lowers(from[name].Limit, to[name].Limit) {
@@ -425,7 +421,7 @@ func lowered(from, to map[string]memory.Size) (names []string) {
 	return names
 }
 
-// called is the name of a container, or of the pod as a whole, in messages.
+// called names a container, or the whole pod, in messages.
 func called(name string) string {
 	if name == WholePod {
 		return "the whole pod"
@@ -433,12 +429,12 @@ func called(name string) string {
 	return "container " + name
 }
 
-// inWords is the change of a pod, or that of its spec where it is to have again what is effective.
+// inWords describes the change of a pod, or of its spec only.
 func (st *Step) inWords() string {
 	return cmp.Or(changes(st.From, st.To), changes(st.Request.Spec, st.To))
 }
 
-// changes describes what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
+// changes describes a change of sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
 func changes(from, to map[string]memory.Size) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(to)) {
@@ -447,20 +443,13 @@ func changes(from, to map[string]memory.Size) string {
 		request := t.Request != 0 && t.Request != f.Request
 		switch {
 		case limit && request:
-			parts = append(parts, fmt.Sprintf("limit of %s %s to %s (request %s to %s)", called(name), none(f.Limit), t.Limit,
-				none(f.Request), t.Request))
+			parts = append(parts, fmt.Sprintf("limit of %s %s to %s (request %s to %s)", called(name), f.Limit.OrNone(), t.Limit,
+				f.Request.OrNone(), t.Request))
 		case limit:
-			parts = append(parts, fmt.Sprintf("limit of %s %s to %s", called(name), none(f.Limit), t.Limit))
+			parts = append(parts, fmt.Sprintf("limit of %s %s to %s", called(name), f.Limit.OrNone(), t.Limit))
 		case request:
-			parts = append(parts, fmt.Sprintf("request of %s %s to %s", called(name), none(f.Request), t.Request))
+			parts = append(parts, fmt.Sprintf("request of %s %s to %s", called(name), f.Request.OrNone(), t.Request))
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func none(b memory.Bytes) string {
-	if b == 0 || b == NoLimit {
-		return "none"
-	}
-	return b.String()
 }
