@@ -90,8 +90,8 @@ type HPA struct {
 	containers []string
 }
 
-// ReadHPA reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names of
-// custom and external metrics are not reliable, and their targets do not depend on requests.
+// ReadHPA reads a HorizontalPodAutoscaler. Names of custom and external metrics are not reliable, and their targets do
+// not depend on requests.
 func ReadHPA(h *autoscalingv2.HorizontalPodAutoscaler) HPA {
 	ref := h.Spec.ScaleTargetRef
 	target := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: h.Namespace, Name: ref.Name}

@@ -14,10 +14,9 @@ import (
 // finding is one autoscaler that controls the memory, and what to do about it.
 type finding struct{ who, remedy string }
 
-// Conflict returns the autoscalers that control the memory of one of a workload's containers, and what to do; ""
-// without one. A VerticalPodAutoscaler writes the same fields, so the two would evict in turn. A
-// HorizontalPodAutoscaler on memory compares use with requests, so every change of requests changes the number of
-// replicas, and with it use.
+// Conflict returns the autoscalers that control the memory of one of a workload's containers, and what to do; "": none.
+// A VerticalPodAutoscaler writes the same fields; a HorizontalPodAutoscaler on memory compares use with requests, so
+// every change of requests changes the number of replicas, and with it use.
 func Conflict(w memory.WorkloadRef, containers []string, vpas []VPA, hpas []HPA) (conflict, remedy string) {
 	var writers, followers []finding
 	for i := range vpas {

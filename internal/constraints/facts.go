@@ -13,8 +13,7 @@ import (
 
 // Objects are the constraints of a workload: the objects of its namespace, in any order, and the nodes.
 type Objects struct {
-	// Above is the controller of the workload; zero: none is known. Where that is the custom resource of an operator,
-	// autoscalers may be for it.
+	// Above is the controller of the workload, such as a custom resource with autoscalers of its own; zero: unknown.
 	Above       memory.WorkloadRef
 	VPAs        []VPA
 	HPAs        []HPA
@@ -34,8 +33,7 @@ type Nodes struct {
 
 // Facts are the effective constraints of one workload. The zero value has none.
 type Facts struct {
-	// Conflict names the autoscalers that control the workload's memory as well, or the client that applies a bare pod
-	// with its memory; Remedy is what to do about it. "" if there is none.
+	// Conflict names what else controls the workload's memory, Remedy is what to do about it; "": nothing.
 	Conflict, Remedy string
 	// Range has the bounds of LimitRanges for every container.
 	Range Range
@@ -48,8 +46,7 @@ type Facts struct {
 	limits []limits
 }
 
-// About returns the constraints of a workload with these managed containers and this newest pod. Without a pod, it
-// ignores quotas with scopes.
+// About returns the constraints of a workload with these managed containers and this newest pod, which may be nil.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
 	f := Facts{Quota: quotaFor(pod, o.Quotas), Nodes: o.Nodes, limits: limitsOf(o.LimitRanges)}
 	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {

@@ -20,8 +20,7 @@ type Ask struct {
 	Base, Want memory.Size
 	// Equal: the request must equal the limit.
 	Equal bool
-	// Part is the share of the whole pod's size that a container without a limit needs. It gets no limit of its own.
-	// Zero: it has a limit, or its need is unknown.
+	// Part is the share of the pod-level size for a container without a limit. Zero: it has a limit, or unknown need.
 	Part memory.Size
 	// Never: the profile forbids lowering.
 	Never bool
@@ -128,8 +127,7 @@ func (a *Ask) with(s memory.Size) memory.Size {
 	return s
 }
 
-// within returns the nearest size within the bounds. For the ratio it raises the request, because a lower limit may
-// kill.
+// within returns the nearest size within the bounds. For the ratio it raises the request: a lower limit may kill.
 func (b bounds) within(s memory.Size) memory.Size {
 	if s.Limit > 0 {
 		s.Limit = max(s.Limit, b.min)
@@ -146,8 +144,7 @@ func (b bounds) within(s memory.Size) memory.Size {
 	return s
 }
 
-// ratioOf returns the least request with which a limit satisfies a ratio in thousandths, in whole MiB, but not above
-// the limit.
+// ratioOf returns the least request for a limit and a ratio in thousandths, in whole MiB, but not above the limit.
 func ratioOf(limit memory.Bytes, milli int64) memory.Bytes {
 	least := memory.Bytes(float64(limit) * 1000 / float64(milli)).CeilTo(memory.MiB)
 	return min(least, limit)

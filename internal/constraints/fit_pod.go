@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// boundTogether reduces the containers to the pod's total bounds. It starts with the last, because the first is usually
-// the application.
+// boundTogether reduces the containers to the pod's bounds, the last first: the first is usually the application.
 func (t *trial) boundTogether() {
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]
@@ -94,16 +93,14 @@ func (t *trial) fitQuota() {
 	}
 }
 
-// need returns the size of a pod with these container sizes for quotas and the scheduler: other containers count with
-// their own, and the runtime with its pod overhead.
+// need returns the size of the pod for quotas and the scheduler, with its other containers and its overhead.
 func (t *trial) need() memory.Size {
 	need := Total(t.pod, t.sizes)
 	overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory())
 	return need.Plus(memory.Size{Request: overhead, Limit: overhead})
 }
 
-// keepRequests keeps the template's request of containers with a higher one; and the limit, if the template has no
-// request or both must be equal.
+// keepRequests keeps the template's request if lower; and the limit, if the template has no request or both are equal.
 func (t *trial) keepRequests(format string, args ...any) {
 	for i := range t.asks {
 		s, a := t.out[i].Size, &t.asks[i]
@@ -127,8 +124,7 @@ func (t *trial) keepRaised(format string, args ...any) {
 	}
 }
 
-// refusal returns why the pod would not be admitted with the sizes found; "" also if its template's sizes would be
-// refused.
+// refusal returns why the pod would not be admitted; "": it would, or its template would not either.
 func (t *trial) refusal() string {
 	why, base := t.facts.Refusal(t.pod, t.sizes), make(map[string]memory.Size, len(t.asks))
 	for _, a := range t.asks {
@@ -140,8 +136,7 @@ func (t *trial) refusal() string {
 	return why
 }
 
-// keepTemplate resets the whole pod and its containers to the template's sizes: growth for containers without a limit
-// cannot be undone in part.
+// keepTemplate resets the pod to the template's sizes: growth for containers without a limit cannot be undone in part.
 func (t *trial) keepTemplate(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	t.base.Stays = cmp.Or(t.base.Stays, why)

@@ -112,8 +112,8 @@ func both(a, b string) string {
 	}
 }
 
-// Refusal returns why the LimitRanges of the namespace would not admit the pod with these sizes by container; other
-// containers keep theirs. "" if they would, or the pod is nil.
+// Refusal returns why the LimitRanges would not admit the pod with these sizes by container; other containers keep
+// theirs. "": they would, or the pod is nil.
 func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	if pod == nil {
 		return ""

@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quota is the rest of the tightest ResourceQuotas for all pods of a workload together; 0: no quota, [Exhausted]:
-// nothing is left.
+// Quota is the rest of the tightest ResourceQuotas for all pods of a workload together; 0: no quota. See [Exhausted].
 type Quota struct {
 	// Name is the name of the ResourceQuota, or of two ("a and b") if limits and requests are tightest in different ones.
 	Name string
@@ -63,30 +62,22 @@ func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
 	return max(memory.FromQuantity(hard).Minus(memory.FromQuantity(used)), Exhausted)
 }
 
-// covers reports whether the quota counts the pod: all its scopes and selector terms must match. Without a pod, only
-// quotas without scopes match.
+// covers reports whether the quota counts the pod: all its scopes and selector terms match. Without a pod, none does.
 func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
-	terms := q.Spec.ScopeSelector
-	if pod == nil {
-		return len(q.Spec.Scopes) == 0 && (terms == nil || len(terms.MatchExpressions) == 0)
-	}
+	var terms []corev1.ScopedResourceSelectorRequirement
 	for _, scope := range q.Spec.Scopes {
-		if !matches(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, pod) {
-			return false
-		}
+		exists := corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}
+		terms = append(terms, exists)
 	}
-	if terms != nil {
-		for _, term := range terms.MatchExpressions {
-			if !matches(term, pod) {
-				return false
-			}
-		}
+	if q.Spec.ScopeSelector != nil {
+		terms = append(terms, q.Spec.ScopeSelector.MatchExpressions...)
 	}
-	return true
+	return !slices.ContainsFunc(terms, func(term corev1.ScopedResourceSelectorRequirement) bool {
+		return pod == nil || !matches(term, pod)
+	})
 }
 
-// matches evaluates one term. Unsupported scopes (affinity across namespaces, kinds of volumes) match no pod; the API
-// server decides later.
+// matches evaluates one term. Unsupported scopes (affinity across namespaces, kinds of volumes) match no pod.
 func matches(term corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
 	terminating := pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 	bestEffort := pod.Status.QOSClass == corev1.PodQOSBestEffort

@@ -15,7 +15,6 @@ package identity
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +28,7 @@ import (
 )
 
 const (
-	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. The API
-	// documents it.
+	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. See the API.
 	TimeToLive = 35 * 24 * time.Hour
 	// MostOfProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
 	MostOfProfile = 1000
@@ -174,8 +172,7 @@ func isRun(end string) bool {
 	return len(end) >= 8 && len(end) <= 19 && strings.Trim(end, "0123456789") == ""
 }
 
-// lasting returns a name without the ends of single runs: "build-x7k2p", "nightly-1764201600". It removes at most two,
-// because a nested run has two.
+// lasting returns a name without the ends of at most two nested runs: "build-x7k2p", "nightly-1764201600".
 func lasting(name string) string {
 	for range 2 {
 		i := strings.LastIndexByte(name, '-')
@@ -185,13 +182,4 @@ func lasting(name string) string {
 		name = name[:i]
 	}
 	return name
-}
-
-// first returns the first value that is not empty.
-func first(of map[string]string, keys ...string) string {
-	i := slices.IndexFunc(keys, func(key string) bool { return of[key] != "" })
-	if i < 0 {
-		return ""
-	}
-	return of[keys[i]]
 }

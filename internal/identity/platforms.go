@@ -4,6 +4,7 @@
 package identity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -42,11 +43,9 @@ var platforms = []platform{
 			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline has its run's name
 				pipeline = lasting(run)
 			}
-			task := first(l, "tekton.dev/pipelineTask", "tekton.dev/task", "tekton.dev/clusterTask")
-			if task == "" {
-				task = lasting(owner)
-			}
-			return []string{pipeline, task}
+			return []string{pipeline, cmp.Or(
+				l["tekton.dev/pipelineTask"], l["tekton.dev/task"], l["tekton.dev/clusterTask"], lasting(owner),
+			)}
 		},
 	},
 	{
@@ -100,10 +99,10 @@ var platforms = []platform{
 		Name:  "airflow",
 		equal: []string{"dag_id", "task_id"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			if first(l, "kubernetes_executor", "kubernetes_pod_operator") == "" || l["dag_id"] == "" || l["task_id"] == "" {
+			if l["kubernetes_executor"] == "" && l["kubernetes_pod_operator"] == "" {
 				return nil
 			}
-			return []string{l["dag_id"], l["task_id"]}
+			return all(l["dag_id"], l["task_id"])
 		},
 	},
 	spark("sparkoperator.k8s.io", "SparkApplication"),
@@ -143,7 +142,7 @@ func spark(group string, kinds ...string) platform {
 		Name: "spark", Group: group, Kinds: kinds,
 		equal: []string{"spark-role"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			return all(lasting(first(l, "sparkoperator.k8s.io/app-name", "spark-app-name")), l["spark-role"])
+			return all(lasting(cmp.Or(l["sparkoperator.k8s.io/app-name"], l["spark-app-name"])), l["spark-role"])
 		},
 	}
 }

@@ -51,9 +51,8 @@ func CacheOptions() cache.Options {
 }
 
 // SlimPod drops what memfit does not read: managed fields (except who resized or applies the pod), foreign annotations,
-// probes, ports, mounts and volumes (except in-memory emptyDirs, which count against the limit), security contexts,
-// affinities (except a DaemonSet's node) and tolerations. Replicas share the rest. A pod with two containers and a mesh
-// sidecar takes 33 KB whole and 3 KB here.
+// probes, ports, mounts and volumes (except in-memory emptyDirs), security contexts, affinities (except a DaemonSet's
+// node) and tolerations. Replicas share the rest. A pod with two containers and a mesh sidecar takes 3 KB, not 33 KB.
 func SlimPod(in any) (any, error) {
 	return slim(slimPod)(in)
 }
@@ -146,8 +145,7 @@ func InPhase(phase corev1.PodPhase) fields.Selector {
 	return fields.OneTermEqualSelector("status.phase", string(phase))
 }
 
-// managers keeps the managers that resized the pod's memory, or apply a bare pod with its memory, without the fields,
-// which are the bulk.
+// managers keeps the managers that resized the pod's memory, or apply a bare pod with its memory, without the fields.
 func managers(pod *corev1.Pod) []metav1.ManagedFieldsEntry {
 	var kept []metav1.ManagedFieldsEntry
 	bare := metav1.GetControllerOfNoCopy(pod) == nil

@@ -58,7 +58,10 @@ func Parse(schedule string, duration time.Duration, zone string) (Window, error)
 			`schedule: %q is not a CronJob's schedule, for example "0 2 * * 1-5" (%w)`, schedule, err,
 		)
 	}
-	w := Window{schedule: inZone{parsed, location}, duration: duration}
+	if fields, ok := parsed.(*cron.SpecSchedule); ok { // only @every is another one
+		fields.Location = location
+	}
+	w := Window{schedule: parsed, duration: duration}
 	// Any start of the search will do: it covers five years, including a leap year.
 	if w.schedule.Next(time.Unix(0, 0)).IsZero() { // 30 February
 		return Window{}, fmt.Errorf("schedule: %q matches no date, so the window would never open: correct it", schedule)
@@ -66,8 +69,7 @@ func Parse(schedule string, duration time.Duration, zone string) (Window, error)
 	return w, nil
 }
 
-// located caches time zones: loading one takes longer than the rest of Parse, which every decision about a workload
-// with windows calls. There are some 600 zones, and nothing else is stored.
+// located caches the some 600 time zones: loading one takes longer than the rest of Parse.
 var located sync.Map
 
 func locate(zone string) (*time.Location, error) {
@@ -84,14 +86,6 @@ func locate(zone string) (*time.Location, error) {
 	located.Store(zone, location)
 	return location, nil
 }
-
-// inZone is a schedule in a time zone, including its daylight saving time.
-type inZone struct {
-	schedule cron.Schedule
-	zone     *time.Location
-}
-
-func (s inZone) Next(after time.Time) time.Time { return s.schedule.Next(after.In(s.zone)) }
 
 // Open reports whether a window is open at now and, if not, when the next one opens; zero: never. A window is open from
 // the time of its schedule until just before its duration is over.

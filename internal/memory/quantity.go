@@ -40,8 +40,7 @@ func CheckQuantity[T string | []byte](text T) error {
 	return nil
 }
 
-// exponent returns the digits of the longest decimal exponent anywhere in the text, without sign and leading zeros;
-// empty if there is none.
+// exponent returns the digits of the longest decimal exponent in the text, without sign and leading zeros; empty: none.
 func exponent[T string | []byte](text T) (longest string) {
 	for i := range len(text) {
 		if text[i]|0x20 != 'e' {

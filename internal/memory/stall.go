@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Stall is a period in which a container stalled for lack of memory without being killed: anonymous memory filled
-// nearly all of the limit, and the remaining page cache (program text, mapped files) was read back from disk again and
-// again. It is counted apart from kills.
+// Stall is a period in which a container stalled for lack of memory without a kill: anonymous memory filled nearly all
+// of the limit, and the remaining page cache was read back from disk again and again.
 type Stall struct {
 	Container ContainerRef `json:"c"`
 	// Program is the container's fingerprint; empty: unknown.
@@ -33,8 +32,7 @@ type Stall struct {
 	RaisedTo Bytes `json:"rt,omitempty"`
 	// FaultsAfter are the major page faults a second at RaisedTo, at that decision.
 	FaultsAfter int32 `json:"fa,omitempty"`
-	// NotRelieved: at RaisedTo the faults continued, and the pages read did not remain in memory, so memory is not the
-	// bottleneck.
+	// NotRelieved: at RaisedTo the faults continued, and their pages did not remain in memory: it is not the bottleneck.
 	NotRelieved bool `json:"nr,omitempty"`
 	// Account is the agent's record of the minute before it, in a sentence; empty: none. AccountAt is the agent's time of
 	// its start; zero: no agent reported it.

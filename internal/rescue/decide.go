@@ -38,8 +38,7 @@ const (
 type Known struct {
 	// ID is the running instance, without the prefix of its runtime; "": none.
 	ID string
-	// Limit is the effective limit in the container's status, and Asked the one in the pod's spec; 0: none. They differ
-	// while a resize is in flight.
+	// Limit is the effective limit, Asked the one in the pod's spec; 0: none. They differ while a resize is in flight.
 	Limit, Asked memory.Bytes
 	// Demand is the kubelet's newest reading, and DemandAt its time; zero: none.
 	Demand   memory.Bytes
@@ -86,9 +85,8 @@ type Node struct {
 	Loans int
 }
 
-// Decide returns the loan for an alarm, or the refusal. Exactly one of the two results is not nil. loans are the
-// earlier ones to any container of this pod. A loan for this alarm that was stored and not sent is returned again. The
-// caller completes a new one.
+// Decide returns the loan for an alarm, or the refusal; the other is nil. loans are the earlier ones to containers of
+// the pod. A loan for this alarm that was stored and not sent is returned again. The caller completes a new one.
 func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {
 	d := decision{a, known, policy, node, loans, now}
 	if cause := cmp.Or(d.unbelievable(), d.contradicted(), d.notPermitted(), d.tooMany()); cause != "" {
@@ -139,8 +137,7 @@ func (d *decision) handled() int64 {
 	return last
 }
 
-// unsent returns the stored loan for this alarm that the pod does not have: its resize failed, or an earlier leader
-// ended before sending it. nil: none.
+// unsent returns the stored loan for this alarm that the pod does not have, because its resize was not sent; nil: none.
 func (d *decision) unsent() *Loan {
 	for _, l := range d.loans {
 		if l.Container == d.alarm.Container && l.Sequence == d.alarm.Sequence && l.From.Limit == d.known.Asked {
@@ -168,8 +165,7 @@ func (d *decision) contradicted() Cause {
 	return ""
 }
 
-// plausible reports whether the time left is consistent with the other numbers: within a tenth and 100 ms, because each
-// is rounded.
+// plausible reports whether the time left matches the other numbers, within a tenth and 100 ms because of rounding.
 func plausible(a *Alarm) bool {
 	want := timeTo(a.Limit.Minus(a.Demand), a.PerSecond)
 	return (a.Left - want).Abs() <= want/10+100*time.Millisecond

@@ -29,11 +29,9 @@ type Prediction struct {
 const (
 	// kept is the number of samples: a minute at the slowest interval near a limit, and 3 s at the fastest.
 	kept = 64
-	// longSpan is the time over which growth is computed: ten readings at the fastest interval, so that one step of an
-	// allocator is not taken for a ramp.
+	// longSpan is the time for growth: ten readings at the fastest interval, so that an allocator's step is not a ramp.
 	longSpan = 500 * time.Millisecond
-	// shortIntervals is how many consecutive intervals of similar growth suffice earlier: a ramp of 400 MiB/s fills 512Mi
-	// in 1.3 s.
+	// shortIntervals of similar growth suffice earlier: a ramp of 400 MiB/s fills 512Mi in 1.3 s.
 	shortIntervals = 3
 	// spanMost is the longest period for slow growth.
 	spanMost = 10 * time.Second
@@ -45,8 +43,7 @@ const (
 	reserveShare = 64
 )
 
-// Watch follows one instance of a container and raises one alarm for each need. Its zero value is ready. It takes about
-// 2 KiB.
+// Watch follows one instance of a container, and raises one alarm for each need. Its zero value is ready.
 type Watch struct {
 	ring  [kept]reading
 	next  int // index of the next

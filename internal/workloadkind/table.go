@@ -24,8 +24,7 @@ type Kind struct {
 	Recreates bool
 	// Completes: its pods run to completion. An evicted one loses its work, and changes are for the next run.
 	Completes bool
-	// PerNode: its controller determines the node of each pod before its creation, so that its pods may be divided by
-	// classes of nodes.
+	// PerNode: its controller determines the node of each pod, so that its pods may be divided by classes of nodes.
 	PerNode bool
 	// Watched: memfit caches the metadata of all objects of this kind, to find the owner of a pod.
 	Watched bool
@@ -41,13 +40,11 @@ type Kind struct {
 	HashLabel string
 	// HasHash: HashLabel is for objects of this kind.
 	HasHash bool
-	// MergedByName: the API server and kustomize merge its containers by name. Not for custom resources, where a patch
-	// would replace the whole list.
+	// MergedByName: a patch merges its containers by name, and does not replace the list as in custom resources.
 	MergedByName bool
 	// Frozen: the template of an existing object is immutable.
 	Frozen bool
-	// Queued: queue controllers such as Kueue suspend such objects (spec.suspend), and reserve the resources of their
-	// template before they have pods.
+	// Queued: queue controllers such as Kueue suspend such objects, and reserve resources before they have pods.
 	Queued bool
 
 	short string
@@ -170,8 +167,7 @@ func Like(apiVersion, kind string) Kind {
 	return behavior
 }
 
-// Pods that are identified by what they have in common (package identity) have no workload object; their records use
-// these names.
+// Identities of pods (package identity) have no workload object; their records use these names.
 const (
 	IdentityAPIVersion = "memfit.dev/v1alpha1"
 	IdentityKind       = "PodIdentity"
@@ -182,8 +178,7 @@ func IsIdentity(apiVersion, kind string) bool {
 	return kind == IdentityKind && Group(apiVersion) == Group(IdentityAPIVersion)
 }
 
-// Lasting reports whether objects of a kind outlive their pods and later have new ones. A failed Job, a pod without an
-// owner and an owner of an unknown kind may never have another pod.
+// Lasting reports whether objects of a kind have new pods later. A failed Job or an unknown owner may never have one.
 func Lasting(apiVersion, kind string) bool {
 	k, known := Of(apiVersion, kind)
 	return known && k.Recreates && !k.Frozen
