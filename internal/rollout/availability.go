@@ -68,12 +68,11 @@ func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 	}
 	for i := range s.Steps {
 		st := &s.Steps[i]
-		switch {
-		case st.Phase == Resizing && lowersAny(st.From, st.To) && (s.Rollout.Decrease || !s.hasLoan(st.UID)), s.canary(st):
-			all[st.UID] = true // the canary, and each lower limit until it is effective
-		case st.evicts(), st.Phase != Watching && slices.ContainsFunc(pods, func(p Pod) bool {
+		lowers := st.Phase == Resizing && lowersAny(st.From, st.To) && (s.Rollout.Decrease || !s.hasLoan(st.UID))
+		restarts := st.Phase != Watching && slices.ContainsFunc(pods, func(p Pod) bool {
 			return p.UID == st.UID && !p.Leaving && p.restartsFor(st)
-		}):
+		})
+		if lowers || restarts || st.evicts() || s.canary(st) {
 			all[st.UID] = true
 		}
 	}

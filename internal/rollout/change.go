@@ -55,9 +55,7 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 // changeOf returns the change of a container's size, in place or by eviction.
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
 	desired := d.Desired[c.Key()]
-	ch := &change{
-		pod: pod, c: c, from: pod.before(c, to), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize,
-	}
+	ch := &change{pod: pod, c: c, from: pod.before(c, to), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize}
 	ch.bound = outOfBounds(have(c), ch.Policy) && !outOfBounds(to, ch.Policy)
 	if evict {
 		ch.nodeSize = d.reach(pod)

@@ -447,9 +447,7 @@ func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
 		}
 		return from
 	}
-	return ch.less(
-		part(from.Limit, ch.to.Limit, left.Limit), part(from.Request, ch.to.Request, left.Request),
-	), over
+	return ch.less(part(from.Limit, ch.to.Limit, left.Limit), part(from.Request, ch.to.Request, left.Request)), over
 }
 
 // less returns the new size with a lower limit or request. An equal request remains equal; another one remains below
@@ -489,9 +487,7 @@ func (d *decider) quotaLeft(ch *change) memory.Size {
 func (p *Pod) more(sizes map[string]memory.Size) (sum memory.Size) {
 	for name, size := range sizes {
 		if c, _ := p.container(name); p.limited() == (name == WholePod) {
-			sum = sum.Plus(memory.Size{
-				Limit: size.Limit.Minus(c.Spec.Limit), Request: size.Request.Minus(c.Spec.Request),
-			})
+			sum = sum.Plus(memory.Size{Limit: size.Limit.Minus(c.Spec.Limit), Request: size.Request.Minus(c.Spec.Request)})
 		}
 	}
 	return sum

@@ -238,7 +238,11 @@ func (o *observation) followEviction(st *Step) (done bool) {
 			o.state.Rollout.Completed++
 			return true
 		}
-		st.Pod, st.UID, st.To, st.Served, st.Present = next.Name, next.UID, sizesOf(next, st.To), true, present{}
+		to := map[string]memory.Size{}
+		for _, c := range next.sized(st.To) {
+			to[c.Name] = c.Spec
+		}
+		st.Pod, st.UID, st.To, st.Served, st.Present = next.Name, next.UID, to, true, present{}
 		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: next.restarts(st.To)}
 		return false
 	}
@@ -264,15 +268,6 @@ func limits(sizes map[string]memory.Size) map[string]memory.Size {
 	out := make(map[string]memory.Size, len(sizes))
 	for name, s := range sizes {
 		out[name] = memory.Size{Limit: s.Limit}
-	}
-	return out
-}
-
-// sizesOf returns the sizes of some containers of a pod.
-func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
-	out := make(map[string]memory.Size, len(of))
-	for _, c := range pod.sized(of) {
-		out[c.Name] = c.Spec
 	}
 	return out
 }
@@ -402,19 +397,12 @@ func (p *Pod) above(e *Rollout) bool {
 	})
 }
 
-func lowersAny(from, to map[string]memory.Size) bool {
-	for name, s := range to {
-		if lowers(from[name].Limit, s.Limit) {
-			return true
-		}
-	}
-	return false
-}
+func lowersAny(from, to map[string]memory.Size) bool { return len(lowered(from, to)) > 0 }
 
-// lowered returns the names of the containers whose limit is lowered.
+// lowered returns the names of the containers whose limit is lowered. A pod-level limit is never lowered.
 func lowered(from, to map[string]memory.Size) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(to)) {
-		if name != WholePod && lowers(from[name].Limit, to[name].Limit) {
+		if lowers(from[name].Limit, to[name].Limit) && name != WholePod {
 			names = append(names, name)
 		}
 	}

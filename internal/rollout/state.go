@@ -230,19 +230,14 @@ type Outcome struct {
 // OutcomeKind is a kind of outcome.
 type OutcomeKind int
 
+// The outcomes.
 const (
-	// OutcomeUnknown: it succeeded, or this is unknown; the next decision reads what exists.
-	OutcomeUnknown OutcomeKind = iota
-	// OutcomeGone: the pod no longer exists, or another has its name.
-	OutcomeGone
-	// OutcomeBudget: a PodDisruptionBudget does not allow it now.
-	OutcomeBudget
-	// OutcomeTooFew: it was not sent, because fewer pods than the owner allows would serve.
-	OutcomeTooFew
-	// OutcomeRefused: the API server refuses it.
-	OutcomeRefused
-	// OutcomeNoRight: the installation does not grant memfit the right.
-	OutcomeNoRight
+	OutcomeUnknown OutcomeKind = iota // it succeeded, or this is unknown; the next decision reads what exists
+	OutcomeGone                       // the pod no longer exists, or another has its name
+	OutcomeBudget                     // a PodDisruptionBudget does not allow it now
+	OutcomeTooFew                     // it was not sent, because fewer pods than the owner allows would serve
+	OutcomeRefused                    // the API server refuses it
+	OutcomeNoRight                    // the installation does not grant memfit the right
 )
 
 // Note records the outcome of an action; one without a note was not sent. A refused one is not retried immediately. Any
@@ -312,9 +307,7 @@ func (s *State) begin(decrease bool, at time.Time) {
 	if s.underWay() && s.Rollout.Decrease == decrease {
 		return
 	}
-	s.Rollout = Rollout{
-		Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{},
-	}
+	s.Rollout = Rollout{Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{}}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { // what the kubelet was asked for is followed
 		return st.Phase == Watching || st.evicts()
 	})
