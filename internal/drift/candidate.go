@@ -55,7 +55,7 @@ func Endangered(
 func worst(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart) (danger, bool) {
 	var all []danger
 	for i := range pods {
-		if pods[i].Leaving {
+		if pods[i].Terminating {
 			continue
 		}
 		for j := range pods[i].Containers {

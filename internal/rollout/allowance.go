@@ -40,8 +40,8 @@ type Spent struct {
 }
 
 const (
-	// spentFor is how long an entry counts: a real hour.
-	spentFor = time.Hour
+	// budgetPeriod is how long an entry counts: a real hour.
+	budgetPeriod = time.Hour
 	// maxSpent bounds the entries of a workload: 80 bytes each. The oldest are added up, and count as long as the later.
 	maxSpent = 64
 )
@@ -56,7 +56,7 @@ type Allowance struct {
 
 // Recent returns the entries that count now.
 func Recent(spent []Spent, now time.Time) []Spent {
-	return slices.DeleteFunc(slices.Clone(spent), func(s Spent) bool { return now.Sub(s.At) >= spentFor })
+	return slices.DeleteFunc(slices.Clone(spent), func(s Spent) bool { return now.Sub(s.At) >= budgetPeriod })
 }
 
 // SumOf adds up entries.
@@ -74,7 +74,7 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 	var whole memory.Bytes
 	for name, size := range to {
 		c, _ := p.container(name)
-		from := have(c)
+		from := currentSize(c)
 		more := size.Request.Minus(from.Request)
 		if from.Limit > 0 {
 			more = max(more, size.Limit.Minus(from.Limit))
@@ -84,7 +84,7 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 			continue
 		}
 		s.Bytes = s.Bytes.Plus(more)
-		evict = evict || c.RestartsOnResize && !p.waits(c) // a waiting one was counted
+		evict = evict || c.RestartsOnResize && !p.isDeferred(c) // a waiting one was counted
 	}
 	s.Bytes = max(s.Bytes, whole)
 	if evict {
@@ -117,16 +117,16 @@ func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string,
 	}
 	slices.SortFunc(spent, func(a, b Spent) int { return a.At.Compare(b.At) })
 	for _, s := range spent {
-		bytes, pods, again = bytes.Minus(s.Bytes), pods-s.Pods, s.At.Add(spentFor)
+		bytes, pods, again = bytes.Minus(s.Bytes), pods-s.Pods, s.At.Add(budgetPeriod)
 		if !over(bytes, pods) {
 			break
 		}
 	}
 	return fmt.Sprintf("the cluster's change budget of this hour is spent (%s, and this takes %s): the change "+
-		"continues at %s", strings.Join(used, ", "), cost.inWords(), format.Time(again)), again
+		"continues at %s", strings.Join(used, ", "), cost.describe(), format.Time(again)), again
 }
 
-func (s Spent) inWords() string {
+func (s Spent) describe() string {
 	switch {
 	case s.Pods == 0:
 		return s.Bytes.String()
@@ -142,12 +142,12 @@ func (d *decider) waitsForNoBudget(ch *change) bool {
 	urgent := false
 	for name, to := range ch.sizes {
 		c, _ := ch.pod.container(name)
-		kind := d.kindOf(c, have(c), to, ch.evict)
+		kind := d.kindOf(c, currentSize(c), to, ch.evict)
 		if kind&restarting != 0 || c.RestartsOnResize {
 			return false
 		}
-		urgent = urgent || kind&givesBack != 0 ||
-			have(c).Limit < to.Limit && d.Desired[c.Key()].Recommendation.Urgent
+		urgent = urgent || kind&rollbacks != 0 ||
+			currentSize(c).Limit < to.Limit && d.Desired[c.Key()].Recommendation.Urgent
 	}
 	return urgent
 }
@@ -158,17 +158,16 @@ func (a *Allowance) Left(own []Spent, now time.Time) memory.Bytes {
 	return a.Budget.Bytes.Minus(bytes)
 }
 
-// spend records a use of the budget, if there is one.
 func (d *decider) spend(cost Spent) {
 	if d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 {
 		return
 	}
-	cost.At = stamp(d.Now)
-	d.State.Spent = bounded(append(d.State.Spent, cost))
+	cost.At = toSeconds(d.Now)
+	d.State.Spent = compacted(append(d.State.Spent, cost))
 }
 
-// bounded adds up the oldest entries if there are too many.
-func bounded(spent []Spent) []Spent {
+// compacted adds up the oldest entries if there are too many.
+func compacted(spent []Spent) []Spent {
 	for len(spent) > maxSpent {
 		slices.SortStableFunc(spent, func(a, b Spent) int { return cmp.Compare(a.At.Unix(), b.At.Unix()) })
 		a, b := spent[0], spent[1]
@@ -178,7 +177,7 @@ func bounded(spent []Spent) []Spent {
 	return spent
 }
 
-// unspend removes the entries of a pod since the start of a change that was not made.
-func (s *State) unspend(uid types.UID, since time.Time) {
+// refund removes the entries of a pod since the start of a change that was not made.
+func (s *State) refund(uid types.UID, since time.Time) {
 	s.Spent = slices.DeleteFunc(slices.Clone(s.Spent), func(p Spent) bool { return p.UID == uid && !p.At.Before(since) })
 }

@@ -32,7 +32,7 @@ func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability
 	a := Availability{Wanted: len(disturbed), Changing: len(disturbed)}
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Leaving || disturbed[pod.UID] {
+		if pod.Terminating || disturbed[pod.UID] {
 			continue
 		}
 		if a.Wanted++; pod.Ready {
@@ -58,7 +58,7 @@ func (a Availability) TooFew(maxUnavailable int32) string {
 		format.Count(a.Wanted, "pod"), a.Changing, most)
 }
 
-func (p *Pod) serves() bool { return p.Ready && !p.Leaving }
+func (p *Pod) serves() bool { return p.Ready && !p.Terminating }
 
 // disturbed returns the pods that memfit keeps from serving, or may.
 func (s *State) disturbed(pods []Pod) map[types.UID]bool {
@@ -70,7 +70,7 @@ func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 		st := &s.Steps[i]
 		lowers := st.Phase == Resizing && lowersAny(st.From, st.To) && (s.Rollout.Decrease || !s.hasLoan(st.UID))
 		restarts := st.Phase != Watching && slices.ContainsFunc(pods, func(p Pod) bool {
-			return p.UID == st.UID && !p.Leaving && p.restartsFor(st)
+			return p.UID == st.UID && !p.Terminating && p.restartsFor(st)
 		})
 		if lowers || restarts || st.evicts() || s.canary(st) {
 			all[st.UID] = true

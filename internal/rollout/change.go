@@ -19,7 +19,7 @@ type change struct {
 	pod  *Pod
 	// c is the container; zero: the change is of the pod.
 	c Container
-	// from is the result of [Pod.before], to the new size.
+	// from is the result of [Pod.sizeBefore], to the new size.
 	from, to memory.Size
 	// Desired has the recommendation and the bounds.
 	Desired
@@ -34,20 +34,19 @@ type change struct {
 	evict bool
 }
 
-// kindOf returns the kind of a change of a container's size.
 func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
-	kind := raiseQuietly
+	kind := raiseInPlace
 	switch {
-	case d.givesBack(c, to, from):
-		kind = giveBackQuietly
+	case d.isRollback(c, to, from):
+		kind = rollBackInPlace
 	case lowers(from.Limit, to.Limit):
-		kind = lowerQuietly
+		kind = lowerInPlace
 	}
 	switch {
 	case evict:
-		return kind * (raiseByEviction / raiseQuietly)
+		return kind * (raiseByEviction / raiseInPlace)
 	case c.RestartsOnResize:
-		return kind * (raiseByRestart / raiseQuietly)
+		return kind * (raiseByRestart / raiseInPlace)
 	}
 	return kind
 }
@@ -55,25 +54,26 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 // changeOf returns the change of a container's size, in place or by eviction.
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
 	desired := d.Desired[c.Key()]
-	ch := &change{pod: pod, c: c, from: pod.before(c, to), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize}
-	ch.bound = outOfBounds(have(c), ch.Policy) && !outOfBounds(to, ch.Policy)
+	ch := &change{pod: pod, c: c, to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize}
+	ch.from = pod.sizeBefore(c, to)
+	ch.bound = outOfBounds(currentSize(c), ch.Policy) && !outOfBounds(to, ch.Policy)
 	if evict {
-		ch.nodeSize = d.reach(pod)
+		ch.nodeSize = d.largestNode(pod)
 	} else if limit, needed := d.sharedNeed(pod, c); needed {
 		ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
 	}
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
-	ch.urgent = ch.kind&givesBack != 0 ||
-		(ch.Recommendation.Urgent || d.forAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
+	ch.urgent = ch.kind&rollbacks != 0 ||
+		(ch.Recommendation.Urgent || d.sizedForAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
 	if evict && len(d.pods) <= 1 && pod.serves() {
 		ch.urgent = false // it is the only replica
 	}
 	return ch
 }
 
-// reach returns the allocatable memory of the largest possible node of a pod's successor: of those on which pods of the
-// workload run. Other nodes may have taints, or belong to another pool.
-func (d *decider) reach(pod *Pod) memory.Bytes {
+// largestNode returns the allocatable memory of the largest possible node of a pod's successor: of those on which pods
+// of the workload run. Other nodes may have taints, or belong to another pool.
+func (d *decider) largestNode(pod *Pod) memory.Bytes {
 	most := pod.NodeSize
 	for i := range d.Pods {
 		if !d.Policy.OnEachNode {
@@ -88,26 +88,25 @@ func (ch *change) lowersRequest() bool {
 	return ch.to.Limit == ch.from.Limit && ch.to.Request < ch.from.Request
 }
 
-// cost returns the change's use of the change budget.
 func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 
-// asksAgain reports whether the new size is near a refused one, or has a higher request.
-func (ch *change) asksAgain(refused memory.Size) bool {
+// sameAsRefused reports whether the new size is near a refused one, or has a higher request.
+func (ch *change) sameAsRefused(refused memory.Size) bool {
 	to := memory.Size{Limit: ch.to.Limit, Request: min(ch.to.Request, refused.Request)}
 	return !recommend.Differs(refused, to, ch.Policy)
 }
 
-// givesBack reports whether a change is part of a rollback. No resize removes a limit again, so if there was none, the
+// isRollback reports whether a change is part of a rollback. No resize removes a limit again, so if there was none, the
 // first raise from the harmful size counts.
-func (d *decider) givesBack(c Container, to, from memory.Size) bool {
+func (d *decider) isRollback(c Container, to, from memory.Size) bool {
 	r, active := d.State.ActiveRevert(c.Key(), d.Now)
 	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit &&
 		(r.Restored.Limit != NoLimit || from.Limit <= r.Tried.Limit)
 }
 
 // withoutFirstLimit returns a size without the limit for a container that runs without one, because no resize removes a
-// limit again. some: that is worth a change. bars: a new pod may get all of it.
-func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, bars bool) {
+// limit again. some: that is worth a change. evictionHelps: a new pod may get all of it.
+func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, helps bool) {
 	if c.Spec.Limit > 0 || to.Limit == 0 || pod.QoS == "BestEffort" {
 		return to, true, false
 	}
@@ -119,10 +118,10 @@ func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size
 		who = fmt.Sprintf("a limit of %s was rolled back at %s, and new pods get none before %s", r.Tried.Limit,
 			format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 	}
-	d.refused(v1alpha1.ReasonWaitingForNewPods,
+	d.noteRefusal(v1alpha1.ReasonWaitingForNewPods,
 		d.about(pod, c)+"it has no limit, and no resize removes one again: "+who)
 	to.Limit = 0
-	return to, recommend.Differs(have(c), to, d.Desired[c.Key()].Policy), true
+	return to, recommend.Differs(currentSize(c), to, d.Desired[c.Key()].Policy), true
 }
 
 // restores returns the part of a refused raise that is a rollback; nil: there is none, or it is refused as well.
@@ -146,13 +145,13 @@ func (d *decider) restores(ch *change) *change {
 // change begins to change one pod, if the gates permit it.
 func (d *decider) change(pod *Pod) {
 	reason, message := d.reason, d.message
-	sizes, bars := d.planResize(pod)
-	evict := len(sizes) == 0 && bars && d.Policy.Evict
+	sizes, evictionHelps := d.planResize(pod)
+	evict := len(sizes) == 0 && evictionHelps && d.Policy.Evict
 	if evict {
-		inPlace, why := d.reason, d.message
+		before, why := d.reason, d.message
 		d.reason, d.message = reason, message // a refusal of the eviction explains more
 		if sizes = d.planEviction(pod); len(sizes) == 0 {
-			d.refused(inPlace, why)
+			d.noteRefusal(before, why)
 		}
 	}
 	if len(sizes) == 0 {
@@ -160,15 +159,15 @@ func (d *decider) change(pod *Pod) {
 	}
 	refused, _ := d.refusal(&change{kind: together, pod: pod, sizes: sizes, evict: evict})
 	if refused != (Verdict{}) {
-		d.refused(refused.Reason, "pod "+pod.Name+": "+refused.Message)
+		d.noteRefusal(refused.Reason, "pod "+pod.Name+": "+refused.Message)
 		return
 	}
 	d.begin(pod, sizes, evict)
 }
 
-// planResize returns the new sizes that a pod may get in place now, also of some containers only. bars: the reason of a
-// refusal is the pod, not the size, which is worth an eviction.
-func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool) {
+// planResize returns the new sizes that a pod may get in place now, also of some containers only. evictionHelps: the
+// reason of a refusal is the pod, not the size, which is worth an eviction.
+func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHelps bool) {
 	sizes = map[string]memory.Size{}
 	worthAny := false
 	for _, c := range d.byNeed(pod) {
@@ -178,40 +177,40 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool)
 		}
 		worth := d.worthEviction(pod, c, to)
 		worthAny = worthAny || worth
-		to, some, barred := d.inWhole(pod, c, to)
+		to, some, helps := d.inWhole(pod, c, to)
 		if some {
 			var first bool
 			to, some, first = d.withoutFirstLimit(pod, c, to)
-			barred = barred || first
+			helps = helps || first
 		}
-		if bars = bars || barred && worth; !some {
+		if evictionHelps = evictionHelps || helps && worth; !some {
 			continue
 		}
 		ch := d.changeOf(pod, c, to, false)
 		ch.sizes = sizes
 		less := d.allow(ch)
-		refused, barred := d.refusal(ch)
+		refused, helps := d.refusal(ch)
 		if refused != (Verdict{}) {
 			if back := d.restores(ch); back != nil {
 				ch, less, refused = back, cmp.Or(less, refused), Verdict{}
 			}
 		}
 		if refused != (Verdict{}) {
-			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
-			bars = bars || barred && worth
+			d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
+			evictionHelps = evictionHelps || helps && worth
 			continue
 		}
 		to = d.granted(ch, to, less)
 		if c.Effective > 0 && to.Limit == c.Spec.Limit {
-			to = d.another(c.Key(), to) // the spec has it already, and the kubelet ignores a repeated number
+			to = d.withAnotherNumber(c.Key(), to) // the spec has it already, and the kubelet ignores a repeated number
 		}
 		sizes[c.Name] = to
 	}
-	if refused, barred := d.whole(pod, sizes); refused != (Verdict{}) {
-		d.refused(refused.Reason, refused.Message)
-		return nil, bars || barred && worthAny
+	if refused, helps := d.addWhole(pod, sizes); refused != (Verdict{}) {
+		d.noteRefusal(refused.Reason, refused.Message)
+		return nil, evictionHelps || helps && worthAny
 	}
-	return sizes, bars
+	return sizes, evictionHelps
 }
 
 // worthEviction reports whether a size is worth an eviction: for another limit, except the return of a loan. A request
@@ -236,7 +235,7 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 			continue // the successor does not have the loan
 		}
 		if refused, _ := d.refusal(ch); refused != (Verdict{}) {
-			d.refused(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
+			d.noteRefusal(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
 			return nil
 		}
 		sizes[c.Name] = d.granted(ch, to, less)
@@ -249,6 +248,6 @@ func (d *decider) granted(ch *change, to memory.Size, less Verdict) memory.Size 
 	if less == (Verdict{}) {
 		return to
 	}
-	d.refused(less.Reason, d.about(ch.pod, ch.c)+less.Message)
+	d.noteRefusal(less.Reason, d.about(ch.pod, ch.c)+less.Message)
 	return ch.to
 }

@@ -54,7 +54,6 @@ func (c Change) Bounded() Change {
 	return c
 }
 
-// resized adds sizes to a change.
 func resized(c Change, from, to map[string]memory.Size) Change {
 	c.Sizes, c.From, c.To = changes(from, to), maps.Clone(from), maps.Clone(to)
 	return c
@@ -63,11 +62,11 @@ func resized(c Change, from, to map[string]memory.Size) Change {
 // record stores a change. Equal ones of several pods since a rollout began are one.
 func (s *State) record(c Change, began time.Time) {
 	c = c.Bounded()
-	c.At = stamp(c.At)
+	c.At = toSeconds(c.At)
 	c.Since, c.Pods = c.At, 1
 	s.Changes = slices.Clone(s.Changes)
 	if i := slices.IndexFunc(s.Changes, func(old Change) bool {
-		return old.Kind == c.Kind && old.Sizes == c.Sizes && !old.Since.Before(stamp(began))
+		return old.Kind == c.Kind && old.Sizes == c.Sizes && !old.Since.Before(toSeconds(began))
 	}); i >= 0 {
 		c.Since, c.Pods = s.Changes[i].Since, s.Changes[i].Pods+1
 		s.Changes = slices.Delete(s.Changes, i, i+1)

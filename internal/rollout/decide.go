@@ -30,16 +30,16 @@ func Decide(in Input) Transition {
 		d.State.Spent = nil
 	}
 	for i := range d.Pods {
-		if pod := &d.Pods[i]; !pod.Leaving {
+		if pod := &d.Pods[i]; !pod.Terminating {
 			d.pods[pod.UID] = pod
 		}
 	}
-	d.takeOver()
+	d.endSupersededLoans()
 	d.supersede()
-	d.giving = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.onTheWay)
-	d.again()
-	d.restart()
-	d.next()
+	d.decreasing = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.onTheWay)
+	d.sendPending()
+	d.decideRestart()
+	d.beginChanges()
 	return d.conclude()
 }
 
@@ -50,8 +50,8 @@ type decider struct {
 	actions []Action
 	// wanting are the pods without the recommended size that are not being changed.
 	wanting []*Pod
-	// giving: a pod is about to get a lower limit of the change under way.
-	giving bool
+	// decreasing: a pod is about to get a lower limit of the change under way.
+	decreasing bool
 	// waiting is the number of wanting pods that need more of a quota, taken the sizes begun that quotas do not count
 	// yet.
 	waiting         int
@@ -61,8 +61,8 @@ type decider struct {
 	requeueAfter    time.Duration
 }
 
-// refused keeps the first refusal, for the condition Applied.
-func (d *decider) refused(reason, message string) {
+// noteRefusal keeps the first refusal, for the condition Applied.
+func (d *decider) noteRefusal(reason, message string) {
 	if d.reason == "" {
 		d.reason, d.message = reason, message
 	}
@@ -91,16 +91,16 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	}
 	// no resize removes a request or limit
 	to = memory.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
-	now := have(c)
+	now := currentSize(c)
 	if limit := (memory.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 &&
 		!recommend.Differs(now, limit, desired.Policy) {
 		to.Limit = c.Spec.Limit // only the request may need a change
 	}
-	if to = d.keepLoans(pod, c, to); d.forAnother(pod, c) {
-		to = to.Max(c.given())
+	if to = d.keepLoans(pod, c, to); d.sizedForAnother(pod, c) {
+		to = to.Max(c.originalSize())
 	}
 	// The owner's bounds precede what other pods have.
-	to, _ = desired.Policy.Bound(to, d.own(pod, c))
+	to, _ = desired.Policy.Bound(to, d.withoutLoans(pod, c))
 	if desired.Policy.DecreaseNever && now.Limit == 0 {
 		to.Limit = 0 // any limit would be lower
 	}
@@ -111,7 +111,7 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		to.Request = max(to.Request, min(c.Owner.Request, now.Request))
 	}
 	less := memory.Size{Limit: to.Limit, Request: min(to.Request, c.Actual.Request)}
-	waits := pod.limitWaits() && less.Request > 0 && desired.Range.Within(less) == less
+	waits := pod.limitDeferred() && less.Request > 0 && desired.Range.Within(less) == less
 	if waits {
 		to = less // the request is raised when the limit is effective
 	}
@@ -126,7 +126,7 @@ func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
 	desired := d.Desired[c.Key()]
 	target, under := d.State.Rollout.Targets[c.Key()]
 	return target, under && !outOfBounds(target, desired.Policy) &&
-		(d.giving || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
+		(d.decreasing || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
 
 // onTheWay reports whether a pod is about to get a lower limit, or is watched with it.
@@ -153,12 +153,12 @@ func (d *decider) supersede() {
 	}
 }
 
-// again repeats the steps that are stored and not visible in the pods' specs, or not effective.
-func (d *decider) again() {
+// sendPending repeats the steps that are stored and not visible in the pods' specs, or not effective.
+func (d *decider) sendPending() {
 	d.State.Steps = slices.DeleteFunc(d.State.Steps, func(st Step) bool {
 		outdated := d.outdated(st)
 		if outdated {
-			d.State.unspend(st.UID, st.At)
+			d.State.refund(st.UID, st.At)
 		}
 		return outdated
 	})
@@ -169,45 +169,44 @@ func (d *decider) again() {
 		if pod == nil || st.Phase == Watching {
 			continue
 		}
-		_, held := pod.held(st.To)
+		_, held := pod.ineffective(st.To)
 		switch {
 		case st.Phase == Undoing:
 			d.send(st)
 		case st.Phase == Resizing && pod.has(st.To, spec) && !held:
-			d.requeueIn(settle)
+			d.requeueIn(statusDelay)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
-		case st.Phase == Deferred, d.gated(pod, st) >= waits:
+		case st.Phase == Deferred, d.gated(pod, st) >= postponed:
 			d.requeueIn(recheckAfter)
 		case st.Phase == Evicting && d.awaitsPermit(st):
-			d.requeueIn(permitReaches)
+			d.requeueIn(permitDelay)
 		case st.Phase == Evicting:
 			st.Present = presentOf(d.Pods)
 			d.send(st)
 		case !pod.has(st.To, spec):
-			st.Request.At, st.Request.Lives = stamp(d.Now), pod.lives(st.To)
+			st.Request.At, st.Request.Instances = toSeconds(d.Now), pod.instances(st.To)
 			d.send(st)
 		case d.resend(st, pod):
 			d.send(st)
 		default:
-			d.requeueIn(settle)
+			d.requeueIn(statusDelay)
 		}
 	}
 }
 
-// limitWaits reports whether a limit waits for memory of the node, which only its request needs. A request that must
+// limitDeferred reports whether a limit waits for memory of the node, which only its request needs. A request that must
 // equal its limit waits with it.
-func (p *Pod) limitWaits() bool {
+func (p *Pod) limitDeferred() bool {
 	return p.Resize.Deferred && p.Whole == nil && p.QoS != "Guaranteed" &&
 		slices.ContainsFunc(p.Containers, func(c Container) bool {
 			return c.Actual.Limit > 0 && c.Spec.Limit != c.Actual.Limit
 		})
 }
 
-// send sends the action of a step.
 func (d *decider) send(st *Step) { d.actions = append(d.actions, st.action()) }
 
-// next begins to change as many pods as the gates permit.
-func (d *decider) next() {
+// beginChanges begins to change as many pods as the gates permit.
+func (d *decider) beginChanges() {
 	if d.Policy.OnlyWatch {
 		for of, want := range d.Desired {
 			if !of.Outdated { // new pods get it
@@ -220,13 +219,13 @@ func (d *decider) next() {
 		if d.State.Restart != nil && d.State.Restart.UID == pod.UID {
 			continue
 		}
-		if !d.followed(pod) && d.lacks(pod) {
+		if !d.mustFinish(pod) && d.needsChange(pod) {
 			d.wanting = append(d.wanting, pod)
 		}
 	}
 	for _, st := range d.State.Steps {
 		if pod := d.pods[st.UID]; pod != nil && st.Phase != Undoing {
-			d.taken = d.taken.Plus(pod.more(st.To))
+			d.taken = d.taken.Plus(pod.quotaIncrease(st.To))
 		}
 	}
 	// pods that need more come first, the fullest of them before the others
@@ -234,20 +233,20 @@ func (d *decider) next() {
 		return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, pod := range d.wanting {
-		if d.takesMore(pod) {
+		if d.needsQuota(pod) {
 			d.waiting++
 		}
 	}
 	for _, pod := range d.wanting {
-		if d.State.roomFor(pod.UID, d.need(pod) > full) {
+		if d.State.mayBegin(pod.UID, d.need(pod) > full) {
 			d.change(pod)
 		}
 	}
 }
 
-// followed reports whether a step of a pod must end before the next one: not if it waits for memory of the node, or
+// mustFinish reports whether a step of a pod must end before the next one: not if it waits for memory of the node, or
 // lowers a limit that is to be higher by now.
-func (d *decider) followed(pod *Pod) bool {
+func (d *decider) mustFinish(pod *Pod) bool {
 	return slices.ContainsFunc(d.State.Steps, func(st Step) bool {
 		if st.UID != pod.UID || st.Phase == Watching || st.Phase == Deferred {
 			return false
@@ -261,9 +260,9 @@ func (d *decider) followed(pod *Pod) bool {
 	})
 }
 
-// roomFor reports whether the change of a pod may begin: the numbers of pods that are changed or watched, and of those
+// mayBegin reports whether the change of a pod may begin: the numbers of pods that are changed or watched, and of those
 // that were refused or wait for their node, are bounded. A full pod does not wait for the latter.
-func (s *State) roomFor(pod types.UID, isFull bool) bool {
+func (s *State) mayBegin(pod types.UID, isFull bool) bool {
 	changing, most := 0, maxHeld
 	for i := range s.Steps {
 		if s.Steps[i].Phase != Deferred {
@@ -293,7 +292,7 @@ const full = 100
 // needOf returns how full a container is, in percent of its limit plus 1; 0 if its limit is not to be raised. One that
 // ended, without a reading since, counts as full.
 func (d *decider) needOf(pod *Pod, c Container) int64 {
-	limit := have(c).Limit
+	limit := currentSize(c).Limit
 	if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
 		return 0
 	}
@@ -311,13 +310,13 @@ func (d *decider) byNeed(pod *Pod) []Container {
 	})
 }
 
-// stillAsked reports whether the refused sizes would be requested now.
-func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
+// stillWanted reports whether the refused sizes would be requested now.
+func (d *decider) stillWanted(pod *Pod, r Refusal) bool {
 	sizes := map[string]memory.Size{}
 	for _, c := range d.byNeed(pod) {
 		size, was := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
-		to, _ = d.within(pod, c, to)
+		to, _ = d.boundByWhole(pod, c, to)
 		ch := d.changeOf(pod, c, to, r.Evict)
 		ch.sizes = sizes
 		if d.allow(ch); !c.Shared {
@@ -326,7 +325,7 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 		if differs {
 			sizes[c.Name] = to
 		}
-		if ch.to = to; was && differs && !ch.asksAgain(size) {
+		if ch.to = to; was && differs && !ch.sameAsRefused(size) {
 			return false
 		}
 	}
@@ -352,11 +351,12 @@ func (d *decider) outdated(st Step) bool {
 		}
 		c, _ := pod.container(name)
 		desired := d.Desired[c.Key()]
-		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(d.own(pod, c).Limit, size.Limit) {
+		never := desired.Policy.DecreaseNever && lowers(d.withoutLoans(pod, c).Limit, size.Limit)
+		if never || outOfBounds(size, desired.Policy) {
 			return true
 		}
 	}
-	return d.Policy.OnlyWatch || d.gated(pod, &st) == withdrawn
+	return d.Policy.OnlyWatch || d.gated(pod, &st) == removed
 }
 
 func (d *decider) about(pod *Pod, c Container) string {
@@ -369,16 +369,16 @@ func (d *decider) about(pod *Pod, c Container) string {
 // begin adds a step and sends it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	if d.taken = d.taken.Plus(pod.more(to)); d.takesMore(pod) && d.allLimits(pod, to) {
+	if d.taken = d.taken.Plus(pod.quotaIncrease(to)); d.needsQuota(pod) && d.allLimits(pod, to) {
 		d.waiting--
 	}
 	from, last := map[string]memory.Size{}, map[string]memory.Size{}
 	lowering, ofAll := false, evict || !d.State.underWay()
 	for name, size := range to {
 		c, _ := pod.container(name)
-		from[name], last[name] = have(c), c.Spec
-		lowering = lowering || lowers(min(d.own(pod, c).Limit, pod.before(c, size).Limit), size.Limit)
-		ofAll = ofAll || size.Limit != pod.effective(c).Limit
+		from[name], last[name] = currentSize(c), c.Spec
+		lowering = lowering || lowers(min(d.withoutLoans(pod, c).Limit, pod.sizeBefore(c, size).Limit), size.Limit)
+		ofAll = ofAll || size.Limit != pod.effectiveSize(c).Limit
 	}
 	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
@@ -389,34 +389,34 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	}
 	for name, size := range to {
 		if c, _ := pod.container(name); name != WholePod && !c.Shared {
-			d.note(pod, c, size)
+			d.recordTarget(pod, c, size)
 		}
 	}
-	d.giving = d.giving || lowering
+	d.decreasing = d.decreasing || lowering
 	step := Step{
-		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Phase: Resizing, From: from, To: maps.Clone(to),
+		Pod: pod.Name, UID: pod.UID, At: toSeconds(d.Now), Phase: Resizing, From: from, To: maps.Clone(to),
 		Served: pod.serves(), Programs: pod.programs(to),
 		Why:     quote.Cut(d.recommended(pod, to), maxWords),
-		Request: request{At: stamp(d.Now), Spec: last, Lives: pod.lives(to)},
+		Request: request{At: toSeconds(d.Now), Spec: last, Instances: pod.instances(to)},
 	}
 	if evict {
 		step.Phase, step.Request, step.Present = Evicting, request{}, presentOf(d.Pods)
 	}
 	d.State.Steps = append(d.State.Steps, step)
-	d.State.LastChange = stamp(d.Now)
+	d.State.LastChange = toSeconds(d.Now)
 	if evict && d.awaitsPermit(&step) {
-		d.requeueIn(permitReaches)
+		d.requeueIn(permitDelay)
 		return
 	}
 	d.send(&step)
 }
 
-// note records the new size of a container as the target of the change, and a lower limit as a lowering.
-func (d *decider) note(pod *Pod, c Container, to memory.Size) {
-	e, of, own, limit := &d.State.Rollout, c.Key(), d.own(pod, c), to.Limit
-	own.Limit = min(own.Limit, pod.before(c, to).Limit)
+// recordTarget records the new size of a container as the target of the change, and a lower limit as a lowering.
+func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size) {
+	e, of, own, limit := &d.State.Rollout, c.Key(), d.withoutLoans(pod, c), to.Limit
+	own.Limit = min(own.Limit, pod.sizeBefore(c, to).Limit)
 	from := own
-	switch ours := c.given(); {
+	switch ours := c.originalSize(); {
 	case own.Limit == 0:
 		from.Limit = NoLimit
 	case pod.Writer != "" && ours.Limit < own.Limit:
@@ -437,8 +437,8 @@ func (d *decider) note(pod *Pod, c Container, to memory.Size) {
 	}
 }
 
-// takesMore reports whether a pod needs more of a quota in place, where it gets no first limit.
-func (d *decider) takesMore(pod *Pod) bool {
+// needsQuota reports whether a pod needs more of a quota in place, where it gets no first limit.
+func (d *decider) needsQuota(pod *Pod) bool {
 	return slices.ContainsFunc(pod.Containers, func(c Container) bool {
 		to, differs := d.target(pod, c)
 		_, needed := d.sharedNeed(pod, c)
@@ -466,13 +466,12 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 	return strings.Join(texts, "; ")
 }
 
-// conclude returns the result, with reason and message.
 func (d *decider) conclude() Transition {
 	if len(d.wanting) == 0 && !d.State.busy() {
 		d.State.Rollout = Rollout{} // every pod has it and was watched
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
-	out.UpToDate, out.Reason, out.Message = d.words() // also sets when to decide again
+	out.UpToDate, out.Reason, out.Message = d.condition() // also sets when to decide again
 	// windowClosed requests a decision when the window opens, maybe in days
 	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)
@@ -481,7 +480,6 @@ func (d *decider) conclude() Transition {
 	return out
 }
 
-// lacks reports whether a pod does not have the recommended size.
-func (d *decider) lacks(pod *Pod) bool {
+func (d *decider) needsChange(pod *Pod) bool {
 	return slices.ContainsFunc(pod.Containers, func(c Container) bool { _, differs := d.target(pod, c); return differs })
 }

@@ -20,9 +20,9 @@ import (
 // each new instance, because only a running one passes it to its pod, and later with growing gaps.
 
 const (
-	// settle is how long the kubelet may take to report the pod's cgroup: it syncs its containers every second and writes
-	// a status after each change; 10 s is its own interval for other statuses.
-	settle = 10 * time.Second
+	// statusDelay is how long the kubelet may take to report the pod's cgroup: it syncs its containers every second and
+	// writes a status after each change; 10 s is its own interval for other statuses.
+	statusDelay = 10 * time.Second
 	// quickTries is how often a resize is sent again as soon as the start or end of an instance is seen. It is effective
 	// 200 ms after a start is seen (Kubernetes 1.36), so an instance that lives for half a second gets it. After a new
 	// number, the kubelet restarts a container without delay.
@@ -30,14 +30,14 @@ const (
 	// maxTries is how often a resize is sent if the pod may be evicted instead.
 	maxTries = 3
 	// maxTriesInPlace is how often if users would have to delete the pod: after the quick ones with gaps of 20, 40 and 80
-	// seconds, because a crash loop must not cause a loop of writes. The last is given up within patience.
+	// seconds, because a crash loop must not cause a loop of writes. The last is given up within resizeTimeout.
 	maxTriesInPlace = quickTries + 4
 	// anotherNumber is the difference of a limit that is sent again.
 	anotherNumber = memory.MiB
 )
 
-// have returns the size in the spec, with a lower limit if that is proven to be effective.
-func have(c Container) memory.Size {
+// currentSize returns the size in the spec, with a lower limit if that is proven to be effective.
+func currentSize(c Container) memory.Size {
 	size := c.Spec
 	if c.Effective > 0 && (size.Limit == 0 || c.Effective < size.Limit) {
 		size.Limit = c.Effective
@@ -45,35 +45,35 @@ func have(c Container) memory.Size {
 	return size
 }
 
-// effective returns have without a resize that waits for memory of the node.
-func (p *Pod) effective(c Container) memory.Size {
+// effectiveSize returns have without a resize that waits for memory of the node.
+func (p *Pod) effectiveSize(c Container) memory.Size {
 	if p.Resize.Deferred {
 		c.Spec = c.Actual
 	}
-	return have(c)
+	return currentSize(c)
 }
 
-// waits reports whether a resize of the container waits for memory of the node.
-func (p *Pod) waits(c Container) bool { return p.effective(c) != have(c) }
+// isDeferred reports whether a resize of the container waits for memory of the node.
+func (p *Pod) isDeferred(c Container) bool { return p.effectiveSize(c) != currentSize(c) }
 
-// before returns the size that a new one replaces: the effective one, with the limit in the spec if that is lower and
-// is to be raised.
-func (p *Pod) before(c Container, to memory.Size) memory.Size {
-	size := p.effective(c)
-	if asked := have(c).Limit; to.Limit > asked {
+// sizeBefore returns the size that a new one replaces: the effective one, with the limit in the spec if that is lower
+// and is to be raised.
+func (p *Pod) sizeBefore(c Container, to memory.Size) memory.Size {
+	size := p.effectiveSize(c)
+	if asked := currentSize(c).Limit; to.Limit > asked {
 		size.Limit = min(size.Limit, asked)
 	}
 	return size
 }
 
-// inForce reports whether the kubelet reports sizes as effective.
-func (p *Pod) inForce(sizes map[string]memory.Size) bool {
+// isEffective reports whether the kubelet reports sizes as effective.
+func (p *Pod) isEffective(sizes map[string]memory.Size) bool {
 	r := p.Resize
 	return p.has(sizes, actual) && !r.InProgress && !r.Deferred && !r.Infeasible
 }
 
-// held returns a container whose effective limit is proven to be below its new one.
-func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
+// ineffective returns a container whose effective limit is proven to be below its new one.
+func (p *Pod) ineffective(to map[string]memory.Size) (Container, bool) {
 	return p.first(to, func(c Container) bool { return c.Effective > 0 && c.Effective < to[c.Name].Limit })
 }
 
@@ -104,15 +104,16 @@ func (o *observation) doubted(st *Step, pod *Pod) bool {
 	return 0 < left && left <= memory.RaiseReaches
 }
 
-// down returns a container that does not run now and whose limit a step raises.
-func (p *Pod) down(st *Step) (Container, bool) {
+// notRunning returns a container that does not run now and whose limit a step raises.
+func (p *Pod) notRunning(st *Step) (Container, bool) {
 	return p.first(st.To, func(c Container) bool {
 		return st.To[c.Name].Limit > st.From[c.Name].Limit && c.Started.IsZero()
 	})
 }
 
-// lives counts the starts and ends of the containers that get a size: it changes when another instance runs, or none.
-func (p *Pod) lives(to map[string]memory.Size) (n int32) {
+// instances counts the starts and ends of the containers that get a size: it changes when another instance runs, or
+// none.
+func (p *Pod) instances(to map[string]memory.Size) (n int32) {
 	for _, c := range p.sized(to) {
 		n += 2 * c.Restarts
 		if c.Started.IsZero() {
@@ -122,24 +123,24 @@ func (p *Pod) lives(to map[string]memory.Size) (n int32) {
 	return n
 }
 
-// ignored reports whether the kubelet did not act on a resize for patience, while the containers ran.
+// ignored reports whether the kubelet did not act on a resize for resizeTimeout, while the containers ran.
 func (o *observation) ignored(st *Step, pod *Pod) bool {
 	since := st.Request.At
 	for _, c := range pod.sized(st.To) {
 		since = later(since, c.Started)
 	}
-	_, down := pod.down(st)
-	return !down && o.Now.Sub(since) >= patience
+	_, down := pod.notRunning(st)
+	return !down && o.Now.Sub(since) >= resizeTimeout
 }
 
-// untilMet is how long a resize may take to reach an instance of a container that ends within moments, if its pod may
-// be evicted instead: the first minute of a back-off has three restarts.
-const untilMet = time.Minute
+// briefTimeout is how long a resize may take to reach an instance of a container that ends within moments, if its pod
+// may be evicted instead: the first minute of a back-off has three restarts.
+const briefTimeout = time.Minute
 
-// notMet gives up a resize that reached no instance, if the pod may be evicted instead.
-func (o *observation) notMet(st *Step, pod *Pod) bool {
-	c, down := pod.down(st)
-	if !down || !c.Brief || o.tries(pod, c) > 1 || o.Now.Sub(st.Request.At) < untilMet {
+// reachedNoInstance gives up a resize that reached no instance, if the pod may be evicted instead.
+func (o *observation) reachedNoInstance(st *Step, pod *Pod) bool {
+	c, down := pod.notRunning(st)
+	if !down || !c.Brief || o.tries(pod, c) > 1 || o.Now.Sub(st.Request.At) < briefTimeout {
 		return false
 	}
 	o.giveUp(st, v1alpha1.ReasonNotEffective, o.whyNotEffective(st, pod, c))
@@ -149,8 +150,8 @@ func (o *observation) notMet(st *Step, pod *Pod) bool {
 // unproven gives up a resize that the container's status shows and that is not effective, or leaves it to Decide, which
 // sends it again.
 func (o *observation) unproven(st *Step, pod *Pod, c Container) (done bool) {
-	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= patience // no instance is seen for another try
-	if o.Now.Sub(st.Request.At) < settle || st.Request.Tries+1 < o.tries(pod, c) && !late {
+	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= resizeTimeout // no instance is seen for another try
+	if o.Now.Sub(st.Request.At) < statusDelay || st.Request.Tries+1 < o.tries(pod, c) && !late {
 		return false
 	}
 	why := o.whyNotEffective(st, pod, c)
@@ -172,7 +173,7 @@ func (in *Input) tries(pod *Pod, c Container) int {
 
 // whyNotEffective returns why a resize is given up, and what users can do if memfit may not evict.
 func (o *observation) whyNotEffective(st *Step, pod *Pod, c Container) string {
-	held := have(c).Limit
+	held := currentSize(c).Limit
 	if held >= st.To[c.Name].Limit {
 		held = st.From[c.Name].Limit // the kubelet has not reported it either
 	}
@@ -203,30 +204,30 @@ func (in *Input) remedy(pod *Pod, limit memory.Bytes) string {
 
 // resend prepares a step to send its ineffective resize again, with another number; false: not now.
 func (d *decider) resend(st *Step, pod *Pod) bool {
-	c, held := pod.held(st.To)
+	c, held := pod.ineffective(st.To)
 	if !held || st.Request.Tries+1 >= d.tries(pod, c) {
 		return false
 	}
-	lives := pod.lives(st.To)
-	if quick := st.Request.Tries < quickTries && lives != st.Request.Lives; !quick {
-		gap := settle << max(0, st.Request.Tries-quickTries+1)
+	lives := pod.instances(st.To)
+	if quick := st.Request.Tries < quickTries && lives != st.Request.Instances; !quick {
+		gap := statusDelay << max(0, st.Request.Tries-quickTries+1)
 		if c.Started.IsZero() || d.Now.Sub(st.Request.At) < gap {
 			return false
 		}
 	}
-	st.Request = request{At: stamp(d.Now), Spec: st.To, Lives: lives, Tries: st.Request.Tries + 1}
+	st.Request = request{At: toSeconds(d.Now), Spec: st.To, Instances: lives, Tries: st.Request.Tries + 1}
 	st.To = map[string]memory.Size{}
 	for name, size := range st.Request.Spec {
 		if c, found := pod.container(name); found && c.Effective > 0 && c.Effective < size.Limit {
-			size = d.another(c.Key(), size)
+			size = d.withAnotherNumber(c.Key(), size)
 		}
 		st.To[name] = size
 	}
 	return true
 }
 
-// another returns nearly the same size, because a kubelet ignores a repeated number.
-func (d *decider) another(of Key, size memory.Size) memory.Size {
+// withAnotherNumber returns nearly the same size, because a kubelet ignores a repeated number.
+func (d *decider) withAnotherNumber(of Key, size memory.Size) memory.Size {
 	desired := d.Desired[of]
 	same := size.Request == size.Limit
 	more := size.Limit.Plus(anotherNumber)

@@ -18,9 +18,9 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// unsent is the age after which a loan that no pod shows counts as not sent, and an ineffective one as failed: a resize
-// takes a tenth of a second, and the raise after a kill waits for that.
-const unsent = time.Minute
+// loanTimeout is the age after which a loan that no pod shows counts as not sent, and an ineffective one as failed: a
+// resize takes a tenth of a second, and the raise after a kill waits for that.
+const loanTimeout = time.Minute
 
 // Lend stores a loan, which is sent next. A change of the same container that is under way, or an eviction of its pod,
 // ends. budget: the cost counts against the change budget.
@@ -35,7 +35,7 @@ func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
 	s.record(resized(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)
 	if budget {
-		s.Spent = bounded(append(slices.Clone(s.Spent), Spent{At: stamp(l.At), UID: l.UID, Bytes: l.Extra()}))
+		s.Spent = compacted(append(slices.Clone(s.Spent), Spent{At: toSeconds(l.At), UID: l.UID, Bytes: l.Extra()}))
 	}
 }
 
@@ -44,7 +44,7 @@ func (s *State) NotLent(uid types.UID, container string, sequence int64) {
 	s.Loans = slices.DeleteFunc(slices.Clone(s.Loans), func(l rescue.Loan) bool {
 		undone := l.Of(uid, container) && l.Sequence == sequence
 		if undone {
-			s.unspend(uid, stamp(l.At))
+			s.refund(uid, toSeconds(l.At))
 			s.forgetLoanChange(&l)
 		}
 		return undone
@@ -53,7 +53,7 @@ func (s *State) NotLent(uid types.UID, container string, sequence int64) {
 
 func (s *State) forgetLoanChange(l *rescue.Loan) {
 	s.Changes = slices.DeleteFunc(slices.Clone(s.Changes), func(c Change) bool {
-		return c.Kind == Loaned && c.Pod == l.Pod && c.At.Equal(stamp(l.At))
+		return c.Kind == Loaned && c.Pod == l.Pod && c.At.Equal(toSeconds(l.At))
 	})
 }
 
@@ -96,8 +96,8 @@ func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 	return own
 }
 
-// ended returns the size of a container before its loans, which have all ended; false: they have not.
-func (s *State) ended(uid types.UID, container string) (from memory.Size, over bool) {
+// endedLoan returns the size of a container before its loans, which have all ended; false: they have not.
+func (s *State) endedLoan(uid types.UID, container string) (from memory.Size, over bool) {
 	from, _, over = s.Lent(uid, container)
 	for l := range s.current(uid, container) {
 		over = over && !l.Ended.IsZero()
@@ -115,8 +115,8 @@ func (s *State) returnedAt(uid types.UID, container string) (at time.Time) {
 	return at
 }
 
-// prevented returns the kills that loans prevented: demand exceeded the limit before.
-func (s *State) prevented() []memory.OOMKill {
+// preventedKills returns the kills that loans prevented: demand exceeded the limit before.
+func (s *State) preventedKills() []memory.OOMKill {
 	var all []memory.OOMKill
 	for i := range s.Loans {
 		if l := &s.Loans[i]; l.Peak >= l.From.Limit && l.From.Limit > 0 {
@@ -132,8 +132,8 @@ func (s *State) prevented() []memory.OOMKill {
 // notKilled marks a kill that a loan prevented. It disproves a lower limit like a kill.
 const notKilled memory.OOMKind = "Prevented"
 
-// settle follows the loans to their end and return.
-func (o *observation) settle() {
+// followLoans follows the loans to their end and return.
+func (o *observation) followLoans() {
 	kept := make([]rescue.Loan, 0, len(o.state.Loans))
 	for i := range o.state.Loans {
 		l := o.state.Loans[i]
@@ -143,15 +143,15 @@ func (o *observation) settle() {
 			}
 			continue
 		}
-		if o.settleLoan(&l) {
+		if o.followLoan(&l) {
 			kept = append(kept, l)
 		}
 	}
 	o.state.Loans = kept
 }
 
-// settleLoan reports whether a loan is still to be stored.
-func (o *observation) settleLoan(l *rescue.Loan) bool {
+// followLoan reports whether a loan is still to be stored.
+func (o *observation) followLoan(l *rescue.Loan) bool {
 	pod := o.pods[l.UID]
 	c, found := Container{}, false
 	if pod != nil {
@@ -160,16 +160,16 @@ func (o *observation) settleLoan(l *rescue.Loan) bool {
 	base, top, _ := o.state.Lent(l.UID, l.Container)
 	l.Seen = l.Seen || found && c.Spec.Limit >= l.To.Limit
 	switch {
-	case pod == nil && !o.Elsewhere[l.UID], pod != nil && pod.Leaving:
-		l.Ended = cmp.Or(l.Ended, stamp(o.Now))
-		l.Returned = stamp(o.Now)
+	case pod == nil && !o.Elsewhere[l.UID], pod != nil && pod.Terminating:
+		l.Ended = cmp.Or(l.Ended, toSeconds(o.Now))
+		l.Returned = toSeconds(o.Now)
 		return true
 	case !found:
 		return true // its profile no longer sizes the container, and the pod still has it
-	case !l.Seen && o.Now.Sub(l.At) < unsent:
+	case !l.Seen && o.Now.Sub(l.At) < loanTimeout:
 		return true
 	case !l.Seen: // it was not sent: its leader ended, or the pod had another size by then
-		o.state.unspend(l.UID, stamp(l.At))
+		o.state.refund(l.UID, toSeconds(l.At))
 		o.state.forgetLoanChange(l)
 		return false
 	case c.Spec.Limit < top.Limit && o.state.Changing(l.UID):
@@ -178,43 +178,43 @@ func (o *observation) settleLoan(l *rescue.Loan) bool {
 		}
 		return true
 	case c.Spec.Limit <= l.From.Limit && l.Ended.IsZero():
-		l.Ended, l.Returned = stamp(o.Now), stamp(o.Now)
+		l.Ended, l.Returned = toSeconds(o.Now), toSeconds(o.Now)
 		return true
 	}
-	if o.failed(l, pod, &c) {
+	if o.endFailedLoan(l, pod, &c) {
 		return true
 	}
 	lowered := c.Spec.Limit <= base.Limit || l.Enough > base.Limit && c.Spec.Limit < top.Limit
 	switch over := l.Taken || !l.Ended.IsZero() && lowered; {
 	case over && l.Failed:
-		l.Returned = stamp(o.Now) // the failure was reported
+		l.Returned = toSeconds(o.Now) // the failure was reported
 	case over:
-		o.returned(l, l.Taken)
+		o.endLoan(l, l.Taken)
 	default:
 		o.watchLoan(l, &c, base)
 	}
 	return true
 }
 
-// failed ends a loan that the kubelet does not make effective: in the spec it would hide a raise after the kill.
-func (o *observation) failed(l *rescue.Loan, pod *Pod, c *Container) bool {
+// endFailedLoan ends a loan that the kubelet does not make effective: in the spec it would hide a raise after the kill.
+func (o *observation) endFailedLoan(l *rescue.Loan, pod *Pod, c *Container) bool {
 	waited, why, r := o.Now.Sub(l.At), "", pod.Resize
 	switch {
-	case !l.Ended.IsZero() || c.Actual.Limit > l.From.Limit || waited < settle:
+	case !l.Ended.IsZero() || c.Actual.Limit > l.From.Limit || waited < statusDelay:
 	case r.Infeasible:
 		why = "the node cannot hold it: " + r.Message
-	case waited < unsent:
+	case waited < loanTimeout:
 	case r.Deferred:
 		why = "the node has no room for it: " + r.Message
 	case r.Failed:
 		why = "the kubelet fails at it: " + r.Message
-	case !c.Started.IsZero() && o.Now.Sub(c.Started) >= unsent:
+	case !c.Started.IsZero() && o.Now.Sub(c.Started) >= loanTimeout:
 		why = "the kubelet has not actuated it"
 	}
 	if why == "" {
 		return false
 	}
-	l.Failed, l.Ended = true, stamp(o.Now)
+	l.Failed, l.Ended = true, toSeconds(o.Now)
 	o.reportLoan(l, NotResized, "is taken back", why, l.From, l.To)
 	return true
 }
@@ -230,13 +230,13 @@ func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) 
 	case !over:
 		l.Ended = time.Time{}
 	case l.Ended.IsZero():
-		l.Ended = stamp(o.Now)
+		l.Ended = toSeconds(o.Now)
 	}
 }
 
-// takeOver ends the loans of containers for which nearly as much is recommended, which all pods get. It records the
-// recommendation for the others.
-func (d *decider) takeOver() {
+// endSupersededLoans ends the loans of containers for which nearly as much is recommended, which all pods get. It
+// records the recommendation for the others.
+func (d *decider) endSupersededLoans() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]
 		pod := d.pods[l.UID]
@@ -256,9 +256,8 @@ func (d *decider) takeOver() {
 	}
 }
 
-// returned records and reports the end of a loan.
-func (o *observation) returned(l *rescue.Loan, taken bool) {
-	l.Ended, l.Returned = cmp.Or(l.Ended, stamp(o.Now)), stamp(o.Now)
+func (o *observation) endLoan(l *rescue.Loan, taken bool) {
+	l.Ended, l.Returned = cmp.Or(l.Ended, toSeconds(o.Now)), toSeconds(o.Now)
 	back := memory.Size{Request: l.From.Request, Limit: max(l.From.Limit, l.Enough)}
 	why := fmt.Sprintf("demand stayed below %s for %s", back.Limit, format.InWords(rescue.Hold))
 	if taken {
@@ -267,7 +266,6 @@ func (o *observation) returned(l *rescue.Loan, taken bool) {
 	o.reportLoan(l, Returned, "has ended", why, l.To, back)
 }
 
-// reportLoan reports the end of a loan, with the sizes of its container before and after.
 func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why string, from, to memory.Size) {
 	c := Change{Kind: kind, At: o.Now, Pod: l.Pod, Why: why}
 	if from != to {
@@ -279,10 +277,10 @@ func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why str
 	)})
 }
 
-// own returns the effective size of a container without its loans, which decrease: Never protects: the return of a loan
-// lowers nothing that the owner or a recommendation gave.
-func (d *decider) own(pod *Pod, c Container) memory.Size {
-	size := pod.effective(c)
+// withoutLoans returns the effective size of a container without its loans, which decrease: Never protects: the return
+// of a loan lowers nothing that the owner or a recommendation gave.
+func (d *decider) withoutLoans(pod *Pod, c Container) memory.Size {
+	size := pod.effectiveSize(c)
 	if from, _, on := d.State.Lent(pod.UID, c.Name); on {
 		size = memory.Size{Request: min(size.Request, from.Request), Limit: min(size.Limit, from.Limit)}
 	}
@@ -291,14 +289,14 @@ func (d *decider) own(pod *Pod, c Container) memory.Size {
 
 // returnsLoan reports whether a change only takes back ended loans.
 func (d *decider) returnsLoan(ch *change) bool {
-	_, over := d.State.ended(ch.pod.UID, ch.c.Name)
-	return over && lowers(have(ch.c).Limit, ch.to.Limit) && !lowers(d.own(ch.pod, ch.c).Limit, ch.to.Limit)
+	_, over := d.State.endedLoan(ch.pod.UID, ch.c.Name)
+	return over && lowers(currentSize(ch.c).Limit, ch.to.Limit) && !lowers(d.withoutLoans(ch.pod, ch.c).Limit, ch.to.Limit)
 }
 
 // keepLoans returns the larger of a size and that of the container's loans; that before them if they have ended. It
 // does not raise above the spec: a loan may be on its way, or cut by the owner's bounds.
 func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
-	if from, over := d.State.ended(pod.UID, c.Name); over {
+	if from, over := d.State.endedLoan(pod.UID, c.Name); over {
 		return to.Max(from)
 	}
 	if from, lent, on := d.State.Lent(pod.UID, c.Name); on && c.Spec.Limit > from.Limit {
@@ -307,7 +305,6 @@ func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 	return to
 }
 
-// onLoan describes the loans of running pods; empty: there is none.
 func (d *decider) onLoan() string {
 	var sum memory.Bytes
 	var last *rescue.Loan

@@ -79,13 +79,13 @@ func (s *State) lower(l Lowering) {
 		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.least() <= l.To.Limit) {
 			old.From = old.From.Max(l.From)
 			if !old.Proven && old.least() != l.To.Limit { // the canary of the earlier one is gone
-				old.To.Limit, old.At = l.To.Limit, later(old.At, stamp(l.At))
+				old.To.Limit, old.At = l.To.Limit, later(old.At, toSeconds(l.At))
 				old.Least, old.LeastAt = 0, time.Time{}
 			}
 			return
 		}
 	}
-	l.At = stamp(l.At)
+	l.At = toSeconds(l.At)
 	s.Lowerings = newest(append(s.Lowerings, l), maxLowerings)
 }
 
@@ -113,7 +113,6 @@ func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.By
 	})
 }
 
-// programs returns the programs of the containers that get a size.
 func (p *Pod) programs(of map[string]memory.Size) map[string]string {
 	all := map[string]string{}
 	for _, c := range p.sized(of) {
@@ -165,7 +164,7 @@ func (s *State) raise(of Key, to memory.Bytes, at time.Time) {
 	})
 	for i := range s.Lowerings {
 		if l := &s.Lowerings[i]; l.of(of.Container, of.Program) && to > l.least() {
-			l.Least, l.LeastAt = to, stamp(at)
+			l.Least, l.LeastAt = to, toSeconds(at)
 		}
 	}
 }
@@ -178,9 +177,9 @@ func (s *State) ForgetLowerings(of Key) {
 	})
 }
 
-// create records lowerings of pods that the webhook created with less than their owner's limit, or than other pods had.
-// Pods that still run with a rolled back limit do not count.
-func (o *observation) create() {
+// recordCreated records lowerings of pods that the webhook created with less than their owner's limit, or than other
+// pods had. Pods that still run with a rolled back limit do not count.
+func (o *observation) recordCreated() {
 	for i := range o.Pods {
 		pod := &o.Pods[i]
 		for _, c := range pod.Containers {
@@ -193,26 +192,26 @@ func (o *observation) create() {
 				continue
 			}
 			o.state.lower(Lowering{
-				Container: c.Name, Program: c.Program, From: c.given().Max(c.Spec), To: c.Spec, At: pod.Created,
+				Container: c.Name, Program: c.Program, From: c.originalSize().Max(c.Spec), To: c.Spec, At: pod.Created,
 			})
 		}
 	}
 }
 
-// given returns the size of pods of the container's program before one was watched with less.
-func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
+// originalSize returns the size of pods of the container's program before one was watched with less.
+func (c *Container) originalSize() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
 
-// forAnother reports whether a container got its unproven lower limit for another program, before its image was changed
-// in its pod.
-func (d *decider) forAnother(pod *Pod, c Container) bool {
-	return c.Changed && c.given().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
+// sizedForAnother reports whether a container got its unproven lower limit for another program, before its image was
+// changed in its pod.
+func (d *decider) sizedForAnother(pod *Pod, c Container) bool {
+	return c.Changed && c.originalSize().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
 		d.State.unexplained(pod, c)
 }
 
 // unexplained reports whether a container has a lower limit than given, which is neither from another writer, nor from
 // earlier numbers of its owner, nor from a lowering.
 func (s *State) unexplained(pod *Pod, c Container) bool {
-	given := c.given().Limit
+	given := c.originalSize().Limit
 	return given > 0 && lowers(given, c.Actual.Limit) && pod.Writer == "" && !c.Outdated &&
 		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool { return l.gave(pod, &c) })
 }
@@ -225,7 +224,7 @@ func (o *observation) adopt() {
 	}
 	for i := range o.Pods {
 		pod := &o.Pods[i]
-		if _, begun := o.state.step(pod.UID); begun || pod.Leaving {
+		if _, begun := o.state.step(pod.UID); begun || pod.Terminating {
 			continue
 		}
 		st := Step{Pod: pod.Name, UID: pod.UID, From: map[string]memory.Size{}, To: map[string]memory.Size{}, Served: true}
@@ -239,8 +238,8 @@ func (o *observation) adopt() {
 				since = o.Now // it was resized, effective at an unknown time
 			}
 			since = later(since, o.state.returnedAt(pod.UID, c.Name)) // it had a loan until then
-			st.From[c.Name], st.To[c.Name], st.At = l.From, c.Spec, stamp(l.At)
-			st.Watch.Since = stamp(later(st.Watch.Since, since))
+			st.From[c.Name], st.To[c.Name], st.At = l.From, c.Spec, toSeconds(l.At)
+			st.Watch.Since = toSeconds(later(st.Watch.Since, since))
 		}
 		if len(st.To) > 0 {
 			o.followFrom(pod, st)
@@ -263,7 +262,7 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 		}
 		st.Phase, st.Watch, st.Request, st.Why = Resizing, watch{}, request{At: st.At}, ""
 	}
-	if o.decrease(pod, &st); o.state.roomFor(pod.UID, true) {
+	if o.decrease(pod, &st); o.state.mayBegin(pod.UID, true) {
 		o.state.Steps = append(o.state.Steps, st)
 	}
 }
@@ -280,11 +279,11 @@ func (o *observation) decrease(pod *Pod, st *Step) {
 	}
 }
 
-// killed finds the lowering that a kill disproves: of its container and program, with From above the limit of the kill;
-// of several the one with the least From. The limit excludes kills in pods that still have From, and in those to which
-// another writer gave less than memfit. The node's clock does not matter: it may be behind.
-func (o *observation) killed() (l Lowering, pod Pod, why string) {
-	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
+// disproved finds the lowering that a kill disproves: of its container and program, with From above the limit of the
+// kill; of several the one with the least From. The limit excludes kills in pods that still have From, and in those to
+// which another writer gave less than memfit. The node's clock does not matter: it may be behind.
+func (o *observation) disproved() (l Lowering, pod Pod, why string) {
+	for _, k := range slices.Concat(o.kills, o.state.preventedKills()) {
 		given := func(l Lowering) bool {
 			return l.of(k.Container.Container, k.Program) && l.To.Limit <= k.Limit.Plus(memory.CgroupRounding)
 		}
@@ -298,7 +297,7 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
-			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, suffered(k.Kind),
+			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, harm(k.Kind),
 				killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
@@ -308,8 +307,7 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	return Lowering{}, Pod{}, ""
 }
 
-// suffered describes what happened to a container at too low a limit.
-func suffered(kind memory.OOMKind) string {
+func harm(kind memory.OOMKind) string {
 	switch kind {
 	case memory.OOMStall:
 		return "stalled"
@@ -326,13 +324,13 @@ func suffered(kind memory.OOMKind) string {
 	}
 }
 
-// permitReaches is how long the permit of a canary may take to reach the caches of the webhooks. They take
+// permitDelay is how long the permit of a canary may take to reach the caches of the webhooks. They take
 // milliseconds, and so does a ReplicaSet to create the successor.
-const permitReaches = 2 * time.Second
+const permitDelay = 2 * time.Second
 
 // awaitsPermit reports whether a pod is not evicted yet, so that a webhook does not give its successor the old size.
 func (d *decider) awaitsPermit(st *Step) bool {
-	return d.State.canary(st) && d.Now.Sub(st.At) < permitReaches
+	return d.State.canary(st) && d.Now.Sub(st.At) < permitDelay
 }
 
 // canary returns the pod that runs with an unproven lower limit, or is about to; false: none.
@@ -343,7 +341,7 @@ func (d *decider) canary() (uid types.UID, name string, found bool) {
 		}
 	}
 	for i := range d.Pods {
-		if pod := &d.Pods[i]; !pod.Leaving && d.State.HasCanary(d.Pods[i:i+1]) {
+		if pod := &d.Pods[i]; !pod.Terminating && d.State.HasCanary(d.Pods[i:i+1]) {
 			return pod.UID, pod.Name, true
 		}
 	}
@@ -373,7 +371,7 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 		return other.of(l.Container, l.Program) && other.From.Limit <= l.From.Limit
 	})
 	o.state.revert(Revert{
-		Container: l.Container, Program: l.Program, Tried: l.To, Restored: l.From, At: stamp(o.Now), Why: why,
+		Container: l.Container, Program: l.Program, Tried: l.To, Restored: l.From, At: toSeconds(o.Now), Why: why,
 	})
 	until, stays := format.Time(o.Now.Add(RevertHold.Duration())), ""
 	if !killed && l.From.Limit == NoLimit && !o.Policy.OnlyRecommend && o.Conflict == "" {
@@ -401,11 +399,11 @@ func (o *observation) rolledBackWhere(l *Lowering) string {
 	return "from every pod"
 }
 
-// revert rolls back lower limits that were followed by kills, and those of watched pods that [observation.blames]
+// revert rolls back lower limits that were followed by kills, and those of watched pods that [observation.findSymptom]
 // finds.
 func (o *observation) revert() {
 	for range maxLowerings { // each kill may disprove another one
-		l, pod, why := o.killed()
+		l, pod, why := o.disproved()
 		if why == "" {
 			break
 		}
@@ -415,7 +413,7 @@ func (o *observation) revert() {
 	if !o.state.Rollout.Decrease {
 		return
 	}
-	b := o.blames()
+	b := o.findSymptom()
 	if b == nil {
 		return
 	}

@@ -21,19 +21,19 @@ import (
 const (
 	// The periods are those of kubelets and of starting programs, so they are real time.
 	//
-	// patience is how long a resize may be deferred, fail or go unanswered before it is undone, or the pod evicted if
-	// that is allowed. The kubelet tries again about every 30 s; VPA waits as long.
-	patience = 5 * time.Minute
-	// successorPatience is how long the successor of an evicted pod may take to become ready.
-	successorPatience = 10 * time.Minute
-	// storm is the number of restarts of a watched container that roll its lower limit back without a visible kill: its
-	// node may restart once.
-	storm = 2
-	// unreadyPatience is how long a watched pod may be not ready before its lower limit is rolled back: a probe may fail
-	// for other reasons. One that has just started has successorPatience, and as long as the pods with the higher limit
-	// took, at most slowestStart, because these may have been ready before.
-	unreadyPatience = time.Minute
-	slowestStart    = time.Hour
+	// resizeTimeout is how long a resize may be deferred, fail or go unanswered before it is undone, or the pod evicted
+	// if that is allowed. The kubelet tries again about every 30 s; VPA waits as long.
+	resizeTimeout = 5 * time.Minute
+	// successorTimeout is how long the successor of an evicted pod may take to become ready.
+	successorTimeout = 10 * time.Minute
+	// restartsToRollBack is the number of restarts of a watched container that roll its lower limit back without a
+	// visible kill: its node may restart once.
+	restartsToRollBack = 2
+	// unreadyTimeout is how long a watched pod may be not ready before its lower limit is rolled back: a probe may fail
+	// for other reasons. One that has just started has successorTimeout, and as long as the pods with the higher limit
+	// took, at most maxStartTime, because these may have been ready before.
+	unreadyTimeout = time.Minute
+	maxStartTime   = time.Hour
 )
 
 // Observe compares pods with the started changes: it confirms, gives up, rolls back. kills are those of the workload
@@ -45,10 +45,10 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 		o.pods[in.Pods[i].UID] = &in.Pods[i]
 	}
 	o.state.forget(o.pods, in.Now)
-	o.create()
+	o.recordCreated()
 	o.revert()
 	o.follow()
-	o.settle() // after follow, which finds the effective resizes
+	o.followLoans() // after follow, which finds the effective resizes
 	o.adopt()
 	o.followRestart()
 	if in.Policy.OnlyRecommend {
@@ -72,7 +72,6 @@ func (o *observation) found(kind FindingKind, st *Step, pod, why, format string,
 	o.state.record(c, cmp.Or(o.state.Rollout.Began, st.At))
 }
 
-// follow observes each pod that is being changed or watched.
 func (o *observation) follow() {
 	kept := o.state.Steps[:0:0]
 	for _, st := range o.state.Steps {
@@ -98,7 +97,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	case pod == nil && o.Succeeded[st.UID] && st.Phase == Watching:
 		o.state.prove(st)
 		return true, true // it ran to completion with the lower limit
-	case pod == nil || pod.Leaving:
+	case pod == nil || pod.Terminating:
 		return true, false
 	case st.Phase == Undoing:
 		return pod.has(st.From, spec), false
@@ -112,27 +111,27 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 		st.Phase = Resizing // not sent: Decide sends it
 		return false, false
 	}
-	o.foreign(st, pod)
+	o.recordConflict(st, pod)
 	return true, false
 }
 
 // awaited follows a resize that is in the pod's spec, until it is effective or given up.
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	waited, since, r := o.Now.Sub(st.Request.At), format.Time(st.Request.At), pod.Resize
-	if st.Phase = Resizing; r.Deferred && waited >= settle {
+	if st.Phase = Resizing; r.Deferred && waited >= statusDelay {
 		st.Phase = Deferred
 	}
 	switch {
-	case pod.inForce(st.To):
-		if c, held := pod.held(st.To); held {
+	case pod.isEffective(st.To):
+		if c, held := pod.ineffective(st.To); held {
 			return o.unproven(st, pod, c), false
 		}
 		if o.doubted(st, pod) {
 			return false, false
 		}
-		what := st.inWords() // with the request
+		what := st.describe() // with the request
 		st.Phase, st.Request = Watching, request{}
-		st.Watch = watch{Since: stamp(o.Now), Restarts: pod.restarts(st.To)}
+		st.Watch = watch{Since: toSeconds(o.Now), Restarts: pod.restarts(st.To)}
 		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after it was asked for", what,
 			format.InWords(max(waited, 0)))
 		lowering := lowersAny(st.From, st.To)
@@ -145,13 +144,13 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		return true, !o.state.Rollout.Decrease
 	case r.Infeasible:
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
-	case r.Failed && waited >= patience:
+	case r.Failed && waited >= resizeTimeout:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+since+": "+r.Message)
-	case r.Deferred && waited >= patience && (o.Policy.OnlyWatch || pod.restartsFor(st) || // and counts as unavailable
+	case r.Deferred && waited >= resizeTimeout && (o.Policy.OnlyWatch || pod.restartsFor(st) || // counts as unavailable
 		o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+since+": "+r.Message)
 	case r.Deferred:
-	case o.notMet(st, pod):
+	case o.reachedNoInstance(st, pod):
 	case !r.InProgress && o.ignored(st, pod):
 		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since the request at "+since)
 	}
@@ -165,7 +164,6 @@ func (o *observation) giveUp(st *Step, reason, why string) {
 	o.found(NotResized, st, st.Pod, why, "%s is rolled back: %s", changes(st.From, st.To), why)
 }
 
-// refuse records that the sizes of a step were refused.
 func (o *observation) refuse(st *Step, reason, why string) {
 	o.state.refuse(Refusal{
 		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To,
@@ -175,7 +173,7 @@ func (o *observation) refuse(st *Step, reason, why string) {
 // watch reports whether a pod has run with its lower limit for the time of watching.
 func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	if !pod.has(limits(st.To), spec) {
-		o.foreign(st, pod)
+		o.recordConflict(st, pod)
 		return true, false
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
@@ -188,13 +186,13 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	return over, over
 }
 
-// foreign records that another writer changed a size that memfit had set. memfit stops, because the two would undo each
-// other's changes.
-func (o *observation) foreign(st *Step, pod *Pod) {
+// recordConflict records that another writer changed a size that memfit had set. memfit stops, because the two would
+// undo each other's changes.
+func (o *observation) recordConflict(st *Step, pod *Pod) {
 	var now []string
 	for _, name := range slices.Sorted(maps.Keys(st.To)) {
 		if c, found := pod.container(name); found {
-			now = append(now, fmt.Sprintf("%s has limit %s, request %s", called(name), c.Spec.Limit, c.Spec.Request))
+			now = append(now, fmt.Sprintf("%s has limit %s, request %s", displayName(name), c.Spec.Limit, c.Spec.Request))
 		}
 	}
 	who := "another writer"
@@ -205,14 +203,14 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 		"%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To),
 		strings.Join(now, ", "),
 	)
-	o.state.ConflictingWriter = &conflict{Until: stamp(o.Now.Add(foreignHold.Duration())), Why: why}
+	o.state.ConflictingWriter = &conflict{Until: toSeconds(o.Now.Add(conflictHold.Duration())), Why: why}
 	o.found(ConflictingWriter, st, st.Pod, why, "%s. Recommend only until %s: let only one of the two size this workload",
 		why, format.Time(o.state.ConflictingWriter.Until))
 }
 
 // followEviction waits until the pod is gone and its successor is ready.
 func (o *observation) followEviction(st *Step) (done bool) {
-	if pod := o.pods[st.UID]; pod != nil && !pod.Leaving {
+	if pod := o.pods[st.UID]; pod != nil && !pod.Terminating {
 		st.Phase = Evicting
 		return false // Decide sends the eviction
 	}
@@ -220,7 +218,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	for i := range o.Pods {
 		next := &o.Pods[i]
 		_, taken := o.state.step(next.UID)
-		if taken || next.Leaving || !st.Present.before(next) || !next.has(limits(st.To), actual) {
+		if taken || next.Terminating || !st.Present.isNewer(next) || !next.has(limits(st.To), actual) {
 			continue
 		}
 		switch {
@@ -243,10 +241,10 @@ func (o *observation) followEviction(st *Step) (done bool) {
 			to[c.Name] = c.Spec
 		}
 		st.Pod, st.UID, st.To, st.Served, st.Present = next.Name, next.UID, to, true, present{}
-		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: next.restarts(st.To)}
+		st.Phase, st.Watch = Watching, watch{Since: toSeconds(o.Now), Restarts: next.restarts(st.To)}
 		return false
 	}
-	if waited := o.Now.Sub(st.At); waited >= successorPatience {
+	if waited := o.Now.Sub(st.At); waited >= successorTimeout {
 		o.found(NotResized, st, st.Pod, "no ready pod has taken its place",
 			"no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod,
 			format.InWords(waited))
@@ -255,7 +253,6 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	return false
 }
 
-// killedWith reports whether a pod was killed with these sizes.
 func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {
 	return slices.ContainsFunc(o.kills, func(k memory.OOMKill) bool {
 		size, asked := sizes[k.Container.Container]
@@ -274,7 +271,7 @@ func limits(sizes map[string]memory.Size) map[string]memory.Size {
 
 // killedAt formats the time of a kill after a change, by whose clock it may be earlier.
 func killedAt(k memory.OOMKill, began time.Time) string {
-	if !k.Time.Before(stamp(began)) {
+	if !k.Time.Before(toSeconds(began)) {
 		return format.Time(k.Time)
 	}
 	return fmt.Sprintf("%s by the clock of its node, which memfit saw at %s", format.Time(k.Time), format.Time(k.Seen))
@@ -287,8 +284,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// blame is a pod that does worse with its lower limits.
-type blame struct {
+// symptom is a pod that does worse with its lower limits.
+type symptom struct {
 	pod *Pod
 	st  *Step
 	// containers are those whose limits may be the cause; why describes the symptom.
@@ -296,9 +293,9 @@ type blame struct {
 	why        string
 }
 
-// blames finds a watched pod that restarts, is not ready, or for which the owner's query has a series; nil: none.
-func (o *observation) blames() *blame {
-	for _, sign := range []func(*Pod, *Step, []string) *blame{o.restartStorm, o.notReady, o.querySpeaksAgainst} {
+// findSymptom finds a watched pod that restarts, is not ready, or for which the owner's query has a series; nil: none.
+func (o *observation) findSymptom() *symptom {
+	for _, sign := range []func(*Pod, *Step, []string) *symptom{o.keepsRestarting, o.notReady, o.queryHasSeries} {
 		for i := range o.state.Steps {
 			st := &o.state.Steps[i]
 			pod := o.pods[st.UID]
@@ -315,9 +312,9 @@ func (o *observation) blames() *blame {
 	return nil
 }
 
-// restartStorm finds a container that keeps restarting since its limit was lowered: some applications end by themselves
-// before an OOM kill, with an exit code other than 0.
-func (o *observation) restartStorm(pod *Pod, st *Step, names []string) *blame {
+// keepsRestarting finds a container that keeps restarting since its limit was lowered: some applications end by
+// themselves before an OOM kill, with an exit code other than 0.
+func (o *observation) keepsRestarting(pod *Pod, st *Step, names []string) *symptom {
 	for _, name := range names {
 		c, _ := pod.container(name)
 		before, known := st.Watch.Restarts[name]
@@ -328,8 +325,8 @@ func (o *observation) restartStorm(pod *Pod, st *Step, names []string) *blame {
 			st.Watch.Restarts = counts
 			continue
 		}
-		if n := c.Restarts - before; n >= storm {
-			return &blame{pod, st, []string{name}, fmt.Sprintf("container %s of pod %s restarted %d times within %s of it",
+		if n := c.Restarts - before; n >= restartsToRollBack {
+			return &symptom{pod, st, []string{name}, fmt.Sprintf("container %s of pod %s restarted %d times within %s of it",
 				name, pod.Name, n, format.InWords(o.Now.Sub(st.Watch.Since)))}
 		}
 	}
@@ -339,7 +336,7 @@ func (o *observation) restartStorm(pod *Pod, st *Step, names []string) *blame {
 // notReady finds a container that has not been ready for a while, in a pod that was ready before or was created with
 // the lower limit: without enough memory it may hang, collect garbage or refuse work. The pod's readiness also depends
 // on its node and other containers. While a pod with the higher limit is not ready either, the time begins anew.
-func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
+func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 	var unready []string
 	starts := pod.restartsFor(st) || st.Watch.Created
 	for _, name := range names {
@@ -348,18 +345,18 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
 			starts = starts || c.Started.IsZero() || c.Started.After(st.Watch.Since)
 		}
 	}
-	if pod.Leaving || !st.Served || len(unready) == 0 {
+	if pod.Terminating || !st.Served || len(unready) == 0 {
 		st.Watch.Unready = time.Time{}
 		return nil
 	}
 	othersReady, slowest := o.higher()
 	if st.Watch.Unready.IsZero() || !othersReady {
-		st.Watch.Unready = stamp(o.Now)
+		st.Watch.Unready = toSeconds(o.Now)
 	}
 	since := format.Time(st.Watch.Unready)
-	most, why := unreadyPatience, fmt.Sprintf("pod %s has not been ready since %s", pod.Name, since)
+	most, why := unreadyTimeout, fmt.Sprintf("pod %s has not been ready since %s", pod.Name, since)
 	if starts {
-		most = successorPatience + slowest
+		most = successorTimeout + slowest
 	}
 	if !st.Watch.Created {
 		why += ", and was before it"
@@ -367,7 +364,7 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
 	if o.Now.Sub(st.Watch.Unready) < most {
 		return nil
 	}
-	return &blame{pod, st, unready, why}
+	return &symptom{pod, st, unready, why}
 }
 
 // higher reports whether all older pods with the higher limit are ready, and how long the quickest took to be.
@@ -377,7 +374,7 @@ func (o *observation) higher() (ready bool, took time.Duration) {
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		switch {
-		case p.Leaving || !p.Created.Before(e.Began) || !p.above(e):
+		case p.Terminating || !p.Created.Before(e.Began) || !p.above(e):
 		case !p.Ready:
 			ready = false
 		case !p.ReadyAt.IsZero():
@@ -386,14 +383,14 @@ func (o *observation) higher() (ready bool, took time.Duration) {
 			}
 		}
 	}
-	return ready, min(max(took, 0), slowestStart)
+	return ready, min(max(took, 0), maxStartTime)
 }
 
 // above reports whether a container's limit exceeds the target of the change under way.
 func (p *Pod) above(e *Rollout) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		target, known := e.Targets[c.Key()]
-		return known && lowers(have(c).Limit, target.Limit)
+		return known && lowers(currentSize(c).Limit, target.Limit)
 	})
 }
 
@@ -409,16 +406,15 @@ func lowered(from, to map[string]memory.Size) (names []string) {
 	return names
 }
 
-// called names a container, or the whole pod, in messages.
-func called(name string) string {
+func displayName(name string) string {
 	if name == WholePod {
 		return "the whole pod"
 	}
 	return "container " + name
 }
 
-// inWords describes the change of a pod, or of its spec only.
-func (st *Step) inWords() string {
+// describe describes the change of a pod, or of its spec only.
+func (st *Step) describe() string {
 	return cmp.Or(changes(st.From, st.To), changes(st.Request.Spec, st.To))
 }
 
@@ -426,17 +422,16 @@ func (st *Step) inWords() string {
 func changes(from, to map[string]memory.Size) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(to)) {
-		f, t := from[name], to[name]
-		limit := t.Limit != 0 && t.Limit != f.Limit
-		request := t.Request != 0 && t.Request != f.Request
-		switch {
-		case limit && request:
-			parts = append(parts, fmt.Sprintf("limit of %s %s to %s (request %s to %s)", called(name), f.Limit.OrNone(), t.Limit,
-				f.Request.OrNone(), t.Request))
-		case limit:
-			parts = append(parts, fmt.Sprintf("limit of %s %s to %s", called(name), f.Limit.OrNone(), t.Limit))
-		case request:
-			parts = append(parts, fmt.Sprintf("request of %s %s to %s", called(name), f.Request.OrNone(), t.Request))
+		f, t, of := from[name], to[name], displayName(name)
+		limit := fmt.Sprintf("limit of %s %s to %s", of, f.Limit.OrNone(), t.Limit)
+		request := fmt.Sprintf("%s to %s", f.Request.OrNone(), t.Request)
+		switch requested := t.Request != 0 && t.Request != f.Request; {
+		case t.Limit != 0 && t.Limit != f.Limit && requested:
+			parts = append(parts, limit+" (request "+request+")")
+		case t.Limit != 0 && t.Limit != f.Limit:
+			parts = append(parts, limit)
+		case requested:
+			parts = append(parts, "request of "+of+" "+request)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -49,12 +49,12 @@ func (q *QueryResult) clearSince(t, now time.Time) bool {
 	return q == nil || q.Against(now) == "" && q.At.After(t)
 }
 
-// querySpeaksAgainst finds a series in the result of the owner's query, requested after a limit was lowered.
-func (o *observation) querySpeaksAgainst(pod *Pod, st *Step, names []string) *blame {
+// queryHasSeries finds a series in the result of the owner's query, requested after a limit was lowered.
+func (o *observation) queryHasSeries(pod *Pod, st *Step, names []string) *symptom {
 	q := o.QueryResult
 	if q == nil || !q.holds(o.Now) || q.Series == 0 || !q.At.After(st.Watch.Since) {
 		return nil
 	}
-	return &blame{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.Against(o.Now),
+	return &symptom{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.Against(o.Now),
 		pod.Name)}
 }

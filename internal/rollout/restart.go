@@ -47,8 +47,8 @@ func restartsOf(last period.Evidence, all []PastRestart, now time.Time) []PastRe
 	return slices.DeleteFunc(slices.Clone(all), func(r PastRestart) bool { return period.Of(now.Sub(r.At)) >= last })
 }
 
-// stayed is the age after which an eviction counts as failed if its pod is present and not leaving.
-const stayed = time.Minute
+// evictionTimeout is the age after which an eviction counts as failed if its pod is present and not leaving.
+const evictionTimeout = time.Minute
 
 // evicted records that the pod of a restart was evicted, or may have been.
 func (s *State) evicted(uid types.UID) {
@@ -62,15 +62,14 @@ func (s *State) evicted(uid types.UID) {
 	s.PastRestarts = newest(append(slices.Clip(s.PastRestarts), past), maxRestarts)
 }
 
-// followRestart waits until the successor of a restarted pod is ready.
 func (o *observation) followRestart() {
 	st := o.state.Restart
 	if st == nil {
 		return
 	}
 	waited, pod := o.Now.Sub(st.At), o.pods[st.UID]
-	if pod != nil && !pod.Leaving {
-		if st.Phase == AwaitingSuccessor && waited >= stayed {
+	if pod != nil && !pod.Terminating {
+		if st.Phase == AwaitingSuccessor && waited >= evictionTimeout {
 			o.state.Restart = nil
 		}
 		return // Decide decides anew about one that was not sent
@@ -79,13 +78,14 @@ func (o *observation) followRestart() {
 		return
 	}
 	for i := range o.Pods {
-		if next := &o.Pods[i]; next.serves() && st.Present.before(next) {
-			o.state.record(Change{Kind: Fresh, At: o.Now, Pod: next.Name, Why: "instead of " + st.Pod + ": " + st.Why}, st.At)
+		if next := &o.Pods[i]; next.serves() && st.Present.isNewer(next) {
+			why := "instead of " + st.Pod + ": " + st.Why
+			o.state.record(Change{Kind: Restarted, At: o.Now, Pod: next.Name, Why: why}, st.At)
 			o.state.Restart = nil
 			return
 		}
 	}
-	if waited >= successorPatience {
+	if waited >= successorTimeout {
 		o.state.Restart = nil // a pod that is not ready counts anyway
 	}
 }
@@ -95,19 +95,19 @@ func (p *Pod) restartsFor(st *Step) bool {
 	return slices.ContainsFunc(p.sized(st.To), func(c Container) bool { return c.RestartsOnResize })
 }
 
-// restart evicts a pod for a new one, if the gates permit it. A restart that was not sent is decided anew; another pod
-// waits for a minute, because an earlier leader may have sent it.
-func (d *decider) restart() {
+// decideRestart evicts a pod for a new one, if the gates permit it. A restart that was not sent is decided anew;
+// another pod waits for a minute, because an earlier leader may have sent it.
+func (d *decider) decideRestart() {
 	c, st := d.Restart, d.State.Restart
 	if st != nil && st.Phase != AwaitingSuccessor && d.pods[st.UID] != nil &&
-		(c != nil && c.UID == st.UID || d.Now.Sub(st.At) >= stayed) {
+		(c != nil && c.UID == st.UID || d.Now.Sub(st.At) >= evictionTimeout) {
 		d.State.dropRestart(st.UID)
 	}
 	if c == nil || d.pods[c.UID] == nil {
 		return
 	}
 	d.requeueIn(recheckAfter)
-	ch := &change{kind: fresh, pod: d.pods[c.UID], evict: true}
+	ch := &change{kind: restartPod, pod: d.pods[c.UID], evict: true}
 	ch.c.Measured, ch.c.WorkingSetOnly = c.Measured, c.WorkingSetOnly
 	if refused, _ := d.refusal(ch); refused != (Verdict{}) {
 		d.restartHeld = refused.Message
@@ -115,7 +115,7 @@ func (d *decider) restart() {
 	}
 	d.spend(ch.cost())
 	d.State.Restart = &Step{
-		Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why, Held: c.Held,
+		Pod: c.Pod, UID: c.UID, At: toSeconds(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why, Held: c.Held,
 	}
 	d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 }

@@ -93,8 +93,8 @@ type request struct {
 	At time.Time `json:"at,omitzero"`
 	// Spec are the sizes in the pod's spec then, if they differ from Step.From.
 	Spec map[string]memory.Size `json:"spec,omitempty"`
-	// Lives is [Pod.lives] then.
-	Lives int32 `json:"lives,omitempty"`
+	// Instances is [Pod.instances] then.
+	Instances int32 `json:"lives,omitempty"`
 	// Tries is the number of earlier requests.
 	Tries int `json:"tries,omitempty"`
 }
@@ -133,12 +133,11 @@ type watch struct {
 // evicts reports whether the pod gets its size by eviction.
 func (st *Step) evicts() bool { return st.Phase == Evicting || st.Phase == AwaitingSuccessor }
 
-// action returns what is sent for a step.
 func (st *Step) action() Action {
 	if st.Phase == Undoing {
 		return Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)}
 	}
-	return Action{Pod: st.Pod, UID: st.UID, Evict: st.evicts(), Sizes: st.To, Why: st.inWords()}
+	return Action{Pod: st.Pod, UID: st.UID, Evict: st.evicts(), Sizes: st.To, Why: st.describe()}
 }
 
 // Revert is a lower limit that was rolled back.
@@ -179,8 +178,8 @@ const (
 	refusalHold = time.Hour
 	rightHold   = 10 * time.Minute
 	budgetHold  = time.Minute
-	// foreignHold is how long memfit stops after another writer resized the same pods.
-	foreignHold = period.Day
+	// conflictHold is how long memfit stops after another writer resized the same pods.
+	conflictHold = period.Day
 	// The numbers of pods bound the state: 200 bytes each, and maxWords for a reason. maxHeld are refused or deferred, so
 	// of a larger workload as many are asked per hour; as many again, which are full, do not wait for these.
 	maxHeld     = 128
@@ -264,7 +263,7 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 	case OutcomeRefused:
 	}
 	if st, begun := s.step(a.UID); begun && st.Request.Tries == 0 && !a.Undo {
-		s.unspend(a.UID, st.At)
+		s.refund(a.UID, st.At)
 	}
 	s.drop(a)
 	r.Until = now.Add(hold)
@@ -272,14 +271,13 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 }
 
 func (s *State) refuse(r Refusal) {
-	r.Until = stamp(r.Until)
+	r.Until = toSeconds(r.Until)
 	s.Refusals = slices.DeleteFunc(slices.Clone(s.Refusals), func(old Refusal) bool {
 		return old.Evict == r.Evict && (old.UID == r.UID || old.All && r.All)
 	})
 	s.Refusals = newest(append(s.Refusals, r), maxRefusals)
 }
 
-// drop removes the step of an action.
 func (s *State) drop(a Action) {
 	if a.Restart {
 		s.dropRestart(a.UID)
@@ -294,12 +292,11 @@ func (s *State) drop(a Action) {
 // dropRestart removes a restart that was not sent, with its use of the budget. One that was sent ends with its pod.
 func (s *State) dropRestart(uid types.UID) {
 	if s.Restart != nil && s.Restart.UID == uid && s.Restart.Phase != AwaitingSuccessor {
-		s.unspend(uid, s.Restart.At)
+		s.refund(uid, s.Restart.At)
 		s.Restart = nil
 	}
 }
 
-// underWay reports whether there is a rollout.
 func (s *State) underWay() bool { return s.Rollout.Targets != nil }
 
 // begin starts a rollout, unless one of its kind is under way.
@@ -307,7 +304,7 @@ func (s *State) begin(decrease bool, at time.Time) {
 	if s.underWay() && s.Rollout.Decrease == decrease {
 		return
 	}
-	s.Rollout = Rollout{Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{}}
+	s.Rollout = Rollout{Began: toSeconds(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{}}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { // what the kubelet was asked for is followed
 		return st.Phase == Watching || st.evicts()
 	})
@@ -442,8 +439,8 @@ func (s *State) Inherit(of Key, by string) {
 // newest returns the last entries of a list, at most most.
 func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
-// stamp returns a time as it is stored: in seconds, so that equal states are equal bytes.
-func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+// toSeconds returns a time as it is stored: in seconds, so that equal states are equal bytes.
+func toSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // UnmarshalJSON reads a stored state, which a forged one may exceed: it drops the rest.
 func (s *State) UnmarshalJSON(data []byte) error {
@@ -455,7 +452,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	*s = State(read)
 	s.Refusals, s.Changes = newest(s.Refusals, maxRefusals), newest(s.Changes, maxChanges)
 	s.Lowerings, s.PastRestarts = newest(s.Lowerings, maxLowerings), newest(s.PastRestarts, maxRestarts)
-	s.Spent, s.Steps = bounded(s.Spent), newest(s.Steps, maxSteps)
+	s.Spent, s.Steps = compacted(s.Spent), newest(s.Steps, maxSteps)
 	if !s.underWay() {
 		s.Rollout = Rollout{}
 	}
@@ -482,7 +479,6 @@ func (p *Pod) sized(sizes map[string]memory.Size) []Container {
 	})
 }
 
-// restarts returns the restart counts of the containers that get a size.
 func (p *Pod) restarts(of map[string]memory.Size) map[string]int32 {
 	all := map[string]int32{}
 	for _, c := range p.sized(of) {

@@ -25,7 +25,7 @@ const maxPresent = 8
 func presentOf(pods []Pod) present {
 	var p present
 	for i := range pods {
-		switch created := stamp(pods[i].Created); {
+		switch created := toSeconds(pods[i].Created); {
 		case created.After(p.Newest):
 			p = present{Newest: created, UIDs: []types.UID{pods[i].UID}}
 		case created.Equal(p.Newest):
@@ -38,9 +38,9 @@ func presentOf(pods []Pod) present {
 	return p
 }
 
-// before reports whether a pod was created after all of p.
-func (p present) before(pod *Pod) bool {
-	if created := stamp(pod.Created); !created.Equal(p.Newest) {
+// isNewer reports whether a pod was created after all of p.
+func (p present) isNewer(pod *Pod) bool {
+	if created := toSeconds(pod.Created); !created.Equal(p.Newest) {
 		return created.After(p.Newest)
 	}
 	return !slices.Contains(p.UIDs, pod.UID)

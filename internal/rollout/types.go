@@ -21,14 +21,14 @@ type Pod struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Leaving: it is being deleted or evicted.
-	Ready, Leaving bool
+	// Terminating: it is being deleted or evicted.
+	Ready, Terminating bool
 	// ReadyAt is since when it has been ready; zero: it is not.
 	ReadyAt time.Time
 	// QoS is the pod's class: Guaranteed, Burstable or BestEffort.
 	QoS string
-	// Run: it runs to completion, as a Job's pod, and would lose its work with a lower limit or an eviction.
-	Run bool
+	// Completes: it runs to completion, as a Job's pod, and would lose its work with a lower limit or an eviction.
+	Completes bool
 	// NodeSize is the allocatable memory of its node; 0: unknown.
 	NodeSize memory.Bytes
 	// Resize is the state of a resize that is not effective yet.
@@ -252,8 +252,8 @@ const (
 	Reverted FindingKind = v1alpha1.EventReverted
 	// ConflictingWriter: another writer changed a size that memfit had set.
 	ConflictingWriter FindingKind = v1alpha1.EventConflictingWriter
-	// Fresh: a pod that was evicted for its memory has a ready successor. It is only stored as a [Change].
-	Fresh FindingKind = v1alpha1.EventRestartedForMemory
+	// Restarted: a pod that was evicted for its memory has a ready successor. It is only stored as a [Change].
+	Restarted FindingKind = v1alpha1.EventRestartedForMemory
 	// Loaned: a container got a higher limit before a kill. It is stored as a [Change]; the sender writes the Event.
 	// Returned: the loan has ended.
 	Loaned   FindingKind = v1alpha1.EventMemoryLoaned
@@ -263,7 +263,7 @@ const (
 // Known reports whether this version has the kind: a newer one may have stored another.
 func (k FindingKind) Known() bool {
 	switch k {
-	case Resized, Replaced, NotResized, Reverted, ConflictingWriter, Fresh, Loaned, Returned:
+	case Resized, Replaced, NotResized, Reverted, ConflictingWriter, Restarted, Loaned, Returned:
 		return true
 	}
 	return false

@@ -69,23 +69,23 @@ func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed 
 	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.Key()].Policy)
 }
 
-// whole adds the pod-level size to new sizes of containers, or returns why that is not possible. bars: an eviction may
-// help.
-func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) (refused Verdict, bars bool) {
+// addWhole adds the pod-level size to new sizes of containers, or returns why that is not possible. evictionHelps: an
+// eviction may help.
+func (d *decider) addWhole(pod *Pod, sizes map[string]memory.Size) (refused Verdict, evictionHelps bool) {
 	if !pod.follows() || len(sizes) == 0 {
 		return Verdict{}, false
 	}
 	now := pod.Whole.Spec
 	to, refused := pod.Whole.Follow(sizes, d.parts(pod))
 	if refused == (Verdict{}) && to != now {
-		refused, bars = d.refusal(d.wholeChange(pod, sizes, to))
+		refused, evictionHelps = d.refusal(d.wholeChange(pod, sizes, to))
 	}
 	if refused != (Verdict{}) {
 		refused.Message = fmt.Sprintf("pod %s as a whole (spec.resources): %s", pod.Name, refused.Message)
 	} else if to != now {
 		sizes[WholePod] = to
 	}
-	return refused, bars
+	return refused, evictionHelps
 }
 
 // wholeChange returns the change of the pod-level size, which quotas and the node count instead of its containers'.
@@ -98,14 +98,14 @@ func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.
 	return ch
 }
 
-// within bounds a size by the pod-level one if that cannot be changed, and reports whether it is unchanged.
-func (d *decider) within(pod *Pod, c Container, to memory.Size) (memory.Size, bool) {
+// boundByWhole bounds a size by the pod-level one if that cannot be changed, and reports whether it is unchanged.
+func (d *decider) boundByWhole(pod *Pod, c Container, to memory.Size) (memory.Size, bool) {
 	if pod.Whole == nil || pod.follows() {
 		return to, true
 	}
 	policy := d.Desired[c.Key()].Policy
 	policy.PodLimit, policy.PodRequest = c.PodLimit, c.PodRequest
-	size, _ := policy.Bound(to, d.own(pod, c))
+	size, _ := policy.Bound(to, d.withoutLoans(pod, c))
 	if size.Request == 0 {
 		size.Request = c.Spec.Request
 	}
@@ -113,20 +113,20 @@ func (d *decider) within(pod *Pod, c Container, to memory.Size) (memory.Size, bo
 }
 
 // inWhole returns the part of a size within a pod-level size that cannot be changed. some: that is worth a change.
-// bars: a new pod may allow more.
-func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Size, some, bars bool) {
-	fits, all := d.within(pod, c, to)
+// evictionHelps: a new pod may allow more.
+func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Size, some, helps bool) {
+	fits, all := d.boundByWhole(pod, c, to)
 	if all {
 		return to, true, false
 	}
 	before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // the API server explains more
 	refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
-		"which keeps its %s: %s", inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
-	d.refused(refused.Reason, d.about(pod, c)+refused.Message)
-	some = recommend.Differs(have(c), fits, d.Desired[c.Key()].Policy)
+		"which keeps its %s: %s", sizeWords(to), sizeWords(pod.Whole.Spec), pod.Whole.Stays))
+	d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
+	some = recommend.Differs(currentSize(c), fits, d.Desired[c.Key()].Policy)
 	return fits, some, !pod.Whole.Young || before != (Verdict{})
 }
 
-func inWords(s memory.Size) string {
+func sizeWords(s memory.Size) string {
 	return fmt.Sprintf("limit %s, request %s", s.Limit.OrNone(), s.Request.OrNone())
 }

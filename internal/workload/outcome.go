@@ -71,7 +71,7 @@ func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 		if ended(pod) {
 			continue
 		}
-		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
+		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Terminating: pod.DeletionTimestamp != nil}
 		for c := range constraints.Containers(&pod.Spec) {
 			p.Containers = append(p.Containers, rollout.Container{Name: c.Name, RestartsOnResize: oom.RestartsOnResize(c)})
 		}

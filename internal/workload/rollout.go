@@ -105,9 +105,9 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 // runningPod returns a pod as its status shows it. plan is its current plan.
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
-		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Leaving: pod.DeletionTimestamp != nil,
-		Run: s.isRun(pod),
-		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
+		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil,
+		Completes: s.isRun(pod),
+		QoS:       string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
 	p.Ready, p.ReadyAt = readySince(pod)

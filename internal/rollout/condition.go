@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// words returns the reason and message of the condition Applied.
-func (d *decider) words() (upToDate bool, reason, message string) {
+// condition returns the reason and message of the condition Applied.
+func (d *decider) condition() (upToDate bool, reason, message string) {
 	switch {
 	case len(d.pods) == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
@@ -45,7 +45,7 @@ func (d *decider) underWay() (reason, message string) {
 			how = "is evicted and replaced"
 		}
 		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf(
-			"Pod %s %s: %s, begun at %s", st.Pod, how, st.inWords(), format.Time(st.At),
+			"Pod %s %s: %s, begun at %s", st.Pod, how, st.describe(), format.Time(st.At),
 		)
 		switch {
 		case st.Phase == Undoing:
@@ -55,7 +55,7 @@ func (d *decider) underWay() (reason, message string) {
 			}
 		case pod == nil || st.evicts():
 		case pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
-			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
+			reason, message = v1alpha1.ReasonApplying, message+d.ineffectiveWords(&st, pod)
 		case pod.Resize.Deferred:
 			reason = v1alpha1.ReasonDeferred
 			message += "; the kubelet waits for free memory on the node: " + pod.Resize.Message
@@ -69,9 +69,9 @@ func (d *decider) underWay() (reason, message string) {
 	return "", ""
 }
 
-// heldWords describes a resize that the container's status shows and that is not proven to be effective.
-func (d *decider) heldWords(st *Step, pod *Pod) string {
-	c, held := pod.held(st.To)
+// ineffectiveWords describes a resize that the container's status shows and that is not proven to be effective.
+func (d *decider) ineffectiveWords(st *Step, pod *Pod) string {
+	c, held := pod.ineffective(st.To)
 	if !held {
 		return "; the kubelet shows it, and it is done when the container has run with it for a moment"
 	}
@@ -103,7 +103,7 @@ func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 
 // failedWords supplements the kubelet's message, which for a lower limit has an outdated use of the whole pod.
 func failedWords(st *Step) string {
-	until := format.Time(st.Request.At.Add(patience))
+	until := format.Time(st.Request.At.Add(resizeTimeout))
 	if !lowersAny(st.From, st.To) {
 		return "; it tries again by itself, until memfit rolls it back at " + until
 	}
@@ -139,7 +139,7 @@ func (d *decider) others(text string) string {
 	}
 	have := 0
 	for _, pod := range d.pods {
-		if st, begun := d.State.step(pod.UID); (!begun || st.Phase == Watching) && !d.lacks(pod) {
+		if st, begun := d.State.step(pod.UID); (!begun || st.Phase == Watching) && !d.needsChange(pod) {
 			have++
 		}
 	}
