@@ -149,7 +149,7 @@ func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
 		return fmt.Errorf("ending the watch of VerticalPodAutoscalers: %w", err)
 	}
 	for i := range all {
-		f.queue.Enqueue(targets(all[i].Namespace, all[i].Target)...)
+		f.queue.Enqueue(targets(all[i].Target)...)
 	}
 	return nil
 }
@@ -161,6 +161,9 @@ func sameVPA(a, b *unstructured.Unstructured) bool {
 }
 
 func targetOfVPA(u *unstructured.Unstructured) []memory.WorkloadRef {
-	v, _ := constraints.ReadVPA(u.Object)
-	return targets(v.Namespace, v.Target)
+	v, ok := constraints.ReadVPA(u.Object)
+	if !ok {
+		return nil
+	}
+	return targets(v.Target)
 }

@@ -165,19 +165,20 @@ func sameBounds(a, b *corev1.ResourceQuota) bool {
 }
 
 func targetOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) []memory.WorkloadRef {
-	return targets(h.Namespace, constraints.ReadHPA(h).Target)
+	return targets(constraints.ReadHPA(h).Target)
 }
 
 // targets returns the workloads that an autoscaler may target: without a version, the built-in kinds. Queueing a
 // missing one costs nothing.
-func targets(namespace string, t constraints.Target) []memory.WorkloadRef {
+func targets(t memory.WorkloadRef) []memory.WorkloadRef {
 	versions := []string{t.APIVersion}
 	if t.APIVersion == "" {
 		versions = []string{"apps/v1", "batch/v1", "v1"}
 	}
 	var refs []memory.WorkloadRef
 	for _, v := range versions {
-		refs = append(refs, memory.WorkloadRef{APIVersion: v, Kind: t.Kind, Namespace: namespace, Name: t.Name})
+		t.APIVersion = v
+		refs = append(refs, t)
 	}
 	return refs
 }

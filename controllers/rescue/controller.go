@@ -287,9 +287,9 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, st
 	node.Loans = in.LastHour
 	known.Demand, known.DemandAt = in.Demand, in.DemandAt
 	known.Handled, known.Loans = c.last(a.pod.UID), len(in.Loans)
-	terms.Rooms = append(slices.Clip(terms.Rooms), lending.Room{Cause: lending.NodeFull, Left: a.left.Minus(in.OnNode)})
+	terms.Shares = append(slices.Clip(terms.Shares), lending.Share{Cause: lending.NodeFull, Left: a.left.Minus(in.OnNode)})
 	if in.Bounded {
-		terms.Rooms = append(terms.Rooms, lending.Room{Cause: lending.ChangeBudget, Left: in.Budget})
+		terms.Shares = append(terms.Shares, lending.Share{Cause: lending.ChangeBudget, Left: in.Budget})
 	}
 	loans := slices.DeleteFunc(slices.Clone(in.Loans), func(l lending.Loan) bool { return l.UID != a.pod.UID })
 	a.loan, a.refusal = lending.Decide(a.Alarm, known, terms, node, loans, now)

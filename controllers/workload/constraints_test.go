@@ -387,7 +387,7 @@ var _ = Describe("A raise after a kill", func() {
 		},
 		"LimitRange":    ofPods("256Mi"),
 		"ResourceQuota": {Quota: constraints.Quota{Name: "team", Limits: constraints.Exhausted}},
-		"NodeTooSmall":  {NodeSize: map[string]memory.Bytes{"node-1": 128 * memory.MiB}},
+		"NodeTooSmall":  {Nodes: constraints.Nodes{NodeSize: map[string]memory.Bytes{"node-1": 128 * memory.MiB}}},
 	} {
 		It("is not tried, and says why: "+name, func() {
 			w := newWorld()

@@ -19,8 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/informers"
 )
 
-// Index reads LimitRanges and ResourceQuotas from a cache, and stores the sizes of nodes, because every new pod needs
-// the largest. It is safe for concurrent use.
+// Index reads LimitRanges and ResourceQuotas from a cache, and stores the nodes. It is safe for concurrent use.
 type Index struct {
 	// Reader is the cache.
 	Reader client.Reader
@@ -44,8 +43,7 @@ func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 // HasSynced reports whether the informers have synced.
 func (x *Index) HasSynced() bool { return x.registration.HasSynced() }
 
-// In returns the bounds of a namespace's pods, without autoscalers. The objects are the cache's own: do not change
-// them.
+// In returns the bounds of a namespace's pods, without autoscalers. The objects are the cache's: do not change them.
 func (x *Index) In(ctx context.Context, namespace string) (constraints.Objects, error) {
 	var ranges corev1.LimitRangeList
 	var quotas corev1.ResourceQuotaList
@@ -56,7 +54,5 @@ func (x *Index) In(ctx context.Context, namespace string) (constraints.Objects, 
 	if err != nil {
 		return constraints.Objects{}, fmt.Errorf("reading what bounds namespace %s: %w", namespace, err)
 	}
-	o := constraints.Objects{LimitRanges: ranges.Items, Quotas: quotas.Items}
-	o.NodeSize, o.LargestNode, o.NodesShort = x.nodes.all()
-	return o, nil
+	return constraints.Objects{LimitRanges: ranges.Items, Quotas: quotas.Items, Nodes: x.nodes.all()}, nil
 }

@@ -38,8 +38,8 @@ func TestTheLargestNode(t *testing.T) {
 		{"and the last ones", func() { h.OnDelete(node("a", "2Gi")); h.OnDelete(node("b", "4Gi")) }, "0"},
 	} {
 		step.do()
-		if sizes, largest, _ := n.all(); largest.String() != step.want {
-			t.Errorf("%s: the largest is %s of %v, want %s", step.what, largest, sizes, step.want)
+		if all := n.all(); all.LargestNode.String() != step.want {
+			t.Errorf("%s: the largest is %s of %v, want %s", step.what, all.LargestNode, all.NodeSize, step.want)
 		}
 	}
 }
@@ -67,10 +67,10 @@ func TestANodeIsShortOfMemoryWhileItReportsIt(t *testing.T) {
 		{"again", func() { h.OnUpdate(node(corev1.ConditionFalse), node(corev1.ConditionTrue)) }, since},
 		{"gone", func() { h.OnDelete(node(corev1.ConditionTrue)) }, time.Time{}},
 	} {
-		_, _, before := n.all()
+		before := n.all().NodesShort
 		was := before["a"]
 		step.do()
-		if _, _, short := n.all(); !short["a"].Equal(step.want) || !before["a"].Equal(was) {
+		if short := n.all().NodesShort; !short["a"].Equal(step.want) || !before["a"].Equal(was) {
 			t.Errorf("%s: short since %s, want %s; what was read before is now %s", step.what, short["a"], step.want,
 				before["a"])
 		}

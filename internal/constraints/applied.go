@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AppliesMemory reports whether an entry of a pod's managed fields is from a client that applies the pod as a manifest
-// with memory: by server-side apply, or by client-side apply, which leaves a copy of the manifest in an annotation.
+// AppliesMemory reports whether an entry of a pod's managed fields is from a client that applies the pod with memory:
+// by server-side apply, or by client-side apply, which leaves a copy of the manifest in an annotation.
 func AppliesMemory(e *metav1.ManagedFieldsEntry) bool {
 	if e.Subresource != "" || e.FieldsV1 == nil {
 		return false
@@ -27,8 +27,7 @@ func Applier(e *metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation}
 }
 
-// appliedBy returns the client that applies a bare pod with its memory, and what to do; "" without one. After memfit's
-// resize, the API server would refuse that manifest.
+// appliedBy returns the client whose manifest of a bare pod would be refused after a resize, and what to do; "": none.
 func appliedBy(pod *corev1.Pod) (conflict, remedy string) {
 	if pod == nil || metav1.GetControllerOfNoCopy(pod) != nil {
 		return "", ""

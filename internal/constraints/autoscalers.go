@@ -15,19 +15,17 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Target is the workload of an autoscaler.
-type Target struct{ APIVersion, Kind, Name string }
-
-// is compares group, kind and name; the version does not matter, nor a missing group.
-func (t Target) is(w memory.WorkloadRef) bool {
-	return t.Kind == w.Kind && t.Name == w.Name &&
+// targets reports whether the target of an autoscaler is a workload. The version does not matter, nor a missing group.
+func targets(t, w memory.WorkloadRef) bool {
+	return t.Namespace == w.Namespace && t.Kind == w.Kind && t.Name == w.Name &&
 		(t.APIVersion == "" || workloadkind.Group(t.APIVersion) == workloadkind.Group(w.APIVersion))
 }
 
 // VPA has the relevant fields of a VerticalPodAutoscaler.
 type VPA struct {
-	Namespace, Name string
-	Target          Target
+	Name string
+	// Target has the namespace of the autoscaler.
+	Target memory.WorkloadRef
 	// UpdateMode is the field's value; "" is VPA's default, which applies recommendations.
 	UpdateMode string
 	policies   []containerPolicy
@@ -43,10 +41,11 @@ type containerPolicy struct {
 // ReadVPA reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. ok is false for one without a target.
 func ReadVPA(content map[string]any) (VPA, bool) {
 	v := VPA{
-		Namespace: text(content, "metadata", "namespace"), Name: text(content, "metadata", "name"),
-		Target: Target{
+		Name: text(content, "metadata", "name"),
+		Target: memory.WorkloadRef{
 			APIVersion: text(content, "spec", "targetRef", "apiVersion"),
 			Kind:       text(content, "spec", "targetRef", "kind"),
+			Namespace:  text(content, "metadata", "namespace"),
 			Name:       text(content, "spec", "targetRef", "name"),
 		},
 		UpdateMode: text(content, "spec", "updatePolicy", "updateMode"),
@@ -81,8 +80,9 @@ func (v *VPA) controls(container string) bool {
 
 // HPA has the relevant fields of a HorizontalPodAutoscaler.
 type HPA struct {
-	Namespace, Name string
-	Target          Target
+	Name string
+	// Target has the namespace of the autoscaler.
+	Target memory.WorkloadRef
 	// ScaledObject is the KEDA object that owns it; "" if none does.
 	ScaledObject string
 	// pods: it scales on the memory of whole pods; containers are those with a metric of their own.
@@ -90,13 +90,12 @@ type HPA struct {
 	containers []string
 }
 
-// ReadHPA reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names of
-// custom and external metrics are not reliable, and their targets do not depend on requests.
+// ReadHPA reads a HorizontalPodAutoscaler. Names of custom and external metrics are not reliable, and their targets do
+// not depend on requests.
 func ReadHPA(h *autoscalingv2.HorizontalPodAutoscaler) HPA {
 	ref := h.Spec.ScaleTargetRef
-	out := HPA{
-		Namespace: h.Namespace, Name: h.Name, Target: Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
-	}
+	target := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: h.Namespace, Name: ref.Name}
+	out := HPA{Name: h.Name, Target: target}
 	if owner := metav1.GetControllerOfNoCopy(h); owner != nil && owner.Kind == "ScaledObject" &&
 		workloadkind.Group(owner.APIVersion) == "keda.sh" {
 		out.ScaledObject = owner.Name

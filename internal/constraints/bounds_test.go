@@ -80,8 +80,8 @@ func TestTheMostThatLimitRangesAdmit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := pod(container("app", "128Mi", "256Mi"), container("side", "128Mi", "256Mi"))
 			f := About(web, nil, p, Objects{LimitRanges: []corev1.LimitRange{limitRange("r", tc.item)}})
-			got, why := f.MostLimit(p, "app", 256*memory.MiB, memory.GiB, func(limit memory.Bytes) memory.Size {
-				return memory.Size{Request: 128 * memory.MiB, Limit: limit}
+			got, why := Most(256*memory.MiB, memory.GiB, func(limit memory.Bytes) string {
+				return f.Refusal(p, map[string]memory.Size{"app": {Request: 128 * memory.MiB, Limit: limit}})
 			})
 			if got != tc.want || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
 				t.Errorf("at most %s, because %q; want %s", got, why, tc.want)

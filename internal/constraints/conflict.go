@@ -14,22 +14,19 @@ import (
 // finding is one autoscaler that controls the memory, and what to do about it.
 type finding struct{ who, remedy string }
 
-// Conflict returns the autoscalers that control the memory of one of a workload's containers, and what to do; ""
-// without one. A VerticalPodAutoscaler writes the same fields, so the two would evict in turn. A
-// HorizontalPodAutoscaler on memory compares use with requests, so every change of requests changes the number of
-// replicas, and with it use.
-func Conflict(
-	w memory.WorkloadRef, containers []string, vpas []VPA, hpas []HPA,
-) (conflict, remedy string) {
+// Conflict returns the autoscalers that control the memory of one of a workload's containers, and what to do; "": none.
+// A VerticalPodAutoscaler writes the same fields; a HorizontalPodAutoscaler on memory compares use with requests, so
+// every change of requests changes the number of replicas, and with it use.
+func Conflict(w memory.WorkloadRef, containers []string, vpas []VPA, hpas []HPA) (conflict, remedy string) {
 	var writers, followers []finding
 	for i := range vpas {
-		if v := &vpas[i]; v.Namespace == w.Namespace && v.Target.is(w) && v.UpdateMode != "Off" &&
+		if v := &vpas[i]; targets(v.Target, w) && v.UpdateMode != "Off" &&
 			slices.ContainsFunc(containers, v.controls) {
 			writers = append(writers, v.finding())
 		}
 	}
 	for i := range hpas {
-		if h := &hpas[i]; h.Namespace == w.Namespace && h.Target.is(w) && h.follows(containers) {
+		if h := &hpas[i]; targets(h.Target, w) && h.follows(containers) {
 			followers = append(followers, h.finding())
 		}
 	}
@@ -52,7 +49,7 @@ func (v *VPA) finding() finding {
 		mode = "updateMode not set, so it applies"
 	}
 	return finding{
-		who:    fmt.Sprintf("VerticalPodAutoscaler %s/%s (%s, controls memory)", v.Namespace, v.Name, mode),
+		who:    fmt.Sprintf("VerticalPodAutoscaler %s/%s (%s, controls memory)", v.Target.Namespace, v.Name, mode),
 		remedy: `set its updateMode to "Off" or remove memory from its controlledResources`,
 	}
 }
@@ -60,15 +57,13 @@ func (v *VPA) finding() finding {
 func (h *HPA) finding() finding {
 	if h.ScaledObject != "" {
 		return finding{
-			who: fmt.Sprintf(
-				"ScaledObject %s/%s (KEDA, scales on memory through HorizontalPodAutoscaler %s)", h.Namespace, h.ScaledObject,
-				h.Name,
-			),
+			who: fmt.Sprintf("ScaledObject %s/%s (KEDA, scales on memory through HorizontalPodAutoscaler %s)",
+				h.Target.Namespace, h.ScaledObject, h.Name),
 			remedy: "remove its memory trigger",
 		}
 	}
 	return finding{
-		who:    fmt.Sprintf("HorizontalPodAutoscaler %s/%s (scales on memory)", h.Namespace, h.Name),
+		who:    fmt.Sprintf("HorizontalPodAutoscaler %s/%s (scales on memory)", h.Target.Namespace, h.Name),
 		remedy: "remove its memory metric",
 	}
 }

@@ -190,11 +190,8 @@ func TestHorizontalPodAutoscalers(t *testing.T) {
 // TestConflictNamesAll: writers come first, all are named in an order that does not depend on the cache's, and each
 // remedy is given once.
 func TestConflictNamesAll(t *testing.T) {
-	target := Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
-	h := HPA{Namespace: "shop", Name: "h", Target: target, pods: true}
-	a, b := VPA{
-		Namespace: "shop", Name: "a", Target: target, UpdateMode: "Auto",
-	}, VPA{Namespace: "shop", Name: "b", Target: target, UpdateMode: "Auto"}
+	h := HPA{Name: "h", Target: web, pods: true}
+	a, b := VPA{Name: "a", Target: web, UpdateMode: "Auto"}, VPA{Name: "b", Target: web, UpdateMode: "Auto"}
 	got, remedy := Conflict(web, []string{"app"}, []VPA{b, a}, []HPA{h})
 	const want = "VerticalPodAutoscaler shop/a (updateMode Auto, controls memory) and VerticalPodAutoscaler shop/b " +
 		"(updateMode Auto, controls memory) and " +
@@ -230,7 +227,7 @@ func FuzzReadVPA(f *testing.F) {
 		if ok != (v.Target.Kind != "" && v.Target.Name != "") {
 			t.Fatalf("read %+v: %t", v, ok)
 		}
-		v.Namespace = web.Namespace
+		v.Target.Namespace = web.Namespace
 		got, _ := Conflict(web, []string{"app"}, []VPA{v}, nil)
 		if got != "" && (!ok || v.UpdateMode == "Off") {
 			t.Fatalf("%+v counts as %q", v, got)

@@ -13,48 +13,42 @@ import (
 
 // Objects are the constraints of a workload: the objects of its namespace, in any order, and the nodes.
 type Objects struct {
-	// Above is the controller of the workload; zero: none is known. Where that is the custom resource of an operator,
-	// autoscalers may be for it.
+	// Above is the controller of the workload, such as a custom resource with autoscalers of its own; zero: unknown.
 	Above       memory.WorkloadRef
 	VPAs        []VPA
 	HPAs        []HPA
 	LimitRanges []corev1.LimitRange
 	Quotas      []corev1.ResourceQuota
-	// NodeSize is the allocatable memory of nodes by name, LargestNode the largest of them. They are copied to Facts
-	// unchanged.
+	Nodes
+}
+
+// Nodes are the nodes of the cluster, by name. Its maps are shared: read only.
+type Nodes struct {
+	// NodeSize is their allocatable memory, LargestNode the largest; 0 if none is known.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
-	// NodesShort is since when nodes report MemoryPressure, by name.
+	// NodesShort is since when nodes report MemoryPressure.
 	NodesShort map[string]time.Time
 }
 
 // Facts are the effective constraints of one workload. The zero value has none.
 type Facts struct {
-	// Conflict names the autoscalers that control the workload's memory as well, or the client that applies a bare pod
-	// with its memory; Remedy is what to do about it. "" if there is none.
+	// Conflict names what else controls the workload's memory, Remedy is what to do about it; "": nothing.
 	Conflict, Remedy string
 	// Range has the bounds of LimitRanges for every container.
 	Range Range
 	// Quota is the rest of ResourceQuotas for pods like this one.
 	Quota Quota
-	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the largest of them, or of
-	// those known to run the pod; 0 if none is known. NodeIs describes that node.
-	NodeSize    map[string]memory.Bytes
-	LargestNode memory.Bytes
-	NodeIs      string
-	// NodesShort is [Objects.NodesShort] (shared: read only).
-	NodesShort map[string]time.Time
+	// Nodes has all nodes. LargestNode may be only that of nodes known to run the pod; NodeIs describes it.
+	Nodes
+	NodeIs string
 
 	limits []limits
 }
 
-// About returns the constraints of a workload with these managed containers and this newest pod. Without a pod, it
-// ignores quotas with scopes.
+// About returns the constraints of a workload with these managed containers and this newest pod, which may be nil.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
-	f := Facts{
-		Quota: quotaFor(pod, o.Quotas), NodeSize: o.NodeSize, LargestNode: o.LargestNode, NodesShort: o.NodesShort,
-		limits: limitsOf(o.LimitRanges),
-	}
+	f := Facts{Quota: quotaFor(pod, o.Quotas), Nodes: o.Nodes, limits: limitsOf(o.LimitRanges)}
 	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {
 		f.Conflict, f.Remedy = Conflict(o.Above, containers, o.VPAs, o.HPAs)
 	}

@@ -27,12 +27,12 @@ func TestFactsOfAnEmptyNamespace(t *testing.T) {
 // TestFactsBringEverythingTogether: every object counts.
 func TestFactsBringEverythingTogether(t *testing.T) {
 	f := About(web, []string{"app"}, pod(), Objects{
-		VPAs:        []VPA{{Namespace: "shop", Name: "v", Target: Target{Kind: "Deployment", Name: "web"}}},
+		VPAs:        []VPA{{Name: "v", Target: memory.WorkloadRef{Kind: "Deployment", Namespace: "shop", Name: "web"}}},
 		LimitRanges: []corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypeContainer, "64Mi", "512Mi", ""))},
 		Quotas: []corev1.ResourceQuota{
 			quota("team", map[corev1.ResourceName][2]string{"limits.memory": {"4Gi", "3Gi"}}),
 		},
-		NodeSize: map[string]memory.Bytes{"n1": 8 * memory.GiB},
+		Nodes: Nodes{NodeSize: map[string]memory.Bytes{"n1": 8 * memory.GiB}},
 	})
 	if f.Conflict == "" || f.Remedy == "" || f.Range.Max != 512*memory.MiB || f.Quota.Limits != memory.GiB ||
 		f.NodeSize["n1"] != 8*memory.GiB {

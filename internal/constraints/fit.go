@@ -6,6 +6,7 @@ package constraints
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,8 +20,7 @@ type Ask struct {
 	Base, Want memory.Size
 	// Equal: the request must equal the limit.
 	Equal bool
-	// Part is the share of the whole pod's size that a container without a limit needs. It gets no limit of its own.
-	// Zero: it has a limit, or its need is unknown.
+	// Part is the share of the pod-level size for a container without a limit. Zero: it has a limit, or unknown need.
 	Part memory.Size
 	// Never: the profile forbids lowering.
 	Never bool
@@ -89,24 +89,14 @@ func (t *trial) change(i int, s memory.Size, format string, args ...any) {
 
 // difference describes the change from one size to another: "limit 600Mi instead of 999Mi".
 func difference(from, to memory.Size) string {
-	text := ""
+	var parts []string
 	if to.Limit != from.Limit {
-		text = fmt.Sprintf("limit %s instead of %s", orNone(to.Limit), orNone(from.Limit))
+		parts = append(parts, fmt.Sprintf("limit %s instead of %s", to.Limit.OrNone(), from.Limit.OrNone()))
 	}
 	if to.Request != from.Request {
-		if text != "" {
-			text += ", "
-		}
-		text += fmt.Sprintf("request %s instead of %s", orNone(to.Request), orNone(from.Request))
+		parts = append(parts, fmt.Sprintf("request %s instead of %s", to.Request.OrNone(), from.Request.OrNone()))
 	}
-	return text
-}
-
-func orNone(b memory.Bytes) string {
-	if b == 0 {
-		return "none"
-	}
-	return b.String()
+	return strings.Join(parts, ", ")
 }
 
 // boundContainer limits one container to the whole pod's limit and the LimitRanges for containers.
@@ -119,11 +109,9 @@ func (t *trial) boundContainer(i int) {
 			cmp.Or(own.Stays, "the need of the container is unknown"))
 		return
 	case own.Limit > 0 && t.out[i].Limit > own.Limit:
-		t.change(
-			i, a.with(memory.Size{Limit: own.Limit, Request: t.out[i].Request}),
+		t.change(i, a.with(memory.Size{Limit: own.Limit, Request: t.out[i].Request}),
 			"the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", own.Limit,
-			cmp.Or(own.Stays, "it is at its bound"),
-		)
+			cmp.Or(own.Stays, "it is at its bound"))
 	}
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]
@@ -139,8 +127,7 @@ func (a *Ask) with(s memory.Size) memory.Size {
 	return s
 }
 
-// within returns the nearest size within the bounds. For the ratio it raises the request, because a lower limit may
-// kill.
+// within returns the nearest size within the bounds. For the ratio it raises the request: a lower limit may kill.
 func (b bounds) within(s memory.Size) memory.Size {
 	if s.Limit > 0 {
 		s.Limit = max(s.Limit, b.min)
@@ -157,8 +144,7 @@ func (b bounds) within(s memory.Size) memory.Size {
 	return s
 }
 
-// ratioOf returns the least request with which a limit satisfies a ratio in thousandths, in whole MiB, but not above
-// the limit.
+// ratioOf returns the least request for a limit and a ratio in thousandths, in whole MiB, but not above the limit.
 func ratioOf(limit memory.Bytes, milli int64) memory.Bytes {
 	least := memory.Bytes(float64(limit) * 1000 / float64(milli)).CeilTo(memory.MiB)
 	return min(least, limit)
@@ -166,21 +152,15 @@ func ratioOf(limit memory.Bytes, milli int64) memory.Bytes {
 
 // String names the bounds: "a minimum of 64Mi, a maximum of 600Mi".
 func (b bounds) String() string {
-	text := ""
-	add := func(format string, args ...any) {
-		if text != "" {
-			text += ", "
-		}
-		text += fmt.Sprintf(format, args...)
-	}
+	var parts []string
 	if b.min > 0 {
-		add("a minimum of %s", b.min)
+		parts = append(parts, "a minimum of "+b.min.String())
 	}
 	if b.max > 0 {
-		add("a maximum of %s", b.max)
+		parts = append(parts, "a maximum of "+b.max.String())
 	}
 	if b.ratio > 0 {
-		add("a maxLimitRequestRatio of %s", times(b.ratio))
+		parts = append(parts, "a maxLimitRequestRatio of "+times(b.ratio))
 	}
-	return text
+	return strings.Join(parts, ", ")
 }

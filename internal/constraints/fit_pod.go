@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// boundTogether reduces the containers to the pod's total bounds. It starts with the last, because the first is usually
-// the application.
+// boundTogether reduces the containers to the pod's bounds, the last first: the first is usually the application.
 func (t *trial) boundTogether() {
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]
@@ -82,33 +81,26 @@ func (t *trial) fitNode() {
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	if need := t.need(); !q.Holds(memory.Size{Limit: need.Limit}) {
-		t.keepRaised(
-			"ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, Left(q.Limits), need.Limit,
-		)
+		t.keepRaised("ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, Left(q.Limits),
+			need.Limit)
 	}
 	if need := t.need(); !q.Holds(memory.Size{Request: need.Request}) {
-		t.keepRequests(
-			"ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, Left(q.Requests),
-			need.Request,
-		)
+		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name,
+			Left(q.Requests), need.Request)
 	}
 	if need := t.need(); !q.Holds(need) && t.grown() {
 		t.keepTemplate("ResourceQuota %s does not allow a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
 	}
 }
 
-// need returns the size of a pod with these container sizes for quotas and the scheduler: other containers count with
-// their own, and the runtime with its pod overhead.
+// need returns the size of the pod for quotas and the scheduler, with its other containers and its overhead.
 func (t *trial) need() memory.Size {
 	need := Total(t.pod, t.sizes)
-	if overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory()); overhead > 0 {
-		need = need.Plus(memory.Size{Request: overhead, Limit: overhead})
-	}
-	return need
+	overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory())
+	return need.Plus(memory.Size{Request: overhead, Limit: overhead})
 }
 
-// keepRequests keeps the template's request of containers with a higher one; and the limit, if the template has no
-// request or both must be equal.
+// keepRequests keeps the template's request if lower; and the limit, if the template has no request or both are equal.
 func (t *trial) keepRequests(format string, args ...any) {
 	for i := range t.asks {
 		s, a := t.out[i].Size, &t.asks[i]
@@ -132,25 +124,19 @@ func (t *trial) keepRaised(format string, args ...any) {
 	}
 }
 
-// refusal returns why the pod would not be admitted with the sizes found; "" also if its template's sizes would be
-// refused.
+// refusal returns why the pod would not be admitted; "": it would, or its template would not either.
 func (t *trial) refusal() string {
-	why := t.facts.Refusal(t.pod, t.sizes)
-	if why == "" {
-		return ""
-	}
-	base := make(map[string]memory.Size, len(t.asks))
+	why, base := t.facts.Refusal(t.pod, t.sizes), make(map[string]memory.Size, len(t.asks))
 	for _, a := range t.asks {
 		base[a.Container] = a.Base
 	}
-	if t.facts.Refusal(t.template, base) != "" {
+	if why != "" && t.facts.Refusal(t.template, base) != "" {
 		return ""
 	}
 	return why
 }
 
-// keepTemplate resets the whole pod and its containers to the template's sizes: growth for containers without a limit
-// cannot be undone in part.
+// keepTemplate resets the pod to the template's sizes: growth for containers without a limit cannot be undone in part.
 func (t *trial) keepTemplate(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	t.base.Stays = cmp.Or(t.base.Stays, why)

@@ -117,17 +117,18 @@ func TestFit(t *testing.T) {
 			objects: quotas(amounts{"limits.memory": {"4Gi", "4Gi"}}, corev1.ResourceQuotaScopeTerminating),
 			want:    mib(512, 1000),
 		},
-		"nodes large enough": {objects: Objects{LargestNode: 600 * memory.MiB}, want: mib(512, 1000)},
+		"nodes large enough": {objects: Objects{Nodes: Nodes{LargestNode: 600 * memory.MiB}}, want: mib(512, 1000)},
 		"nodes too small": {
-			objects: Objects{LargestNode: 500 * memory.MiB}, want: mib(128, 1000),
+			objects: Objects{Nodes: Nodes{LargestNode: 500 * memory.MiB}}, want: mib(128, 1000),
 			why: "request 128Mi instead of 512Mi: the pod would request 512Mi, but the largest node has only 500Mi allocatable",
 		},
 		"too small, and must be equal": {
-			objects: Objects{LargestNode: 500 * memory.MiB}, equal: true, base: mib(256, 256), ask: mib(1000, 1000),
-			want: mib(256, 256), why: "the largest node has only 500Mi",
+			objects: Objects{Nodes: Nodes{LargestNode: 500 * memory.MiB}}, equal: true, base: mib(256, 256),
+			ask: mib(1000, 1000), want: mib(256, 256), why: "the largest node has only 500Mi",
 		},
 		"too small for pod and runtime": {
-			objects: Objects{LargestNode: 600 * memory.MiB}, want: mib(128, 1000), why: "the pod would request 612Mi",
+			objects: Objects{Nodes: Nodes{LargestNode: 600 * memory.MiB}}, want: mib(128, 1000),
+			why: "the pod would request 612Mi",
 			pod: &corev1.Pod{
 				Spec: corev1.PodSpec{
 					Containers: []corev1.Container{app()},
@@ -137,7 +138,8 @@ func TestFit(t *testing.T) {
 		},
 		"the request left breaks the ratio": {
 			objects: Objects{
-				LargestNode: 500 * memory.MiB, LimitRanges: ranges(item(corev1.LimitTypeContainer, "", "", "2")).LimitRanges,
+				Nodes:       Nodes{LargestNode: 500 * memory.MiB},
+				LimitRanges: ranges(item(corev1.LimitTypeContainer, "", "", "2")).LimitRanges,
 			},
 			want: mib(128, 256),
 			why:  "another size would be refused: container app: limit 1000Mi is more than 2 times the request 128Mi",

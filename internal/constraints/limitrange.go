@@ -112,8 +112,8 @@ func both(a, b string) string {
 	}
 }
 
-// Refusal returns why the LimitRanges of the namespace would not admit the pod with these sizes by container; other
-// containers keep theirs. "" if they would, or the pod is nil.
+// Refusal returns why the LimitRanges would not admit the pod with these sizes by container; other containers keep
+// theirs. "": they would, or the pod is nil.
 func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	if pod == nil {
 		return ""
@@ -132,17 +132,6 @@ func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 		}
 	}
 	return ""
-}
-
-// MostLimit returns the highest limit between from and to, within a MiB, that LimitRanges admit for a container whose
-// size is sized(limit), and why they admit no more; "": they admit to.
-func (f *Facts) MostLimit(
-	pod *corev1.Pod, container string, from, to memory.Bytes, sized func(memory.Bytes) memory.Size,
-) (most memory.Bytes, why string) {
-	refused := func(limit memory.Bytes) string {
-		return f.Refusal(pod, map[string]memory.Size{container: sized(limit)})
-	}
-	return Most(from, to, refused)
 }
 
 // Most returns the highest limit between from and to, within a MiB, that is not refused, and why no higher one is; "":
@@ -168,13 +157,11 @@ func (b bounds) refusal(s memory.Size) string {
 	case b.max > 0 && max(s.Limit, s.Request) > b.max:
 		return fmt.Sprintf("limit %s is above the maximum of %s", max(s.Limit, s.Request), b.max)
 	case b.ratio > 0 && (s.Limit == 0 || s.Request == 0):
-		return fmt.Sprintf(
-			"request and limit are both needed, because the limit may be at most %s times the request", times(b.ratio),
-		)
+		return fmt.Sprintf("request and limit are both needed, because the limit may be at most %s times the request",
+			times(b.ratio))
 	case b.ratio > 0 && float64(s.Limit)/float64(s.Request)*1000 > float64(b.ratio):
-		return fmt.Sprintf(
-			"limit %s is more than %s times the request %s, the maxLimitRequestRatio", s.Limit, times(b.ratio), s.Request,
-		)
+		return fmt.Sprintf("limit %s is more than %s times the request %s, the maxLimitRequestRatio", s.Limit,
+			times(b.ratio), s.Request)
 	}
 	return ""
 }

@@ -33,8 +33,7 @@ func SizeOf(r *corev1.ResourceRequirements) memory.Size {
 	return memory.Size{Request: memory.FromQuantity(*r.Requests.Memory()), Limit: memory.FromQuantity(*r.Limits.Memory())}
 }
 
-// Total returns the size of a pod for admission and scheduling: that of the whole pod, otherwise the sum of its
-// containers, with sizes instead of their own.
+// Total returns the size of a pod for admission and scheduling: the pod-level one, otherwise the sum of its containers.
 func Total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	sum := together(pod, sizes)
 	if r := pod.Spec.Resources; r != nil {
@@ -58,8 +57,7 @@ func together(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	return Together(pod, func(c *corev1.Container) memory.Size { return sizeOf(c, sizes) })
 }
 
-// Together returns the sum of a pod's containers and native sidecars, or more if an init container needs it. A
-// container without a limit adds nothing, as in Kubernetes.
+// Together returns the sum of a pod's containers and native sidecars, or more if an init container needs it.
 func Together(pod *corev1.Pod, of func(*corev1.Container) memory.Size) memory.Size {
 	var running, starting memory.Size
 	for i := range pod.Spec.InitContainers {
@@ -96,8 +94,7 @@ func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) 
 	return whole.Limit, max(own.Plus(rest), Exhausted)
 }
 
-// Containers yields the resizable containers of a pod, init containers first, and whether each is one. It omits
-// ephemeral containers.
+// Containers yields the containers of a pod that can be resized, init containers first, and whether each is one.
 func Containers(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
 	return func(yield func(*corev1.Container, bool) bool) {
 		for i := range spec.InitContainers {

@@ -4,7 +4,6 @@
 package constraints
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quota is the rest of the tightest ResourceQuotas for all pods of a workload together; 0: no quota, [Exhausted]:
-// nothing is left.
+// Quota is the rest of the tightest ResourceQuotas for all pods of a workload together; 0: no quota. See [Exhausted].
 type Quota struct {
 	// Name is the name of the ResourceQuota, or of two ("a and b") if limits and requests are tightest in different ones.
 	Name string
@@ -33,30 +31,25 @@ const Exhausted memory.Bytes = 1
 func quotaFor(pod *corev1.Pod, quotas []corev1.ResourceQuota) Quota {
 	var out Quota
 	var limits, requests string
-	for _, q := range byName(quotas) {
+	tighter := func(left, than memory.Bytes, name, of string) bool { // of equal ones, the first by name
+		return left > 0 && (than == 0 || left < than || left == than && name < of)
+	}
+	for i := range quotas {
+		q := &quotas[i]
 		if !covers(q, pod) {
 			continue
 		}
-		if left := left(q, corev1.ResourceLimitsMemory); left > 0 && (out.Limits == 0 || left < out.Limits) {
+		if left := left(q, corev1.ResourceLimitsMemory); tighter(left, out.Limits, q.Name, limits) {
 			out.Limits, limits = left, q.Name
 		}
 		for _, name := range []corev1.ResourceName{corev1.ResourceRequestsMemory, corev1.ResourceMemory} {
-			if left := left(q, name); left > 0 && (out.Requests == 0 || left < out.Requests) {
+			if left := left(q, name); tighter(left, out.Requests, q.Name, requests) {
 				out.Requests, requests = left, q.Name
 			}
 		}
 	}
 	out.Name = both(limits, requests)
 	return out
-}
-
-func byName(quotas []corev1.ResourceQuota) []*corev1.ResourceQuota {
-	all := make([]*corev1.ResourceQuota, len(quotas))
-	for i := range quotas {
-		all[i] = &quotas[i]
-	}
-	slices.SortFunc(all, func(a, b *corev1.ResourceQuota) int { return cmp.Compare(a.Name, b.Name) })
-	return all
 }
 
 // left returns 0 if the quota does not bound the resource, or has not counted it yet.
@@ -69,30 +62,22 @@ func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
 	return max(memory.FromQuantity(hard).Minus(memory.FromQuantity(used)), Exhausted)
 }
 
-// covers reports whether the quota counts the pod: all its scopes and selector terms must match. Without a pod, only
-// quotas without scopes match.
+// covers reports whether the quota counts the pod: all its scopes and selector terms match. Without a pod, none does.
 func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
-	terms := q.Spec.ScopeSelector
-	if pod == nil {
-		return len(q.Spec.Scopes) == 0 && (terms == nil || len(terms.MatchExpressions) == 0)
-	}
+	var terms []corev1.ScopedResourceSelectorRequirement
 	for _, scope := range q.Spec.Scopes {
-		if !matches(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, pod) {
-			return false
-		}
+		exists := corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}
+		terms = append(terms, exists)
 	}
-	if terms != nil {
-		for _, term := range terms.MatchExpressions {
-			if !matches(term, pod) {
-				return false
-			}
-		}
+	if q.Spec.ScopeSelector != nil {
+		terms = append(terms, q.Spec.ScopeSelector.MatchExpressions...)
 	}
-	return true
+	return !slices.ContainsFunc(terms, func(term corev1.ScopedResourceSelectorRequirement) bool {
+		return pod == nil || !matches(term, pod)
+	})
 }
 
-// matches evaluates one term. Unsupported scopes (affinity across namespaces, kinds of volumes) match no pod; the API
-// server decides later.
+// matches evaluates one term. Unsupported scopes (affinity across namespaces, kinds of volumes) match no pod.
 func matches(term corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
 	terminating := pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 	bestEffort := pod.Status.QOSClass == corev1.PodQOSBestEffort

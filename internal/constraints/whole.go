@@ -47,8 +47,7 @@ func RunningWhole(pod *corev1.Pod, asks []Ask) Whole {
 	return wholeFrom(WholeSize(pod), c, 0)
 }
 
-// TooSmall returns why the pod-level size, which is kept, is too small for these sizes of its containers; "": it is
-// not.
+// TooSmall returns why the kept pod-level size is too small for these sizes of its containers; "": it is not.
 func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 	if w.Stays == "" {
 		return ""

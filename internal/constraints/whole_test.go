@@ -138,7 +138,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 		if whole.Size != base {
 			moved++
 		}
-		f := Facts{LargestNode: memory.Bytes(rng.IntN(3)) * 400 * memory.MiB}
+		f := Facts{Nodes: Nodes{LargestNode: memory.Bytes(rng.IntN(3)) * 400 * memory.MiB}}
 		if rng.IntN(2) == 0 {
 			f.limits = limitsOf([]corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypePod, "", "600Mi", ""))})
 		}

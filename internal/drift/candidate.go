@@ -43,7 +43,7 @@ type danger struct {
 func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart) *rollout.Candidate {
 	var all []danger
 	for i := range pods {
-		if pods[i].Leaving {
+		if pods[i].Terminating {
 			continue
 		}
 		for j := range pods[i].Containers {

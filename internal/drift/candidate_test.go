@@ -32,7 +32,7 @@ func pod(name string, mib memory.Bytes, edits ...func(*rollout.Pod)) rollout.Pod
 // since is a pod that was created within a second of the restart of the day before: both times have whole seconds.
 func since(p *rollout.Pod) { p.Created = now.Add(-26 * time.Hour) }
 
-func leaving(p *rollout.Pod) { p.Leaving = true }
+func leaving(p *rollout.Pod) { p.Terminating = true }
 
 func climbs(left time.Duration) shape.Shape {
 	return shape.Shape{Kind: shape.Climb, Confidence: memory.Medium, TimeToLimit: [2]time.Duration{left, 2 * left}}

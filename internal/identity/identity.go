@@ -15,7 +15,6 @@ package identity
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +28,7 @@ import (
 )
 
 const (
-	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. The API
-	// documents it.
+	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. See the API.
 	TimeToLive = 35 * 24 * time.Hour
 	// MostOfProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
 	MostOfProfile = 1000
@@ -47,8 +45,7 @@ type Identity struct {
 	Values []string
 	// Keys are the labels that a profile names.
 	Keys []string
-	// labels are the pod's labels. All pods of the identity have the same values of labels in equal, and the labels in
-	// present.
+	// labels are the pod's. All pods of the identity have equal values of those in equal, and have those in present.
 	labels         map[string]string
 	equal, present []string
 }
@@ -63,11 +60,10 @@ func Of(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, b
 		return labeled(pod.GetLabels(), keys)
 	}
 	for i := range platforms {
-		if values, found := platforms[i].identify(pod, owner); found {
-			p := &platforms[i]
-			return Identity{
-				Platform: p.Name, Values: values, labels: pod.GetLabels(), equal: p.equal, present: p.present,
-			}, true
+		p := &platforms[i]
+		if values, found := p.identify(pod, owner); found {
+			id := Identity{Platform: p.Name, Values: values, labels: pod.GetLabels(), equal: p.equal, present: p.present}
+			return id, true
 		}
 	}
 	return Identity{}, false
@@ -165,10 +161,8 @@ func Is(w memory.WorkloadRef) bool { return workloadkind.IsIdentity(w.APIVersion
 // UID replaces an owner's UID: an identity has no object, and exists as long as its records.
 func UID(of memory.WorkloadRef) types.UID { return types.UID(of.Namespace + "/" + of.Name) }
 
-// Annotations are those that rows of the table read; caches must keep them.
-func Annotations() []string {
-	return []string{gitlabProject, gitlabJob}
-}
+// Annotations returns those that rows of the table read; caches must keep them.
+func Annotations() []string { return []string{gitlabProject, gitlabJob} }
 
 // isRun reports whether a name's end is that of one run: five generated characters without vowels, or a time.
 func isRun(end string) bool {
@@ -178,8 +172,7 @@ func isRun(end string) bool {
 	return len(end) >= 8 && len(end) <= 19 && strings.Trim(end, "0123456789") == ""
 }
 
-// lasting returns a name without the ends of single runs: "build-x7k2p", "nightly-1764201600". It removes at most two,
-// because a nested run has two.
+// lasting returns a name without the ends of at most two nested runs: "build-x7k2p", "nightly-1764201600".
 func lasting(name string) string {
 	for range 2 {
 		i := strings.LastIndexByte(name, '-')
@@ -189,13 +182,4 @@ func lasting(name string) string {
 		name = name[:i]
 	}
 	return name
-}
-
-// first returns the first value that is not empty.
-func first(of map[string]string, keys ...string) string {
-	i := slices.IndexFunc(keys, func(key string) bool { return of[key] != "" })
-	if i < 0 {
-		return ""
-	}
-	return of[keys[i]]
 }

@@ -47,8 +47,7 @@ func ClassName(w memory.WorkloadRef) string {
 	return id.Ref(w.Namespace).Name
 }
 
-// NodeOf returns the node of a pod: where it runs, or the one that the DaemonSet controller chose by node affinity.
-// Empty: any node.
+// NodeOf returns the node of a pod, where it runs or by the node affinity of a DaemonSet; empty: any node.
 func NodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName

@@ -4,6 +4,7 @@
 package identity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,8 +23,7 @@ type platform struct {
 	Group string
 	Kinds []string
 
-	// equal are labels with the same value in all pods of an identity, present are labels that differ by run. A pod may
-	// lack any of them.
+	// equal are labels with the same value in all pods of an identity, present differ by run. A pod may lack any.
 	equal, present []string
 	// values returns the values that identify a pod; nil: none. Empty values are omitted.
 	values func(pod metav1.Object, labels map[string]string, owner string) []string
@@ -43,11 +43,9 @@ var platforms = []platform{
 			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline has its run's name
 				pipeline = lasting(run)
 			}
-			task := first(l, "tekton.dev/pipelineTask", "tekton.dev/task", "tekton.dev/clusterTask")
-			if task == "" {
-				task = lasting(owner)
-			}
-			return []string{pipeline, task}
+			return []string{pipeline, cmp.Or(
+				l["tekton.dev/pipelineTask"], l["tekton.dev/task"], l["tekton.dev/clusterTask"], lasting(owner),
+			)}
 		},
 	},
 	{
@@ -101,17 +99,15 @@ var platforms = []platform{
 		Name:  "airflow",
 		equal: []string{"dag_id", "task_id"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			if first(l, "kubernetes_executor", "kubernetes_pod_operator") == "" || l["dag_id"] == "" || l["task_id"] == "" {
+			if l["kubernetes_executor"] == "" && l["kubernetes_pod_operator"] == "" {
 				return nil
 			}
-			return []string{l["dag_id"], l["task_id"]}
+			return all(l["dag_id"], l["task_id"])
 		},
 	},
 	spark("sparkoperator.k8s.io", "SparkApplication"),
 	spark(""), // spark-submit: the driver has no owner, and owns its executors
-	byLabels("ray.io/cluster", "ray.io/group", platform{
-		Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"},
-	}),
+	byLabels("ray.io/cluster", "ray.io/group", platform{Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"}}),
 	byLabels("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type", platform{
 		Name: "kubeflow", Group: "kubeflow.org",
 		Kinds: []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob"},
@@ -146,7 +142,7 @@ func spark(group string, kinds ...string) platform {
 		Name: "spark", Group: group, Kinds: kinds,
 		equal: []string{"spark-role"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			return all(lasting(first(l, "sparkoperator.k8s.io/app-name", "spark-app-name")), l["spark-role"])
+			return all(lasting(cmp.Or(l["sparkoperator.k8s.io/app-name"], l["spark-app-name"])), l["spark-role"])
 		},
 	}
 }

@@ -4,7 +4,6 @@
 package informers
 
 import (
-	"maps"
 	"sync"
 	"unique"
 
@@ -22,8 +21,7 @@ const (
 	maxLists = 4096
 )
 
-// interner shares equal parts of cached pods: replicas differ only in name and status, and most memory amounts are a
-// few round ones. Sharing is safe because cached objects never change.
+// interner shares equal parts of cached pods: replicas differ in name and status, and amounts are a few round ones.
 type interner struct {
 	mu        sync.Mutex
 	templates map[types.UID]*template
@@ -60,25 +58,22 @@ func (s *interner) template(pod *corev1.Pod) {
 		t = &template{}
 		s.templates[owner.UID] = t
 	}
-	if maps.Equal(t.labels, pod.Labels) {
-		pod.Labels = t.labels
-	}
-	if maps.Equal(t.annotations, pod.Annotations) {
-		pod.Annotations = t.annotations
-	}
-	if equality.Semantic.DeepEqual(t.init, pod.Spec.InitContainers) {
-		pod.Spec.InitContainers = t.init
-	}
-	if equality.Semantic.DeepEqual(t.containers, pod.Spec.Containers) {
-		pod.Spec.Containers = t.containers
-	}
-	if equality.Semantic.DeepEqual(t.volumes, pod.Spec.Volumes) {
-		pod.Spec.Volumes = t.volumes
-	}
+	share(&pod.Labels, t.labels)
+	share(&pod.Annotations, t.annotations)
+	share(&pod.Spec.InitContainers, t.init)
+	share(&pod.Spec.Containers, t.containers)
+	share(&pod.Spec.Volumes, t.volumes)
 	// The next pod will resemble the newest.
 	*t = template{
 		labels: pod.Labels, annotations: pod.Annotations, init: pod.Spec.InitContainers, containers: pod.Spec.Containers,
 		volumes: pod.Spec.Volumes,
+	}
+}
+
+// share replaces a part by an equal one.
+func share[T any](part *T, known T) {
+	if equality.Semantic.DeepEqual(known, *part) {
+		*part = known
 	}
 }
 
@@ -91,8 +86,7 @@ func sharedTexts(labels map[string]string) map[string]string {
 	return of
 }
 
-// memory returns the memory entry of a resource list as a list shared by all with the same amount. A map of one entry
-// takes 700 bytes, and a container has four.
+// memory returns a list with the memory entry, shared by all with the same amount: it takes 700 bytes, four times each.
 func (s *interner) memory(list corev1.ResourceList) corev1.ResourceList {
 	q, found := list[corev1.ResourceMemory]
 	if !found {

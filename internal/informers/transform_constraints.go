@@ -13,11 +13,7 @@ import (
 )
 
 // slimHorizontal keeps target, owner and memory metrics.
-func slimHorizontal(in any) (any, error) {
-	h, ok := in.(*autoscalingv2.HorizontalPodAutoscaler)
-	if !ok {
-		return in, nil
-	}
+func slimHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) {
 	m, spec := h.ObjectMeta, h.Spec
 	h.ObjectMeta = metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
@@ -32,7 +28,6 @@ func slimHorizontal(in any) (any, error) {
 			h.Spec.Metrics = append(h.Spec.Metrics, m)
 		}
 	}
-	return h, nil
 }
 
 // slimOthers is for kinds without an entry in [CacheOptions]: VerticalPodAutoscalers, because an entry for a kind that

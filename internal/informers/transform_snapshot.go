@@ -11,13 +11,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// slimSnapshot keeps what a recommendation reports of a MemorySnapshot: runtime, parts of memory, and the last kill and
-// stall without their series.
-func slimSnapshot(in any) (any, error) {
-	s, ok := in.(*v1alpha1.MemorySnapshot)
-	if !ok {
-		return in, nil
-	}
+// slimSnapshot keeps what a recommendation reports: runtime, parts of memory, the last kill and stall without series.
+func slimSnapshot(s *v1alpha1.MemorySnapshot) {
 	s.ManagedFields, s.Annotations, s.Labels = nil, nil, nil
 	kept := v1alpha1.MemorySnapshotStatus{
 		NodeName: s.Status.NodeName, ObservedTime: s.Status.ObservedTime, Alarm: s.Status.Alarm,
@@ -30,7 +25,6 @@ func slimSnapshot(in any) (any, error) {
 		})
 	}
 	s.Status = kept
-	return s, nil
 }
 
 // slimKill keeps the fields of a kill for the ledger.
@@ -69,8 +63,7 @@ func slimParts(m *v1alpha1.MemoryParts) *v1alpha1.MemoryParts {
 // partsKept is the number of kept parts before a kill or a stall: as many as its sentence has.
 const partsKept = 3
 
-// SameSnapshot reports whether two versions of a MemorySnapshot as kept here differ only in numbers that change all
-// the time: then the workload need not be reconciled.
+// SameSnapshot reports whether two versions differ only in volatile numbers, so that the workload is not reconciled.
 func SameSnapshot(a, b *v1alpha1.MemorySnapshot) bool {
 	if a.Status.NodeName != b.Status.NodeName || len(a.Status.Containers) != len(b.Status.Containers) {
 		return false

@@ -44,7 +44,7 @@ func TestSlimConfigMap(t *testing.T) {
 		Data: map[string]string{"PASSWORD": "by mistake"}, BinaryData: map[string][]byte{"icon": {1}},
 	}
 	whole.Namespace, whole.Name, whole.Annotations = "shop", "settings", map[string]string{"last-applied": "by mistake"}
-	got, err := slimConfigMap(whole)
+	got, err := slim(slimConfigMap)(whole)
 	want := &corev1.ConfigMap{Data: map[string]string{"PASSWORD": ""}}
 	want.Namespace, want.Name = "shop", "settings"
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {

@@ -300,7 +300,7 @@ func (c chance) facts(pod *corev1.Pod) *constraints.Facts {
 		)
 	}
 	facts := constraints.About(memory.WorkloadRef{}, nil, pod, constraints.Objects{
-		LimitRanges: ranges, Quotas: quotas, LargestNode: pick(c, 0, 500*memory.MiB, 8*memory.GiB),
+		LimitRanges: ranges, Quotas: quotas, Nodes: constraints.Nodes{LargestNode: pick(c, 0, 500*memory.MiB, 8*memory.GiB)},
 	})
 	return &facts
 }

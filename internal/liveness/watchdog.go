@@ -15,9 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// stuckAfter is how long a worker may be on one object before the process counts as stuck. A reconcile is canceled
-// after ten seconds; one that is still running after eighteen times as long ignores its context, and only a restart
-// helps.
+// stuckAfter is how long a worker may be on one object. A reconcile is canceled after ten seconds; one that ignores
+// that for so long needs a restart.
 const stuckAfter = 3 * time.Minute
 
 // Watchdog tracks workers for the liveness check. Safe for concurrent use; create it with [NewWatchdog].

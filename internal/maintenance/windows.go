@@ -19,11 +19,10 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Bounds of a window's duration. A window shorter than a minute may end before the next decision; one longer than a
-// week is always open.
+// Bounds of a window's duration. A shorter one may end before the next decision; a longer one is always open.
 const (
-	MinDuration = time.Minute
-	MaxDuration = 7 * 24 * time.Hour
+	minDuration = time.Minute
+	maxDuration = 7 * 24 * time.Hour
 )
 
 // Window opens at each time of a schedule and stays open for a duration. The zero Window never opens.
@@ -44,7 +43,7 @@ func Parse(schedule string, duration time.Duration, zone string) (Window, error)
 		return Window{}, errors.New("schedule: must not contain a time zone: write timeZone: Europe/Berlin beside it")
 	case strings.HasPrefix(strings.TrimSpace(schedule), "@every"):
 		return Window{}, errors.New(`schedule: @every is not supported: write when a window opens, as in "0 2 * * 1-5"`)
-	case duration < MinDuration, duration > MaxDuration:
+	case duration < minDuration, duration > maxDuration:
 		return Window{}, fmt.Errorf("duration: %s must be between 1m and 168h, for example 3h", duration)
 	}
 	location, err := locate(zone)
@@ -59,15 +58,18 @@ func Parse(schedule string, duration time.Duration, zone string) (Window, error)
 			`schedule: %q is not a CronJob's schedule, for example "0 2 * * 1-5" (%w)`, schedule, err,
 		)
 	}
-	w := Window{schedule: inZone{parsed, location}, duration: duration}
-	if w.schedule.Next(someDay).IsZero() { // 30 February
+	if fields, ok := parsed.(*cron.SpecSchedule); ok { // only @every is another one
+		fields.Location = location
+	}
+	w := Window{schedule: parsed, duration: duration}
+	// Any start of the search will do: it covers five years, including a leap year.
+	if w.schedule.Next(time.Unix(0, 0)).IsZero() { // 30 February
 		return Window{}, fmt.Errorf("schedule: %q matches no date, so the window would never open: correct it", schedule)
 	}
 	return w, nil
 }
 
-// located caches time zones: loading one takes longer than the rest of Parse, which every decision about a workload
-// with windows calls. There are some 600 zones, and nothing else is stored.
+// located caches the some 600 time zones: loading one takes longer than the rest of Parse.
 var located sync.Map
 
 func locate(zone string) (*time.Location, error) {
@@ -85,17 +87,6 @@ func locate(zone string) (*time.Location, error) {
 	return location, nil
 }
 
-// someDay is an arbitrary start of the search for the first opening: it covers five years, including a leap year.
-var someDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// inZone is a schedule in a time zone, including its daylight saving time.
-type inZone struct {
-	schedule cron.Schedule
-	zone     *time.Location
-}
-
-func (s inZone) Next(after time.Time) time.Time { return s.schedule.Next(after.In(s.zone)) }
-
 // Open reports whether a window is open at now and, if not, when the next one opens; zero: never. A window is open from
 // the time of its schedule until just before its duration is over.
 func (ws Windows) Open(now time.Time) (open bool, next time.Time) {
@@ -106,16 +97,14 @@ func (ws Windows) Open(now time.Time) (open bool, next time.Time) {
 		if w.schedule == nil {
 			continue
 		}
-		opening := w.schedule.Next(now.Add(-w.duration)) // the first that would still be open
-		if !opening.IsZero() && !opening.After(now) {
+		opening := w.schedule.Next(now.Add(-w.duration)).UTC() // the first that would still be open
+		switch {
+		case opening.IsZero():
+		case !opening.After(now):
 			return true, time.Time{}
-		}
-		if !opening.IsZero() && (next.IsZero() || opening.Before(next)) {
+		case next.IsZero() || opening.Before(next):
 			next = opening
 		}
 	}
-	if next.IsZero() {
-		return false, next
-	}
-	return false, next.UTC()
+	return false, next
 }

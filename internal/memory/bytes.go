@@ -25,8 +25,7 @@ const (
 	Max Bytes = math.MaxInt64
 )
 
-// CgroupRounding is how much a cgroup's limit may be below the requested one: the kernel rounds to whole pages, of 64
-// KiB at most (arm64).
+// CgroupRounding is how much a cgroup's limit may be below the requested one: a page, of 64 KiB at most (arm64).
 const CgroupRounding = 64 * KiB
 
 // FromOptional is [FromQuantity] for an optional field; 0: not set.
@@ -37,9 +36,8 @@ func FromOptional(q *resource.Quantity) Bytes {
 	return FromQuantity(*q)
 }
 
-// FromQuantity reads a Kubernetes quantity, rounding fractions up ("128974848000m" is 128974848 bytes). Negative
-// quantities, which the API server refuses for memory, become 0, and those above [Max] Max. The exact value of
-// "1e99999999", which an API server accepts, would need 40 MB.
+// FromQuantity reads a Kubernetes quantity, rounding fractions up. Negative ones become 0, those above [Max] Max: the
+// exact value of "1e99999999" would need 40 MB.
 func FromQuantity(q resource.Quantity) Bytes {
 	if q.Sign() <= 0 {
 		return 0
@@ -58,8 +56,7 @@ func (b Bytes) Quantity() resource.Quantity {
 	return *resource.NewQuantity(int64(b), resource.BinarySI)
 }
 
-// Exact returns the canonical quantity: "512Mi", "1536", "1Ei". It equals [Bytes.Quantity] as text, in a tenth of the
-// time.
+// Exact returns the text of [Bytes.Quantity] ("512Mi", "1536", "1Ei") in a tenth of the time.
 func (b Bytes) Exact() string {
 	if b < KiB { // written in units of 1000
 		q := b.Quantity()
@@ -70,6 +67,14 @@ func (b Bytes) Exact() string {
 		unit++
 	}
 	return strconv.FormatInt(int64(b), 10) + [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}[unit]
+}
+
+// OrNone is [Bytes.String] of a size that may be missing: "none" for 0, and for [Max] as the limit of no limit.
+func (b Bytes) OrNone() string {
+	if b == 0 || b == Max {
+		return "none"
+	}
+	return b.String()
 }
 
 // Plus adds, saturating at [Max].
@@ -95,34 +100,25 @@ func (b Bytes) Percent(percent int32) Bytes {
 		return Max
 	}
 	q, _ := bits.Div64(hi, lo, 100)
-	if q > uint64(Max) {
-		return Max
-	}
-	return Bytes(q)
+	return FromUint64(q)
 }
 
-// CeilTo rounds up to a multiple of unit; unit <= 0 changes nothing.
+// CeilTo rounds up to a multiple of unit.
 func (b Bytes) CeilTo(unit Bytes) Bytes {
-	if unit <= 0 || b%unit == 0 {
+	if b%unit == 0 {
 		return b
 	}
 	return b.Minus(b % unit).Plus(unit)
 }
 
-// FloorTo rounds down to a multiple of unit; unit <= 0 changes nothing.
-func (b Bytes) FloorTo(unit Bytes) Bytes {
-	if unit <= 0 {
-		return b
-	}
-	return b - b%unit
-}
+// FloorTo rounds down to a multiple of unit.
+func (b Bytes) FloorTo(unit Bytes) Bytes { return b - b%unit }
 
 // MiB returns the amount in whole MiB, rounded down, the unit of V8 and the JVM on command lines.
 func (b Bytes) MiB() int64 { return int64(b / MiB) }
 
-// String formats the amount for users: the largest binary unit that leaves at least one whole unit, one decimal below
-// 10 units when it is not whole ("412Mi", "1.5Gi", "96Ki", "0"). It rounds to nearest, so use [Bytes.Quantity] where
-// the exact value matters.
+// String formats the amount for users, rounded to nearest: the largest binary unit with at least one whole unit, with
+// one decimal below 10 units ("1.5Gi", "96Ki").
 func (b Bytes) String() string {
 	units := []struct {
 		size Bytes
@@ -141,9 +137,4 @@ func (b Bytes) String() string {
 }
 
 // FromUint64 reads an amount as kernels and memory images write it, saturating at [Max].
-func FromUint64(n uint64) Bytes {
-	if n > uint64(Max) {
-		return Max
-	}
-	return Bytes(n)
-}
+func FromUint64(n uint64) Bytes { return Bytes(min(n, uint64(Max))) }

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Instant is a point in time in 8 bytes instead of the 24 of a time.Time, for a hundred thousand containers. 0 is not a
-// time, like a zero time.Time.
+// Instant is a point in time in 8 bytes instead of 24, for a hundred thousand containers. 0 is not a time.
 type Instant int64 // Unix nanoseconds
 
 // Times outside this range become its nearest end: 1970 or 2262.

@@ -3,38 +3,30 @@
 
 package memory
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // OOMKind is what died and why. Kinds are counted separately, because their remedies differ.
 type OOMKind string
 
 // The kinds of OOM kill.
 const (
-	// OOMMainProcess: the kernel killed the container's main process at the container's limit.
-	OOMMainProcess OOMKind = "MainProcess"
-	// OOMChildProcess: the kernel killed a child process while the container kept running.
-	OOMChildProcess OOMKind = "ChildProcess"
-	// OOMAtStart: killed before memory was ever measured; the limit is too low for the start.
-	OOMAtStart OOMKind = "AtStart"
-	// OOMHeapAbort: the runtime gave up at its own heap cap (V8 134, JVM 3). The limit may be fine: raise the cap.
-	OOMHeapAbort OOMKind = "HeapAbort"
-	// OOMPodLimit: the pod-level limit was hit while every container was below its own.
-	OOMPodLimit OOMKind = "PodLimit"
-	// OOMSuspected: it resembles an OOM kill that the kubelet did not report.
-	OOMSuspected OOMKind = "Suspected"
-	// OOMStall is not a kill, and never in the ledger of kills: it represents a [Stall] in decisions about sizes, because
-	// a higher limit helps against both.
+	OOMMainProcess  OOMKind = "MainProcess"  // the kernel killed the container's main process at the container's limit
+	OOMChildProcess OOMKind = "ChildProcess" // the kernel killed a child process while the container kept running
+	OOMAtStart      OOMKind = "AtStart"      // killed before memory was measured; the limit is too low for the start
+	OOMHeapAbort    OOMKind = "HeapAbort"    // the runtime gave up at its heap cap (V8 134, JVM 3): raise the cap
+	OOMPodLimit     OOMKind = "PodLimit"     // the pod-level limit was hit while every container was below its own
+	OOMSuspected    OOMKind = "Suspected"    // it resembles an OOM kill that the kubelet did not report
+	// OOMStall is never in the ledger of kills: it represents a [Stall], which a higher limit prevents as well.
 	OOMStall OOMKind = "Stall"
 )
 
 // Killed reports whether it is a kill of the API.
 func (k OOMKind) Killed() bool {
-	switch k {
-	case OOMMainProcess, OOMChildProcess, OOMAtStart, OOMHeapAbort, OOMPodLimit, OOMSuspected:
-		return true
-	case OOMStall:
-	}
-	return false
+	kills := [...]OOMKind{OOMMainProcess, OOMChildProcess, OOMAtStart, OOMHeapAbort, OOMPodLimit, OOMSuspected}
+	return slices.Contains(kills[:], k)
 }
 
 // Confidence is the certainty of a statement, in three steps.
@@ -58,8 +50,7 @@ func (c Confidence) Lower() Confidence {
 	return Low
 }
 
-// RaiseReaches is how long after a raise a kill may still be at the old limit: the kubelet reports ends and limits up
-// to a second late each.
+// RaiseReaches is how long after a raise a kill may be at the old limit: ends and limits are reported up to 1 s late.
 const RaiseReaches = 3 * time.Second
 
 // OOMKill is one kill, counted once.
@@ -68,21 +59,17 @@ type OOMKill struct {
 	Kind      OOMKind      `json:"k"`
 	// Time is when the kubelet reports that the container ended, or else when memfit learned of it.
 	Time time.Time `json:"t,omitzero"`
-	// Seen is when memfit learned of it, on memfit's own clock, for comparison with memfit's actions; Time depends on the
-	// node's clock. Zero: unknown.
+	// Seen is when memfit learned of it, on memfit's own clock, unlike Time. Zero: unknown.
 	Seen time.Time `json:"s,omitzero"`
-	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none, unknown, or
-	// not reached, because its node ran out of memory.
+	// Limit is the effective limit when it died. 0: none, unknown, or not reached, because its node ran out of memory.
 	Limit Bytes `json:"l,omitempty"`
-	// Asked is the limit in the pod's spec at the kill, if it was not proven to be effective for the container and its
-	// pod: a resize that the kubelet had not completed. Limit is then the previous one. 0: Limit was effective.
+	// Asked is the limit in the pod's spec then, if not proven to be effective; Limit is the previous one. 0: Limit was.
 	Asked Bytes `json:"la,omitempty"`
 	// Own is the container's limit without the loan (sizing.rescue) that it used up. 0: Limit was not a loan.
 	Own Bytes `json:"lo,omitempty"`
 	// Program is the container's fingerprint; empty: unknown.
 	Program string `json:"pg,omitempty"`
 	// Proven: Limit was effective beyond doubt, because the pod was created with it or its cgroup is known to have it.
-	// Otherwise a resized limit is effective only as far as is visible from outside.
 	Proven bool `json:"lp,omitempty"`
 	// Peak is the highest demand of that container instance. 0: unknown.
 	Peak Bytes `json:"r,omitempty"`
@@ -95,8 +82,7 @@ type OOMKill struct {
 	// detected the kill, on the node's clock, in whole seconds.
 	Account   string    `json:"a,omitempty"`
 	AccountAt time.Time `json:"at,omitzero"`
-	// AgentOnly: only the agent has reported it so far. The kernel's counter, which the kubelet shows later, counts the
-	// same kill.
+	// AgentOnly: only the agent has reported it so far. The kernel's counter, shown later, counts the same kill.
 	AgentOnly bool `json:"ao,omitempty"`
 	// Debugged: of kind [OOMPodLimit], and a debug session filled the pod.
 	Debugged bool `json:"db,omitempty"`

@@ -13,11 +13,10 @@ import (
 // Bounds of a quantity from another party. [resource.ParseQuantity] computes with decimal numbers of any length:
 // "1e-999999999" takes minutes, and a million digits seconds. Within these bounds it takes microseconds.
 const (
-	// MaxQuantityLength is twice the longest quantity that Kubernetes itself writes: 19 digits, a sign, nine decimals and
-	// a suffix.
-	MaxQuantityLength = 64
-	// MaxQuantityExponent is far above what a quantity can be: the largest is 2^63-1, about 9e18, the smallest 1e-9.
-	MaxQuantityExponent = 99
+	// maxLength is twice the longest quantity of Kubernetes itself: 19 digits, a sign, nine decimals and a suffix.
+	maxLength = 64
+	// maxExponent is far above that of any quantity: the largest is about 9e18, the smallest 1e-9.
+	maxExponent = 99
 )
 
 // ParseQuantity is [resource.ParseQuantity] for text from another party, in microseconds for any text.
@@ -30,19 +29,18 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 
 // CheckQuantity returns an error for text that is too expensive to read as a quantity. Other text need not be one.
 func CheckQuantity[T string | []byte](text T) error {
-	if len(text) > MaxQuantityLength {
+	if len(text) > maxLength {
 		return fmt.Errorf("%q has %d characters, and a quantity has at most %d: write it with a suffix, for example 512Mi",
-			string(text[:MaxQuantityLength/2])+"...", len(text), MaxQuantityLength)
+			string(text[:maxLength/2])+"...", len(text), maxLength)
 	}
 	if digits := exponent(text); len(digits) > len("99") {
 		return fmt.Errorf("%q has the exponent %s, and a quantity has at most %d: write it with a suffix, for example 512Mi",
-			string(text), digits, MaxQuantityExponent)
+			string(text), digits, maxExponent)
 	}
 	return nil
 }
 
-// exponent returns the digits of the longest decimal exponent anywhere in the text, without sign and leading zeros;
-// empty if there is none.
+// exponent returns the digits of the longest decimal exponent in the text, without sign and leading zeros; empty: none.
 func exponent[T string | []byte](text T) (longest string) {
 	for i := range len(text) {
 		if text[i]|0x20 != 'e' {

@@ -15,8 +15,7 @@ type WorkloadRef struct {
 	Kind       string
 	Namespace  string
 	Name       string
-	// NodeClass is the class of its pods' nodes, if the profile divides a DaemonSet by class; empty: all nodes, or those
-	// with an unknown class.
+	// NodeClass is the class of its pods' nodes, if the profile divides a DaemonSet by class; empty: all, or unknown ones.
 	NodeClass string
 }
 
@@ -44,8 +43,7 @@ type Workload struct {
 	UID types.UID
 }
 
-// ContainerRef names one container of one pod. UID distinguishes a StatefulSet's pod from its predecessor of that
-// name.
+// ContainerRef names one container of one pod. UID distinguishes a StatefulSet's pod from its predecessor of that name.
 type ContainerRef struct {
 	Namespace string    `json:"ns,omitempty"`
 	Pod       string    `json:"p"`
@@ -61,26 +59,21 @@ type Sample struct {
 	Time time.Time
 	// Started is when the container instance started, zero when the source does not report it.
 	Started time.Time
-	// RSS is anonymous memory (memory.stat anon; cgroup v1 total_rss): the allocator's memory, without page cache and
-	// tmpfs.
+	// RSS is anonymous memory (memory.stat anon; cgroup v1 total_rss), without page cache and tmpfs.
 	RSS Bytes
-	// SharedAndKernel is the remaining unreclaimable memory: shared memory (tmpfs, /dev/shm, SysV) and kernel memory
-	// charged to the container. With Exact false it may be missing or outdated.
+	// SharedAndKernel is the remaining unreclaimable memory: shared memory (tmpfs, /dev/shm, SysV) and kernel memory. With
+	// Exact false it may be missing or outdated.
 	SharedAndKernel Bytes
-	// Swap is swapped-out anonymous memory, which RSS excludes. The kubelet reports it one sample late. 0: none, or the
-	// source does not report it.
+	// Swap is swapped-out anonymous memory, which RSS excludes, reported one sample late. 0: none, or not reported.
 	Swap Bytes
 	// WorkingSet is usage minus inactive file pages: the kubelet's measure for evictions, and that of kubectl top.
 	WorkingSet Bytes
-	// Usage is all memory the kernel counts against the limit, page cache included. Beyond RSS it has page cache and
-	// kernel memory. 0: unknown.
+	// Usage is all memory that counts against the limit, page cache and kernel memory included. 0: unknown.
 	Usage Bytes
-	// MajorFaults is the number of page faults of the instance that read from disk. Only the difference between two
-	// samples is meaningful.
+	// MajorFaults is the instance's number of page faults that read from disk. Only differences are meaningful.
 	MajorFaults int64
 	// HasRSS is false for sources with only the working set (metrics.k8s.io), HasMajorFaults for those that do not count
-	// them. Exact is true if SharedAndKernel was measured recently in this container instance. The three are adjacent to
-	// save memory.
+	// them. Exact: SharedAndKernel was measured recently in this instance. The three are adjacent to save memory.
 	HasRSS, HasMajorFaults, Exact bool
 	// WaitedPercent is the share of time in which all its tasks waited for memory: the kernel's average over the last
 	// five minutes (PSI memory full, avg300), 0 to 100, in hundredths. Without PSI it is 0, as without pressure.
@@ -103,12 +96,10 @@ func (s Sample) WithDemand(demand Bytes) Sample {
 	return s
 }
 
-// KillCounter is one reading of container_oom_events_total: the kernel's count of kills inside one living container
-// instance.
+// KillCounter is one reading of container_oom_events_total: the kernel's count of kills inside one living instance.
 type KillCounter struct {
 	Container ContainerRef
-	// ContainerID is the instance the series belongs to, with or without its "containerd://"; empty when the source does
-	// not report it.
+	// ContainerID is the instance of the series, with or without its "containerd://"; empty: not reported.
 	ContainerID string
 	Count       int64
 	// Time is when the kubelet took the reading.

@@ -19,19 +19,14 @@ type Silence struct {
 	Answered time.Time
 }
 
-// lastingAfter is how long a node that has responded may be silent before that is reported. A busy kubelet misses a
-// reading and responds a minute later (twelve times within half an hour of a soak); reporting each, and its end, would
-// be two writes for each workload on the node.
+// lastingAfter is how long a node that has responded may be silent before that is reported, which takes two writes for
+// each workload on the node. A busy kubelet misses a reading and responds a minute later.
 const lastingAfter = 5 * time.Minute
 
 // Lasting returns the silences to report to each workload: of nodes without a response for five minutes, or ever.
 func Lasting(all []Silence, now time.Time) []Silence {
-	brief := func(s Silence) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(s Silence) bool {
 		silent := now.Sub(s.Answered)
 		return !s.Answered.IsZero() && 0 <= silent && silent < lastingAfter // negative: the clock was set back
-	}
-	if !slices.ContainsFunc(all, brief) {
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), brief)
+	})
 }

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Stall is a period in which a container stalled for lack of memory without being killed: anonymous memory filled
-// nearly all of the limit, and the remaining page cache (program text, mapped files) was read back from disk again and
-// again. It is counted apart from kills.
+// Stall is a period in which a container stalled for lack of memory without a kill: anonymous memory filled nearly all
+// of the limit, and the remaining page cache was read back from disk again and again.
 type Stall struct {
 	Container ContainerRef `json:"c"`
 	// Program is the container's fingerprint; empty: unknown.
@@ -33,8 +32,7 @@ type Stall struct {
 	RaisedTo Bytes `json:"rt,omitempty"`
 	// FaultsAfter are the major page faults a second at RaisedTo, at that decision.
 	FaultsAfter int32 `json:"fa,omitempty"`
-	// NotRelieved: at RaisedTo the faults continued, and the pages read did not remain in memory, so memory is not the
-	// bottleneck.
+	// NotRelieved: at RaisedTo the faults continued, and their pages did not remain in memory: it is not the bottleneck.
 	NotRelieved bool `json:"nr,omitempty"`
 	// Account is the agent's record of the minute before it, in a sentence; empty: none. AccountAt is the agent's time of
 	// its start; zero: no agent reported it.
@@ -49,7 +47,7 @@ func (s *Stall) Why() string {
 	if s.PressurePercent > 0 {
 		words += fmt.Sprintf(", all tasks waited for memory %d %% of the time", s.PressurePercent)
 	}
-	if s.Throttled() {
+	if s.PressurePercent > 0 && s.Usage < s.Limit.Percent(throttledPercent) {
 		words += "; the kernel slows it down below its limit already, at memory.high, which the kubelet's MemoryQoS sets " +
 			"and a higher limit or request raises"
 	}
@@ -59,11 +57,6 @@ func (s *Stall) Why() string {
 // throttledPercent of the limit: stalls at the limit were measured at 99 %, because reclaim keeps usage within 1 %;
 // those at memory.high at 93 to 96 %, because processes still get memory there, slowly.
 const throttledPercent = 98
-
-// Throttled reports whether it stalled below its limit, which only memory.high causes.
-func (s *Stall) Throttled() bool {
-	return s.Usage < s.Limit.Percent(throttledPercent) && s.PressurePercent > 0
-}
 
 // Cache returns the memory left for page cache, including kernel memory.
 func (s *Stall) Cache() Bytes { return s.Usage.Minus(s.Anon) }

@@ -58,13 +58,12 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 
 // circular reports whether an owner was met before: owner references may form a ring.
 func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bool {
-	return slices.ContainsFunc(
-		visited, func(v *metav1.OwnerReference) bool { return v.Kind == above.Kind && v.Name == above.Name },
-	)
+	return slices.ContainsFunc(visited, func(v *metav1.OwnerReference) bool {
+		return v.Kind == above.Kind && v.Name == above.Name
+	})
 }
 
-// cached reads an owner from the cache; its annotations and references are the cache's own. nil without an error:
-// missing, or another object of the same name.
+// cached reads an owner from the cache; do not change it. nil without an error: missing, or another of the same name.
 func (r Resolver) cached(
 	ctx context.Context, k *workloadkind.Kind, namespace string, ref *metav1.OwnerReference,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -79,8 +78,7 @@ func (r Resolver) cached(
 	return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
 }
 
-// apiTimeout bounds one read from the API server; a pod needs at most two in chains of Kubernetes, and a webhook has 2s
-// in total.
+// apiTimeout bounds one read from the API server; a pod needs at most two, and a webhook has 2 s in total.
 const apiTimeout = 500 * time.Millisecond
 
 // fromAPI reads an owner from the API server after the cache returned cacheErr. nil without an error: the owner no
@@ -119,34 +117,26 @@ func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
 	return m.UID == ref.UID || m.UID == "" || ref.UID == ""
 }
 
-// byReference returns the owner from its reference alone. Known kinds get the API version of the table, so that a
-// workload has one name for all references.
+// byReference returns the owner from its reference alone, with the API version of the table, so that it has one name.
 func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace string) Owner {
-	apiVersion := ref.APIVersion
+	w := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
 	if k != nil {
-		apiVersion = k.APIVersion()
+		w.APIVersion = k.APIVersion()
 	}
-	return Owner{
-		Ref: memory.WorkloadRef{APIVersion: apiVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name},
-		UID: ref.UID,
-	}
+	return Owner{Ref: w, UID: ref.UID}
 }
 
-// guessed returns the owner of a ReplicaSet that is not in the cache yet: at the start of a rollout the webhook gets
-// pods before the watch delivers their ReplicaSet.
+// guessed returns the owner of a ReplicaSet that is not in the cache yet, as at the start of a rollout.
 func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	if !workloadkind.Like(ref.APIVersion, ref.Kind).HasHash {
 		return Owner{}, false
 	}
-	labels := pod.GetLabels()
 	for _, k := range workloadkind.All() {
-		hash := labels[k.HashLabel]
-		name, ok := strings.CutSuffix(ref.Name, "-"+hash)
-		if k.HashLabel == "" || hash == "" || !ok || name == "" {
-			continue
+		hash := pod.GetLabels()[k.HashLabel]
+		if name, ok := strings.CutSuffix(ref.Name, "-"+hash); k.HashLabel != "" && hash != "" && ok && name != "" {
+			above := metav1.OwnerReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: name}
+			return byReference(nil, &above, pod.GetNamespace()), true
 		}
-		above := metav1.OwnerReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: name}
-		return byReference(nil, &above, pod.GetNamespace()), true
 	}
 	return Owner{}, false
 }

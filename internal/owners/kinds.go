@@ -13,8 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// kindOf returns the kind of an owner with cached metadata; nil: known by reference only. The version of the reference
-// does not matter, because the API server converts.
+// kindOf returns the kind of an owner with cached metadata, in any version; nil: known by reference only.
 func kindOf(apiVersion, name string) *workloadkind.Kind {
 	if k := workloadkind.InGroup(workloadkind.Group(apiVersion), name); k != nil && k.Watched {
 		return k
@@ -22,8 +21,7 @@ func kindOf(apiVersion, name string) *workloadkind.Kind {
 	return nil
 }
 
-// Objects returns one empty object per kind with a metadata-only cache, for ByObject of a manager's cache. Other kinds
-// are known by reference only.
+// Objects returns one empty object per kind with a metadata-only cache. Other kinds are known by reference only.
 func Objects() (objects []client.Object) {
 	for _, k := range workloadkind.All() {
 		if k.Watched {
@@ -60,13 +58,9 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 		}
 	}
 	for key, value := range m.Annotations {
-		if !keep(key) {
-			continue
+		if keep(key) {
+			metav1.SetMetaDataAnnotation(&kept, once(key), value)
 		}
-		if kept.Annotations == nil {
-			kept.Annotations = make(map[string]string, 1)
-		}
-		kept.Annotations[once(key)] = value
 	}
 	return kept
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// The API server accepts any text as kind, API version and name of an owner. Impossible references are ignored, because
-// the API server would refuse names of records and Events derived from them.
+// The API server accepts any text as kind, API version and name of an owner, but would refuse names of records and
+// Events derived from impossible ones, which are ignored.
 const (
 	mostName  = 253 // of an object, and of an API group
 	mostKind  = 63
@@ -40,9 +40,9 @@ func Plausible(w memory.WorkloadRef) bool {
 	return plausible(&metav1.OwnerReference{APIVersion: w.APIVersion, Kind: w.Kind, Name: w.Name})
 }
 
-// ValidName reports whether a name is valid for a custom resource and most other objects: a DNS subdomain. It is
-// written out because it checks several names of each new pod: apimachinery's regular expression takes some 10 % of the
-// time of a pod without a profile.
+// ValidName reports whether a name is valid for a custom resource and most other objects: a DNS subdomain. It checks
+// several names of each new pod: apimachinery's regular expression takes some 10 % of the time of one without a
+// profile.
 func ValidName(name string) bool {
 	if name == "" || len(name) > mostName {
 		return false

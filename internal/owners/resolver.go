@@ -21,8 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ErrNotSeen means that an owner is not in the cache (yet) and could not be read from the API server, so that its
-// annotations are unknown, which is not the same as none. The Owner returned with it has the best known name.
+// ErrNotSeen: an owner could be read neither from the cache nor from the API server, so its annotations are unknown.
 var ErrNotSeen = errors.New("owner not seen yet")
 
 // maxHops bounds the followed owners. Kubernetes itself has at most two; the rest is for nested operators.
@@ -34,7 +33,7 @@ type Resolver struct {
 	Reader client.Reader
 	// APIReader is uncached, and reads only owners missing in the cache, as at the start of a rollout. nil: never. Its
 	// rest.Config should have QPS -1, like controller-runtime's own: with client-go's default of 5 a second, the pods of
-	// one rollout wait for each other until apiTimeout (seen: 10 pods, the last after 430 ms).
+	// one rollout wait for each other.
 	APIReader client.Reader
 	// Gone are deleted owners, which are not read again from APIReader. nil: none.
 	Gone *Gone
@@ -45,17 +44,16 @@ type Owner struct {
 	Ref memory.WorkloadRef
 	// UID is the workload's; empty if only its name could be inferred, and for pods not created yet.
 	UID types.UID
-	// Annotations are the workload's own; a bare pod's are the pod's. They are the cache's own: do not change them. nil
-	// if the workload was not read, because its kind has no cache or it was deleted.
+	// Annotations are the workload's; do not change them. nil: it was not read, because its kind has no cache or it was
+	// deleted.
 	Annotations map[string]string
 	// Gone is true if an owner of the pod no longer exists. Ref and Annotations are then the best guess.
 	Gone bool
 }
 
-// Owner returns the workload of pod, whose namespace must be set: an admission request may have it outside the pod
-// only. A pod without a controller, or with an impossible one, is its own workload, and so is a static pod, which its
-// Node owns; before such a pod has a name, its generateName is used. On error, the Owner is still the best known,
-// perhaps without annotations.
+// Owner returns the workload of pod, whose namespace must be set. A pod without a controller, or with an impossible
+// one, is its own workload, and so is a static pod; before it has a name, its generateName is used. On error, the Owner
+// is the best known, perhaps without annotations.
 func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
 	at := Owner{
 		Ref:         memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: pod.GetNamespace(), Name: pod.GetName()},
@@ -93,9 +91,8 @@ func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UI
 // goneKept bounds the stored deleted owners: about 2 MB. A dropped one costs one more read of the API server.
 const goneKept = 8192
 
-// Gone stores deleted owners, from informers' deletions and from reads with 404. The name is part of the key, so that a
-// forged reference with the UID of another tenant's object affects only itself. Safe for concurrent use; nil stores
-// nothing. Create it with [NewGone].
+// Gone stores deleted owners by name and UID, so that a forged reference with another tenant's UID affects only itself.
+// Safe for concurrent use; nil stores nothing. Create it with [NewGone].
 type Gone struct{ owners *lru.Cache }
 
 type goneOwner struct {
@@ -106,8 +103,7 @@ type goneOwner struct {
 // NewGone returns an empty Gone.
 func NewGone() *Gone { return &Gone{lru.New(goneKept)} }
 
-// Add records that the owner with that name and UID no longer exists. It ignores an empty UID, because another object
-// may have the name.
+// Add records that the owner no longer exists. It ignores an empty UID, because another object may have the name.
 func (g *Gone) Add(ref memory.WorkloadRef, uid types.UID) {
 	if g != nil && uid != "" {
 		g.owners.Add(goneOwner{ref, uid}, nil)

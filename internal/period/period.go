@@ -46,8 +46,7 @@ func Valid(f int) error {
 	return nil
 }
 
-// Compress divides all periods of evidence by f from now on. Call it before anything else starts. It returns an error
-// and changes nothing unless f is [Valid].
+// Compress divides all periods of evidence by f, before anything else starts. It returns an error unless f is [Valid].
 func Compress(f int) error {
 	if err := Valid(f); err != nil {
 		return err

@@ -37,8 +37,7 @@ func FromAPI(a *v1alpha1.Alarm) Alarm {
 	}
 }
 
-// Near reports whether demand is high enough for growth to be dangerous: half of the limit. Fast growth below is
-// usually a start, and alarms about it are refused.
+// Near reports whether demand is half of the limit. Fast growth below is usually a start, and its alarms are refused.
 func Near(demand, limit memory.Bytes) bool { return limit > 0 && demand >= limit/2 }
 
 // Kill returns when the limit is reached, according to the claim.

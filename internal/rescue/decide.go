@@ -12,25 +12,21 @@ import (
 )
 
 const (
-	// Hold is how long a container must need no more than its previous limit before a loan is returned, and the period in
-	// which loans of a node count. An hour has four times the longest period of usual cron jobs and caches.
+	// Hold is how long demand must be below the previous limit before a loan is returned, and the period in which loans
+	// of a node count: four times the longest period of usual cron jobs and caches.
 	Hold = time.Hour
-	// NodeLoansMost bounds the loans of one node within Hold, whatever its agent claims. A node of 110 pods that needs
-	// more has a problem other than a burst.
+	// NodeLoansMost bounds the loans of one node within Hold. A node of 110 pods that needs more has no mere burst.
 	NodeLoansMost = 12
-	// WorkloadLoansMost bounds the loans in a workload's checkpoint: current ones, and those of the last Hold. Loans
-	// outside of the checkpoint would be neither returned nor counted, so there are none.
+	// WorkloadLoansMost bounds the loans in a workload's checkpoint: current ones, and those of the last Hold.
 	WorkloadLoansMost = 32
-	// StaleAfter is the maximum age of an alarm. An alarm predicts about half a second, and reaches the manager within
-	// one. An older one was delayed, as after a change of leaders, and the kill has happened or not. It also bounds the
-	// difference of clocks.
+	// StaleAfter is the maximum age of an alarm, which also bounds the difference of clocks. An alarm predicts about half
+	// a second, and reaches the manager within one, except after a change of leaders.
 	StaleAfter = 10 * time.Second
 	// FutureMost is how far a node's clock may be ahead.
 	FutureMost = 5 * time.Second
-	// MostPercent bounds a container's limit with loans, in percent of the limit before: as much as the highest
-	// sizing.oom.factorPercent allows after a kill. A long ramp is indistinguishable from a leak. Only used memory costs,
-	// so a loan has the full amount, whatever the growth, which half a second may misjudge or an agent forge: a ramp
-	// needs no second loan, and a leak gets none.
+	// MostPercent bounds a container's limit with loans, in percent of the limit before, as the highest
+	// sizing.oom.factorPercent after a kill. Only used memory costs, so a loan has the full amount, whatever the growth,
+	// which may be misjudged or forged: a ramp needs no second loan, and a leak gets none.
 	MostPercent = 400
 	// worthPercent of the limit is the least loan if something bounds it: less only delays the kill.
 	worthPercent = 5
@@ -42,8 +38,7 @@ const (
 type Known struct {
 	// ID is the running instance, without the prefix of its runtime; "": none.
 	ID string
-	// Limit is the effective limit in the container's status, and Asked the one in the pod's spec; 0: none. They differ
-	// while a resize is in flight.
+	// Limit is the effective limit, Asked the one in the pod's spec; 0: none. They differ while a resize is in flight.
 	Limit, Asked memory.Bytes
 	// Demand is the kubelet's newest reading, and DemandAt its time; zero: none.
 	Demand   memory.Bytes
@@ -64,8 +59,8 @@ type Policy struct {
 	RestartsOnResize bool
 	// Bounds of the limit. Each has its cause: LimitMax, LimitRange or PodLimit.
 	Bounds []Bound
-	// Rooms are shared amounts: ResourceQuota, NodeFull and ChangeBudget.
-	Rooms []Room
+	// Shares are those of shared amounts: ResourceQuota, NodeFull and ChangeBudget.
+	Shares []Share
 }
 
 // Bound is the largest limit that something allows for the container.
@@ -76,8 +71,8 @@ type Bound struct {
 	Why string
 }
 
-// Room is the rest of a shared amount of memory. A container may borrow at most half of it.
-type Room struct {
+// Share is the rest of a shared amount of memory. A container may borrow at most half of it.
+type Share struct {
 	Cause Cause
 	Left  memory.Bytes
 }
@@ -90,20 +85,12 @@ type Node struct {
 	Loans int
 }
 
-// Decide returns the loan for an alarm, or the refusal. Exactly one of the two results is not nil. loans are the
-// earlier ones to any container of this pod. A loan for this alarm that was stored and not sent is returned again. The
-// caller completes a new one.
+// Decide returns the loan for an alarm, or the refusal; the other is nil. loans are the earlier ones to containers of
+// the pod. A loan for this alarm that was stored and not sent is returned again. The caller completes a new one.
 func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {
 	d := decision{a, known, policy, node, loans, now}
-	for _, refuses := range []func(*decision) Cause{
-		unbelievable, // not about the current container
-		contradicted, // contradicts the manager's data
-		notPermitted, // not enabled, or at the cost of other pods
-		tooMany,      // more than the bounds of loans
-	} {
-		if cause := refuses(&d); cause != "" {
-			return nil, d.refusal(Bound{Cause: cause})
-		}
+	if cause := cmp.Or(d.unbelievable(), d.contradicted(), d.notPermitted(), d.tooMany()); cause != "" {
+		return nil, d.refusal(Bound{Cause: cause})
 	}
 	if unsent := d.unsent(); unsent != nil {
 		return unsent, nil
@@ -125,7 +112,8 @@ func (d *decision) refusal(b Bound) *Refusal {
 	return &Refusal{Alarm: d.alarm, Cause: b.Cause, Most: b.Most, Why: b.Why, Left: left}
 }
 
-func unbelievable(d *decision) Cause {
+// unbelievable refuses an alarm that is not about the current instance, or not new.
+func (d *decision) unbelievable() Cause {
 	age := d.now.Sub(d.alarm.At)
 	switch {
 	case d.alarm.ID == "" || d.alarm.ID != d.known.ID:
@@ -143,17 +131,15 @@ func unbelievable(d *decision) Cause {
 // handled returns the highest sequence of the pod that any process decided or lent for.
 func (d *decision) handled() int64 {
 	last := d.known.Handled
-	for i := range d.loans {
-		last = max(last, d.loans[i].Sequence)
+	for _, l := range d.loans {
+		last = max(last, l.Sequence)
 	}
 	return last
 }
 
-// unsent returns the stored loan for this alarm that the pod does not have: its resize failed, or an earlier leader
-// ended before sending it. nil: none.
+// unsent returns the stored loan for this alarm that the pod does not have, because its resize was not sent; nil: none.
 func (d *decision) unsent() *Loan {
-	for i := range d.loans {
-		l := d.loans[i]
+	for _, l := range d.loans {
 		if l.Container == d.alarm.Container && l.Sequence == d.alarm.Sequence && l.From.Limit == d.known.Asked {
 			return &l
 		}
@@ -161,10 +147,9 @@ func (d *decision) unsent() *Loan {
 	return nil
 }
 
-// contradicted reports a claim that is inconsistent, about a limit other than the effective one, or far above a
-// kubelet's reading of the same time or later. The kubelet's readings are usually seconds older and miss a burst, so
-// they prove nothing else.
-func contradicted(d *decision) Cause {
+// contradicted refuses a claim that is inconsistent, about a limit other than the effective one, or far above a
+// kubelet's reading of the same time or later. Older readings miss a burst, so they prove nothing.
+func (d *decision) contradicted() Cause {
 	a, k := &d.alarm, &d.known
 	sameTime := !k.DemandAt.IsZero() && k.DemandAt.After(a.At.Add(-time.Second))
 	switch {
@@ -180,14 +165,14 @@ func contradicted(d *decision) Cause {
 	return ""
 }
 
-// plausible reports whether the time left is consistent with the other numbers: within a tenth and 100 ms, because each
-// is rounded.
+// plausible reports whether the time left matches the other numbers, within a tenth and 100 ms because of rounding.
 func plausible(a *Alarm) bool {
 	want := timeTo(a.Limit.Minus(a.Demand), a.PerSecond)
 	return (a.Left - want).Abs() <= want/10+100*time.Millisecond
 }
 
-func notPermitted(d *decision) Cause {
+// notPermitted refuses a loan that is not enabled, or at the cost of other pods.
+func (d *decision) notPermitted() Cause {
 	switch {
 	case !d.policy.Enabled:
 		return NotEnabled
@@ -204,7 +189,7 @@ func notPermitted(d *decision) Cause {
 }
 
 // tooMany refuses a loan beyond the bounds, which include unsent loans.
-func tooMany(d *decision) Cause {
+func (d *decision) tooMany() Cause {
 	switch {
 	case d.unsent() != nil:
 		return ""
@@ -221,8 +206,8 @@ func tooMany(d *decision) Cause {
 // base returns the limit of the container without its loans.
 func (d *decision) base() memory.Bytes {
 	base := d.known.Asked
-	for i := range d.loans {
-		if l := &d.loans[i]; l.Container == d.alarm.Container && l.Returned.IsZero() {
+	for _, l := range d.loans {
+		if l.Container == d.alarm.Container && l.Returned.IsZero() {
 			base = min(base, l.From.Limit)
 		}
 	}
@@ -234,7 +219,7 @@ func (d *decision) lend() (*Loan, *Refusal) {
 	limit, base := d.alarm.Limit, d.base()
 	lent := d.known.Asked.Minus(base)
 	bounds := append(slices.Clip(d.policy.Bounds), Bound{Cause: LeakSuspected, Most: base.Percent(MostPercent)})
-	for _, r := range d.policy.Rooms {
+	for _, r := range d.policy.Shares {
 		bounds = append(bounds, Bound{Cause: r.Cause, Most: base.Plus(r.Left.Plus(lent) / 2)})
 	}
 	tightest := slices.MinFunc(bounds, func(a, b Bound) int { return cmp.Compare(a.Most, b.Most) })

@@ -41,7 +41,7 @@ func lent() question {
 			ID: "abc", Limit: 512 * mib, Asked: 512 * mib, Demand: 100 * mib, DemandAt: start.Add(-10 * time.Second),
 			Handled: 6,
 		},
-		policy: Policy{Enabled: true, Rooms: []Room{{NodeFull, 64 * memory.GiB}}},
+		policy: Policy{Enabled: true, Shares: []Share{{NodeFull, 64 * memory.GiB}}},
 		now:    start.Add(50 * time.Millisecond),
 	}
 }
@@ -144,11 +144,11 @@ func TestRefusals(t *testing.T) {
 			q.policy.Bounds = append(q.policy.Bounds, Bound{Cause: LimitMax, Most: 520 * mib})
 		}, LimitMax},
 		"a quota with nothing left": {func(q *question) {
-			q.policy.Rooms = append(q.policy.Rooms, Room{ResourceQuota, mib})
+			q.policy.Shares = append(q.policy.Shares, Share{ResourceQuota, mib})
 		}, ResourceQuota},
 		"half of a node's memory, lent before": {func(q *question) {
 			q.loans = []Loan{ago(time.Minute)} // of 512 MiB
-			q.policy.Rooms = []Room{{NodeFull, 256 * mib}}
+			q.policy.Shares = []Share{{NodeFull, 256 * mib}}
 		}, NodeFull},
 		"limit.max allows a little": {func(q *question) {
 			q.policy.Bounds = append(q.policy.Bounds, Bound{Cause: LimitMax, Most: 540 * mib})
@@ -191,7 +191,7 @@ func TestLoans(t *testing.T) {
 			q.policy.Bounds = append(q.policy.Bounds, Bound{Cause: LimitMax, Most: c.most})
 		}
 		if c.left > 0 {
-			q.policy.Rooms = append(q.policy.Rooms, Room{ResourceQuota, c.left})
+			q.policy.Shares = append(q.policy.Shares, Share{ResourceQuota, c.left})
 		}
 		q.loans = c.loans
 		loan, refusal := q.ask()
@@ -297,7 +297,7 @@ func TestBounds(t *testing.T) {
 		}
 		for _, cause := range []Cause{ResourceQuota, NodeFull, ChangeBudget} {
 			if random.IntN(3) == 0 {
-				q.policy.Rooms = append(q.policy.Rooms, Room{cause, amount()})
+				q.policy.Shares = append(q.policy.Shares, Share{cause, amount()})
 			}
 		}
 		loan, refusal := q.ask()
@@ -316,7 +316,7 @@ func TestBounds(t *testing.T) {
 				t.Fatalf("%+v: %s is above %s (%s)", q, loan.To.Limit, b.Most, b.Cause)
 			}
 		}
-		for _, r := range q.policy.Rooms {
+		for _, r := range q.policy.Shares {
 			if loan.Extra() > r.Left/2 {
 				t.Fatalf("%+v: %s is more than half of %s (%s)", q, loan.Extra(), r.Left, r.Cause)
 			}

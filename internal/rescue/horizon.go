@@ -8,20 +8,16 @@ import "time"
 const (
 	// actuation is the time from sending a resize to the effective limit: at most 126 ms of 12 on a node at load 8.
 	actuation = 150 * time.Millisecond
-	// requests is the number of preceding requests to the API server: the alarm, the checkpoint with the loan, and the
-	// resize.
+	// requests is the number of preceding requests: the alarm, the checkpoint with the loan, and the resize.
 	requests = 3
 	// requestDefault is the time of one until measured: at most 125 ms of those 12, and usually 20 to 40 ms.
 	requestDefault = 40 * time.Millisecond
-	// chainLeast and chainMost bound the measured time. A longer chain is a fault, and alarms that are seconds early are
-	// false.
+	// chainLeast and chainMost bound the measured time. Alarms that are seconds early are false.
 	chainLeast = 100 * time.Millisecond
 	chainMost  = 2 * time.Second
-	// margin allows for errors of the prediction: growth is from the previous readings, which are two intervals old, 100
-	// ms at the fastest.
+	// margin allows for errors of the prediction: growth is from the last two intervals, 100 ms at the fastest.
 	margin = 100 * time.Millisecond
-	// measuredKept is the number of measurements that count, and measuredFor how long they do. Of so few, the 99th
-	// percentile is the longest.
+	// measuredKept measurements count, for measuredFor. Of so few, the 99th percentile is the longest.
 	measuredKept = 32
 	measuredFor  = 10 * time.Minute
 )

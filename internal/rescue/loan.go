@@ -13,10 +13,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Loan is a higher limit that one container of one pod got before the kernel would have killed it (sizing.rescue). It
-// is stored before the resize is sent. Until its end the limit is not lowered; it ends when demand has been below the
-// previous limit, or below the current recommendation, for [Hold], or when the recommendation is as high. A restart of
-// the container does not end it, because the limit is in the pod's spec.
+// Loan is a higher limit that one container of one pod got before a kill (sizing.rescue), also after a restart. It is
+// stored before the resize is sent. It ends when demand has been below the previous limit, or below the current
+// recommendation, for [Hold], or when the recommendation is as high; until then the limit is not lowered.
 type Loan struct {
 	Pod       string    `json:"pod"`
 	UID       types.UID `json:"uid"`
@@ -34,12 +33,10 @@ type Loan struct {
 	Seen bool `json:"seen,omitempty"`
 	// Peak is the highest demand since: above From.Limit, the loan prevented a kill.
 	Peak memory.Bytes `json:"peak,omitempty"`
-	// Above is when demand was last known at or above the amount that ends the loan, and Read when it was last read. Both
-	// begin at At.
+	// Above is when demand was last known to be too high to end the loan, Read when it was last read; both begin at At.
 	Above time.Time `json:"above,omitzero"`
 	Read  time.Time `json:"read,omitzero"`
-	// Enough is the last recommended limit for all pods if it is above From; 0: it is not. The limit is then lowered to
-	// it, so that a container with a grown need does not keep four times its limit.
+	// Enough is the last recommended limit for all pods if it is above From; 0: it is not. The limit is lowered to it.
 	Enough memory.Bytes `json:"enough,omitempty"`
 	// Ended is when the container no longer needed it; zero: it still does. The limit is to be lowered until Returned.
 	Ended time.Time `json:"ended,omitzero"`

@@ -20,7 +20,6 @@ type Sample struct {
 // Prediction is the prediction for a growing container.
 type Prediction struct {
 	Sample
-
 	// PerSecond is the growth of demand; 0: none.
 	PerSecond memory.Bytes
 	// Left is the time until the limit is reached.
@@ -30,11 +29,9 @@ type Prediction struct {
 const (
 	// kept is the number of samples: a minute at the slowest interval near a limit, and 3 s at the fastest.
 	kept = 64
-	// longSpan is the time over which growth is computed: ten readings at the fastest interval, so that one step of an
-	// allocator (64 MiB arenas, slabs of a database) is not taken for a ramp.
+	// longSpan is the time for growth: ten readings at the fastest interval, so that an allocator's step is not a ramp.
 	longSpan = 500 * time.Millisecond
-	// shortIntervals is how many consecutive intervals of similar growth suffice before longSpan has passed. A ramp of
-	// 400 MiB/s fills 512Mi in 1.3 s, of which half a second is a third.
+	// shortIntervals of similar growth suffice earlier: a ramp of 400 MiB/s fills 512Mi in 1.3 s.
 	shortIntervals = 3
 	// spanMost is the longest period for slow growth.
 	spanMost = 10 * time.Second
@@ -46,8 +43,7 @@ const (
 	reserveShare = 64
 )
 
-// Watch follows one instance of a container and raises one alarm for each need. Its zero value is ready. It takes about
-// 2 KiB.
+// Watch follows one instance of a container, and raises one alarm for each need. Its zero value is ready.
 type Watch struct {
 	ring  [kept]reading
 	next  int // index of the next
@@ -91,7 +87,7 @@ func (w *Watch) Predict(limit memory.Bytes) Prediction {
 	}
 	now := w.back(0)
 	p := Prediction{Sample: Sample{now.at.Time(), now.demand, limit}, Left: never}
-	if p.PerSecond = w.growth(); p.PerSecond > 0 && limit > 0 {
+	if p.PerSecond = max(w.steady(), w.long()); p.PerSecond > 0 && limit > 0 {
 		p.Left = timeTo(limit.Minus(now.demand), p.PerSecond)
 	}
 	return p
@@ -123,7 +119,7 @@ func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
 	}
 	p := w.Predict(limit)
 	if gained >= gainLeast {
-		p.PerSecond = max(p.PerSecond, perSecond(gained, w.back(0).at.Sub(w.back(1).at)))
+		p.PerSecond = max(p.PerSecond, w.back(0).perSecond(w.back(1)))
 	}
 	return p.within(within)
 }
@@ -167,24 +163,17 @@ func (w *Watch) raised(p *Prediction) bool {
 	return !now.Before(expected.Add(-last.Left / 2)) // a kill in half the time is a new prediction
 }
 
-// growth returns the growth of demand in a second: over longSpan or, if that is less than gainLeast, over a longer
-// period, or over the last few intervals if they are similar, whichever is more.
-func (w *Watch) growth() memory.Bytes {
-	return max(w.steady(), w.long())
-}
-
 // long returns the growth over longSpan, or over a longer period if there was little, since the last fall.
 func (w *Watch) long() memory.Bytes {
 	now := w.back(0)
 	for i := 1; i < w.count; i++ {
 		r := w.back(i)
 		took := now.at.Sub(r.at)
-		gained := now.demand.Minus(r.demand)
 		switch {
 		case took > spanMost && i > 1:
 			return 0
-		case took >= longSpan && gained >= gainLeast:
-			return perSecond(gained, took)
+		case took >= longSpan && now.demand.Minus(r.demand) >= gainLeast:
+			return now.perSecond(r)
 		case r.demand.Minus(now.demand) >= gainLeast:
 			return 0
 		}
@@ -198,20 +187,21 @@ func (w *Watch) steady() memory.Bytes {
 		return 0
 	}
 	now, first := w.back(0), w.back(shortIntervals)
-	rate := perSecond(now.demand.Minus(first.demand), now.at.Sub(first.at))
+	rate := now.perSecond(first)
 	if now.demand.Minus(first.demand) < gainLeast {
 		return 0
 	}
 	for i := range shortIntervals {
-		to, from := w.back(i), w.back(i+1)
-		if perSecond(to.demand.Minus(from.demand), to.at.Sub(from.at)) < rate/2 {
+		if w.back(i).perSecond(w.back(i+1)) < rate/2 {
 			return 0
 		}
 	}
 	return rate
 }
 
-func perSecond(gained memory.Bytes, took time.Duration) memory.Bytes {
+// perSecond returns the growth since an earlier reading; 0: none.
+func (r reading) perSecond(since reading) memory.Bytes {
+	gained, took := r.demand.Minus(since.demand), r.at.Sub(since.at)
 	if took <= 0 {
 		return 0
 	}

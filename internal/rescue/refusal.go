@@ -16,52 +16,31 @@ type Cause string
 
 // The causes for ignoring an alarm, without an Event: a repeated or forged alarm must not cause writes.
 const (
-	// OtherInstance: the alarm is about another instance than the running one.
-	OtherInstance Cause = "OtherInstance"
-	// Replayed: the sequence is not above that of the last alarm handled.
-	Replayed Cause = "Replayed"
-	// Stale: the alarm is older than StaleAfter, or the node's clock is behind.
-	Stale Cause = "Stale"
-	// FromTheFuture: the node's clock is ahead by more than FutureMost.
-	FromTheFuture Cause = "FromTheFuture"
-	// Contradicted: the claim is inconsistent, or contradicts the manager's data.
-	Contradicted Cause = "Contradicted"
-	// AlreadyRaised: a higher limit was requested and is not effective yet.
-	AlreadyRaised Cause = "AlreadyRaised"
-	// NotEnabled: the profile does not enable rescues.
-	NotEnabled Cause = "NotEnabled"
+	OtherInstance Cause = "OtherInstance" // the alarm is about another instance than the running one
+	Replayed      Cause = "Replayed"      // the sequence is not above that of the last alarm handled
+	Stale         Cause = "Stale"         // the alarm is older than StaleAfter, or the node's clock is behind
+	FromTheFuture Cause = "FromTheFuture" // the node's clock is ahead by more than FutureMost
+	Contradicted  Cause = "Contradicted"  // the claim is inconsistent, or contradicts the manager's data
+	AlreadyRaised Cause = "AlreadyRaised" // a higher limit was requested and is not effective yet
+	NotEnabled    Cause = "NotEnabled"    // the profile does not enable rescues
 )
 
-// The causes that a user can act on.
+// The causes that a user can act on; fixes explains them.
 const (
-	// Paused: the workload, its namespace or memfit is paused.
-	Paused Cause = "Paused"
-	// Conflict: an autoscaler or another client manages the memory of the workload.
-	Conflict Cause = "Conflict"
-	// RestartsOnResize: the container's resizePolicy restarts it when its limit changes.
-	RestartsOnResize Cause = "RestartsOnResize"
-	// NodeShortOfMemory: the node reports MemoryPressure.
+	Paused            Cause = "Paused"
+	Conflict          Cause = "Conflict"
+	RestartsOnResize  Cause = "RestartsOnResize"
 	NodeShortOfMemory Cause = "NodeShortOfMemory"
-	// LeakSuspected: the container has its maximum loan and still grows.
-	LeakSuspected Cause = "LeakSuspected"
-	// NodeBound: the node had NodeLoansMost loans within Hold.
-	NodeBound Cause = "NodeBound"
-	// WorkloadBound: the workload's checkpoint has WorkloadLoansMost loans.
-	WorkloadBound Cause = "WorkloadBound"
-	// LimitMax: sizing.limit.max of the profile.
-	LimitMax Cause = "LimitMax"
-	// LimitRange: a LimitRange of the namespace.
-	LimitRange Cause = "LimitRange"
-	// ResourceQuota: a ResourceQuota of the namespace.
-	ResourceQuota Cause = "ResourceQuota"
-	// ChangeBudget: the change budget of all workloads.
-	ChangeBudget Cause = "ChangeBudget"
-	// NodeFull: the allocatable memory of the node.
-	NodeFull Cause = "NodeFull"
-	// PodLimit: the memory limit of the whole pod.
-	PodLimit Cause = "PodLimit"
-	// NotEffective: the kubelet did not make the container's last loan of the past hour effective.
-	NotEffective Cause = "NotEffective"
+	LeakSuspected     Cause = "LeakSuspected"
+	NodeBound         Cause = "NodeBound"
+	WorkloadBound     Cause = "WorkloadBound"
+	LimitMax          Cause = "LimitMax"
+	LimitRange        Cause = "LimitRange"
+	ResourceQuota     Cause = "ResourceQuota"
+	ChangeBudget      Cause = "ChangeBudget"
+	NodeFull          Cause = "NodeFull"
+	PodLimit          Cause = "PodLimit"
+	NotEffective      Cause = "NotEffective"
 )
 
 // fixes has the problem and the fix for each cause that a user can act on.

@@ -18,8 +18,8 @@ const (
 	turnHours = 24
 )
 
-// turns are the levels at which demand fell by itself, as of a garbage-collected heap or after a batch of work: the
-// highest of each of the last turnHours. Small turns between two bursts do not predict the next one.
+// turns are the levels at which demand fell by itself, as after a garbage collection: the highest of each hour, because
+// small turns between two bursts do not predict the next one.
 type turns struct {
 	highest   [turnHours]memory.Bytes // by hour since 1970, modulo turnHours
 	hour      int64                   // of the newest reading
@@ -58,8 +58,7 @@ func (t *turns) forget(hour int64) {
 	}
 }
 
-// turned reports whether demand fell by itself at the current level, or above it and below the limit. It ignores hours
-// with a turn above the limit, which may repeat.
+// turned reports whether demand fell by itself at the current level, or above it and below the limit.
 func (t *turns) turned(p *Prediction) bool {
 	return slices.ContainsFunc(t.highest[:], func(highest memory.Bytes) bool {
 		return highest < p.Limit && highest.Plus(p.Limit/levelShare) >= p.Demand

@@ -16,52 +16,50 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ChangeBudget is what may be done to running pods of all workloads together within an hour. The zero value bounds
-// nothing.
+// ChangeBudget bounds the changes of running pods of all workloads together within an hour. The zero value has no
+// bound.
 type ChangeBudget struct {
-	// Bytes is by how much limits and requests may be raised; 0: no bound.
+	// Bytes bounds the increase of limits and requests; 0: no bound.
 	Bytes memory.Bytes
-	// Pods is how many pods may be evicted, or restarted for a resize; 0: no bound.
+	// Pods bounds the pods that are evicted, or restarted for a resize; 0: no bound.
 	Pods int32
 }
 
-// Bounds reports whether there is a bound at all.
+// Bounds reports whether there is a bound.
 func (b ChangeBudget) Bounds() bool { return b.Bytes > 0 || b.Pods > 0 }
 
-// Spent is what the change of one pod took of the budget.
+// Spent is the use of the budget by the change of one pod.
 type Spent struct {
 	At time.Time `json:"at"`
-	// UID is the pod's; empty for several that were put together.
+	// UID is the pod's; empty for a sum of several.
 	UID types.UID `json:"uid,omitempty"`
-	// Bytes is by how much its containers were raised: of each the larger of limit and request.
+	// Bytes is the increase of its containers: of each the larger of limit and request.
 	Bytes memory.Bytes `json:"bytes,omitempty"`
-	// Pods is 1 where it was evicted, or one of its containers restarted; else 0.
+	// Pods is 1 if the pod was evicted, or one of its containers restarted; else 0.
 	Pods int32 `json:"pods,omitempty"`
 }
 
 const (
-	// spentFor is how long what was spent counts. The budget is the administrator's: of a real hour.
-	spentFor = time.Hour
-	// maxSpent bounds what is kept of a workload: 80 bytes each. The oldest are put together beyond it, and count for as
-	// long as the later of them.
+	// budgetPeriod is how long an entry counts: a real hour.
+	budgetPeriod = time.Hour
+	// maxSpent bounds the entries of a workload: 80 bytes each. The oldest are added up, and count as long as the later.
 	maxSpent = 64
 )
 
-// Allowance is the budget, and what other workloads took of it.
+// Allowance is the budget, and its use by other workloads.
 type Allowance struct {
 	Budget ChangeBudget
-	// Others is what other workloads spent; what is older than an hour does not matter.
 	Others []Spent
-	// Unknown: what was spent before memfit started is not known yet.
+	// Unknown: the use before memfit started is not read yet.
 	Unknown bool
 }
 
-// Recent is the part of spent that counts at a time.
+// Recent returns the entries that count now.
 func Recent(spent []Spent, now time.Time) []Spent {
-	return slices.DeleteFunc(slices.Clone(spent), func(s Spent) bool { return now.Sub(s.At) >= spentFor })
+	return slices.DeleteFunc(slices.Clone(spent), func(s Spent) bool { return now.Sub(s.At) >= budgetPeriod })
 }
 
-// SumOf adds up what was spent.
+// SumOf adds up entries.
 func SumOf(spent []Spent) (bytes memory.Bytes, pods int32) {
 	for _, s := range spent {
 		bytes, pods = bytes.Plus(s.Bytes), pods+s.Pods
@@ -69,25 +67,24 @@ func SumOf(spent []Spent) (bytes memory.Bytes, pods int32) {
 	return bytes, pods
 }
 
-// cost is what it takes of the budget to give a pod new sizes. What it gets as a whole counts where that is more than
-// what its containers get.
+// cost returns the use of the budget by new sizes of a pod: the increase of its containers or, if that is more, of the
+// pod-level size. A missing request counts as 0; a missing limit is not raised.
 func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 	s := Spent{UID: p.UID}
 	var whole memory.Bytes
 	for name, size := range to {
 		c, _ := p.container(name)
-		from := have(c)
-		request := size.Request.Minus(from.Request) // none is nothing that was promised
-		var limit memory.Bytes
-		if from.Limit > 0 { // none is all there is, and cannot be raised
-			limit = size.Limit.Minus(from.Limit)
+		from := currentSize(c)
+		more := size.Request.Minus(from.Request)
+		if from.Limit > 0 {
+			more = max(more, size.Limit.Minus(from.Limit))
 		}
 		if name == WholePod {
-			whole = max(request, limit)
+			whole = more
 			continue
 		}
-		s.Bytes = s.Bytes.Plus(max(request, limit))
-		evict = evict || c.RestartsOnResize && !p.waits(c) // or it was paid
+		s.Bytes = s.Bytes.Plus(more)
+		evict = evict || c.RestartsOnResize && !p.isDeferred(c) // a waiting one was counted
 	}
 	s.Bytes = max(s.Bytes, whole)
 	if evict {
@@ -96,7 +93,7 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 	return s
 }
 
-// refuses returns why the budget does not allow a cost now, and when it will; zero: never.
+// refuses returns why the budget does not allow a cost now, and when it does; zero: never.
 func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string, again time.Time) {
 	over := func(bytes memory.Bytes, pods int32) bool {
 		return a.Budget.Bytes > 0 && cost.Bytes > 0 && bytes.Plus(cost.Bytes) > a.Budget.Bytes ||
@@ -120,17 +117,16 @@ func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string,
 	}
 	slices.SortFunc(spent, func(a, b Spent) int { return a.At.Compare(b.At) })
 	for _, s := range spent {
-		bytes, pods, again = bytes.Minus(s.Bytes), pods-s.Pods, s.At.Add(spentFor)
+		bytes, pods, again = bytes.Minus(s.Bytes), pods-s.Pods, s.At.Add(budgetPeriod)
 		if !over(bytes, pods) {
 			break
 		}
 	}
 	return fmt.Sprintf("the cluster's change budget of this hour is spent (%s, and this takes %s): the change "+
-		"continues at %s",
-		strings.Join(used, ", "), cost.inWords(), format.Time(again)), again
+		"continues at %s", strings.Join(used, ", "), cost.describe(), format.Time(again)), again
 }
 
-func (s Spent) inWords() string {
+func (s Spent) describe() string {
 	switch {
 	case s.Pods == 0:
 		return s.Bytes.String()
@@ -140,39 +136,38 @@ func (s Spent) inWords() string {
 	return s.Bytes.String() + " and 1 pod"
 }
 
-// waitsForNoBudget reports whether a container was killed, or was given less than it bears, and is helped by a raise in
-// place that restarts nothing. It is counted, so that other changes wait for it.
+// waitsForNoBudget reports whether a change is a raise in place without a restart, for a kill or a rollback. It is
+// counted, so that other changes wait.
 func (d *decider) waitsForNoBudget(ch *change) bool {
 	urgent := false
 	for name, to := range ch.sizes {
 		c, _ := ch.pod.container(name)
-		kind := d.kindOf(c, have(c), to, ch.evict)
+		kind := d.kindOf(c, currentSize(c), to, ch.evict)
 		if kind&restarting != 0 || c.RestartsOnResize {
 			return false
 		}
-		urgent = urgent || kind&givesBack != 0 ||
-			have(c).Limit < to.Limit && d.Desired[c.Key()].Recommendation.Urgent
+		urgent = urgent || kind&rollbacks != 0 ||
+			currentSize(c).Limit < to.Limit && d.Desired[c.Key()].Recommendation.Urgent
 	}
 	return urgent
 }
 
-// Left is what may still be raised of the budget; 0: nothing, or there is no such bound.
+// Left returns the rest of the budget's bytes; 0: nothing, or no bound.
 func (a *Allowance) Left(own []Spent, now time.Time) memory.Bytes {
 	bytes, _ := SumOf(Recent(slices.Concat(a.Others, own), now))
 	return a.Budget.Bytes.Minus(bytes)
 }
 
-// spend notes what is taken of the budget, if there is one.
 func (d *decider) spend(cost Spent) {
 	if d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 {
 		return
 	}
-	cost.At = stamp(d.Now)
-	d.State.Spent = bounded(append(d.State.Spent, cost))
+	cost.At = toSeconds(d.Now)
+	d.State.Spent = compacted(append(d.State.Spent, cost))
 }
 
-// bounded puts the oldest together where there are too many.
-func bounded(spent []Spent) []Spent {
+// compacted adds up the oldest entries if there are too many.
+func compacted(spent []Spent) []Spent {
 	for len(spent) > maxSpent {
 		slices.SortStableFunc(spent, func(a, b Spent) int { return cmp.Compare(a.At.Unix(), b.At.Unix()) })
 		a, b := spent[0], spent[1]
@@ -182,7 +177,7 @@ func bounded(spent []Spent) []Spent {
 	return spent
 }
 
-// unspend takes back what was noted for a pod since a change began that did not come about.
-func (s *State) unspend(uid types.UID, since time.Time) {
+// refund removes the entries of a pod since the start of a change that was not made.
+func (s *State) refund(uid types.UID, since time.Time) {
 	s.Spent = slices.DeleteFunc(slices.Clone(s.Spent), func(p Spent) bool { return p.UID == uid && !p.At.Before(since) })
 }

@@ -212,7 +212,7 @@ func TestWhatIsKeptOfTheBudgetIsBounded(t *testing.T) {
 	for i := range 1000 {
 		all = append(all, Spent{At: start.Add(time.Duration(i) * time.Second), UID: "x", Bytes: mib, Pods: 1})
 	}
-	kept := bounded(slices.Clone(all))
+	kept := compacted(slices.Clone(all))
 	bytes, pods := SumOf(kept)
 	if len(kept) != maxSpent || bytes != 1000*mib || pods != 1000 {
 		t.Errorf("%d entries of %s and %d pods", len(kept), bytes, pods)

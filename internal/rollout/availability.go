@@ -12,28 +12,27 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// Availability counts the pods of a workload. What is neither serving nor changing is unavailable for a reason of its
-// own, or missing.
+// Availability counts the pods of a workload. Those neither serving nor changing are missing, or unavailable for other
+// reasons.
 type Availability struct {
-	// Wanted is how many pods there should be.
+	// Wanted is the desired number of pods.
 	Wanted int
-	// Serving are ready and are not being changed in a way that may keep them from serving.
+	// Serving are ready and not changing.
 	Serving int
-	// Changing are unavailable because of memfit, or may be soon: evicted and not replaced yet, restarted for a resize, or
-	// the first to run with a lower limit.
+	// Changing are unavailable because of memfit, or may be soon: evicted and not replaced yet, restarted for a resize,
+	// or the canary of a lower limit.
 	Changing int
 }
 
-// Availability counts pods. The change of one pod may be left out, because it is the one in question. wanted is how
-// many pods there should be; 0: as many as there are, and those that were evicted and not replaced yet. One that is
-// leaving is not there any more, like one that is gone: it may never go, on a node that is lost.
+// Availability counts pods, without the change of the pod but. wanted is the desired number of pods; 0: those present,
+// and those evicted and not replaced yet. A leaving pod does not count: on a lost node it may never go.
 func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability {
 	disturbed := s.disturbed(pods)
 	delete(disturbed, but)
 	a := Availability{Wanted: len(disturbed), Changing: len(disturbed)}
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Leaving || disturbed[pod.UID] {
+		if pod.Terminating || disturbed[pod.UID] {
 			continue
 		}
 		if a.Wanted++; pod.Ready {
@@ -46,10 +45,10 @@ func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability
 	return a
 }
 
-// Unavailable is the number of pods that do not serve, or may not soon.
+// Unavailable returns the number of pods that do not serve, or may not soon.
 func (a Availability) Unavailable() int { return max(a.Wanted-a.Serving, 0) }
 
-// TooFew returns why one more pod must not be kept from serving; empty: it may be.
+// TooFew returns why no further pod may become unavailable; empty: one may.
 func (a Availability) TooFew(maxUnavailable int32) string {
 	most := int(max(maxUnavailable, 1))
 	if a.Unavailable() < most {
@@ -59,9 +58,9 @@ func (a Availability) TooFew(maxUnavailable int32) string {
 		format.Count(a.Wanted, "pod"), a.Changing, most)
 }
 
-func (p *Pod) serves() bool { return p.Ready && !p.Leaving }
+func (p *Pod) serves() bool { return p.Ready && !p.Terminating }
 
-// disturbed are the pods that memfit keeps from serving, or may.
+// disturbed returns the pods that memfit keeps from serving, or may.
 func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 	all := map[types.UID]bool{}
 	if s.Restart != nil {
@@ -69,12 +68,11 @@ func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 	}
 	for i := range s.Steps {
 		st := &s.Steps[i]
-		switch {
-		case st.Phase == Resizing && lowersAny(st.From, st.To) && (s.Rollout.Decrease || !s.hasLoan(st.UID)), s.canary(st):
-			all[st.UID] = true // the canary, and each lower limit until it is effective
-		case st.evicts(), st.Phase != Watching && slices.ContainsFunc(pods, func(p Pod) bool {
-			return p.UID == st.UID && !p.Leaving && p.restartsFor(st)
-		}):
+		lowers := st.Phase == Resizing && lowersAny(st.From, st.To) && (s.Rollout.Decrease || !s.hasLoan(st.UID))
+		restarts := st.Phase != Watching && slices.ContainsFunc(pods, func(p Pod) bool {
+			return p.UID == st.UID && !p.Terminating && p.restartsFor(st)
+		})
+		if lowers || restarts || st.evicts() || s.canary(st) {
 			all[st.UID] = true
 		}
 	}

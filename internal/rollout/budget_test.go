@@ -154,7 +154,7 @@ func (c *cluster) serving() (n int) {
 // lives lets pods be created, become ready, crash, recover, be deleted.
 func (c *cluster) lives(rng *rand.Rand) {
 	for len(c.awaited) > 0 {
-		late := c.wanted == 0 && c.in.Now.Sub(c.awaited[0].since) > successorPatience/4 // else only that number would tell
+		late := c.wanted == 0 && c.in.Now.Sub(c.awaited[0].since) > successorTimeout/4 // else only that number would tell
 		if !late && rng.IntN(3) > 0 {
 			break
 		}
@@ -221,11 +221,11 @@ func TestManyPodsOfOneSecond(t *testing.T) {
 	c := newCluster(t, maxPresent+1, small)
 	was := presentOf(c.in.Pods)
 	next := c.pod(small)
-	if len(was.UIDs) != 0 || was.before(&c.in.Pods[0]) || was.before(&next) {
+	if len(was.UIDs) != 0 || was.isNewer(&c.in.Pods[0]) || was.isNewer(&next) {
 		t.Errorf("%+v takes a pod of that second for a new one", was)
 	}
 	c.passes(time.Second)
-	if next = c.pod(small); !was.before(&next) {
+	if next = c.pod(small); !was.isNewer(&next) {
 		t.Errorf("%+v does not know a pod of the next second", was)
 	}
 }

@@ -13,70 +13,67 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// change is what may be done to one container of a pod, or to a pod: what gates decide about.
+// change is a possible change of one container of a pod, or of a pod, which gates decide.
 type change struct {
 	kind kinds
 	pod  *Pod
-	// c is the container; zero: it is about the pod.
+	// c is the container; zero: the change is of the pod.
 	c Container
-	// from is the effective size, or what is asked for where to is more than that. to is the new one.
+	// from is the result of [Pod.sizeBefore], to the new size.
 	from, to memory.Size
-	// Desired is what the change comes from, and what bounds it.
+	// Desired has the recommendation and the bounds.
 	Desired
-	// nodeSize is the allocatable memory of the node that the pod is on, or of the largest that is known to take its
-	// successor; 0: unknown.
+	// nodeSize is the allocatable memory of the pod's node or, for an eviction, of the largest possible one; 0: unknown.
 	nodeSize memory.Bytes
-	// bound: the owner's bounds ask for it, regardless of the evidence.
+	// bound: the owner's bounds require it, regardless of the evidence.
 	bound bool
-	// urgent: a kill asks for it, or an image that was changed in the pod.
+	// urgent: it is for a kill, a rollback or an image that was changed in the pod.
 	urgent bool
-	// sizes are those of all containers, where the change is about the pod; else those that others of the pod get with it.
+	// sizes are those of all containers for a change of the pod, otherwise those of the others that change with this one.
 	sizes map[string]memory.Size
 	evict bool
 }
 
-// kindOf is the kind of change that gives a container another size.
 func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
-	kind := raiseQuietly
+	kind := raiseInPlace
 	switch {
-	case d.givesBack(c, to, from):
-		kind = giveBackQuietly
+	case d.isRollback(c, to, from):
+		kind = rollBackInPlace
 	case lowers(from.Limit, to.Limit):
-		kind = lowerQuietly
+		kind = lowerInPlace
 	}
 	switch {
 	case evict:
-		return kind * (raiseByEviction / raiseQuietly)
+		return kind * (raiseByEviction / raiseInPlace)
 	case c.RestartsOnResize:
-		return kind * (raiseByRestart / raiseQuietly)
+		return kind * (raiseByRestart / raiseInPlace)
 	}
 	return kind
 }
 
-// changeOf is the change that gives a container of a pod another size, where it runs or by eviction.
+// changeOf returns the change of a container's size, in place or by eviction.
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
 	desired := d.Desired[c.Key()]
-	ch := &change{
-		pod: pod, c: c, from: pod.before(c, to), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize,
-	}
-	ch.bound = outOfBounds(have(c), ch.Policy) && !outOfBounds(to, ch.Policy)
+	ch := &change{pod: pod, c: c, to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize}
+	ch.from = pod.sizeBefore(c, to)
+	ch.bound = outOfBounds(currentSize(c), ch.Policy) && !outOfBounds(to, ch.Policy)
 	if evict {
-		ch.nodeSize = d.reach(pod)
+		ch.nodeSize = d.largestNode(pod)
 	} else if limit, needed := d.sharedNeed(pod, c); needed {
 		ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
 	}
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
-	ch.urgent = ch.kind&givesBack != 0 ||
-		(ch.Recommendation.Urgent || d.forAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
+	ch.urgent = ch.kind&rollbacks != 0 ||
+		(ch.Recommendation.Urgent || d.sizedForAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
 	if evict && len(d.pods) <= 1 && pod.serves() {
-		ch.urgent = false // the only replica is not worth it
+		ch.urgent = false // it is the only replica
 	}
 	return ch
 }
 
-// reach is the allocatable memory of the largest node that is known to take the successor of a pod: of those that pods
-// of the workload run on. Other nodes of the cluster may have taints, or belong to another pool.
-func (d *decider) reach(pod *Pod) memory.Bytes {
+// largestNode returns the allocatable memory of the largest possible node of a pod's successor: of those on which pods
+// of the workload run. Other nodes may have taints, or belong to another pool.
+func (d *decider) largestNode(pod *Pod) memory.Bytes {
 	most := pod.NodeSize
 	for i := range d.Pods {
 		if !d.Policy.OnEachNode {
@@ -86,31 +83,30 @@ func (d *decider) reach(pod *Pod) memory.Bytes {
 	return most
 }
 
-// lowersRequest reports whether the limit stays and the request goes down.
+// lowersRequest reports whether only the request is lowered.
 func (ch *change) lowersRequest() bool {
 	return ch.to.Limit == ch.from.Limit && ch.to.Request < ch.from.Request
 }
 
-// cost is what the change takes of the budget of the cluster.
 func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 
-// asksAgain reports whether the new size is one that was refused, or has more of a request.
-func (ch *change) asksAgain(refused memory.Size) bool {
+// sameAsRefused reports whether the new size is near a refused one, or has a higher request.
+func (ch *change) sameAsRefused(refused memory.Size) bool {
 	to := memory.Size{Limit: ch.to.Limit, Request: min(ch.to.Request, refused.Request)}
 	return !recommend.Differs(refused, to, ch.Policy)
 }
 
-// givesBack reports whether a change rolls back a size that did harm. No raise restores that there was no limit: the
-// first one from the size that did harm counts.
-func (d *decider) givesBack(c Container, to, from memory.Size) bool {
+// isRollback reports whether a change is part of a rollback. No resize removes a limit again, so if there was none, the
+// first raise from the harmful size counts.
+func (d *decider) isRollback(c Container, to, from memory.Size) bool {
 	r, active := d.State.ActiveRevert(c.Key(), d.Now)
 	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit &&
 		(r.Restored.Limit != NoLimit || from.Limit <= r.Tried.Limit)
 }
 
-// withoutFirstLimit is what a container that runs without a limit gets of a size, whether that is worth a change, and
-// whether its successor may get all of it: no resize removes a limit again. A BestEffort pod is not resized at all.
-func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, bars bool) {
+// withoutFirstLimit returns a size without the limit for a container that runs without one, because no resize removes a
+// limit again. some: that is worth a change. evictionHelps: a new pod may get all of it.
+func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, helps bool) {
 	if c.Spec.Limit > 0 || to.Limit == 0 || pod.QoS == "BestEffort" {
 		return to, true, false
 	}
@@ -122,14 +118,13 @@ func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size
 		who = fmt.Sprintf("a limit of %s was rolled back at %s, and new pods get none before %s", r.Tried.Limit,
 			format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 	}
-	d.refused(v1alpha1.ReasonWaitingForNewPods,
+	d.noteRefusal(v1alpha1.ReasonWaitingForNewPods,
 		d.about(pod, c)+"it has no limit, and no resize removes one again: "+who)
 	to.Limit = 0
-	return to, recommend.Differs(have(c), to, d.Desired[c.Key()].Policy), true
+	return to, recommend.Differs(currentSize(c), to, d.Desired[c.Key()].Policy), true
 }
 
-// restores is the part of a raise that rolls back a size that did harm. It does not wait for what the rest waits for.
-// Nil: there is none, or it waits as well.
+// restores returns the part of a refused raise that is a rollback; nil: there is none, or it is refused as well.
 func (d *decider) restores(ch *change) *change {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	if !active || ch.evict || ch.c.Shared || ch.from.Limit >= r.Restored.Limit || ch.to.Limit <= r.Restored.Limit {
@@ -147,16 +142,16 @@ func (d *decider) restores(ch *change) *change {
 	return back
 }
 
-// change begins to change one pod, if the gates let it.
+// change begins to change one pod, if the gates permit it.
 func (d *decider) change(pod *Pod) {
 	reason, message := d.reason, d.message
-	sizes, bars := d.planResize(pod)
-	evict := len(sizes) == 0 && bars && d.Policy.Evict
+	sizes, evictionHelps := d.planResize(pod)
+	evict := len(sizes) == 0 && evictionHelps && d.Policy.Evict
 	if evict {
-		inPlace, why := d.reason, d.message
-		d.reason, d.message = reason, message // what refuses the eviction explains more
+		before, why := d.reason, d.message
+		d.reason, d.message = reason, message // a refusal of the eviction explains more
 		if sizes = d.planEviction(pod); len(sizes) == 0 {
-			d.refused(inPlace, why)
+			d.noteRefusal(before, why)
 		}
 	}
 	if len(sizes) == 0 {
@@ -164,16 +159,15 @@ func (d *decider) change(pod *Pod) {
 	}
 	refused, _ := d.refusal(&change{kind: together, pod: pod, sizes: sizes, evict: evict})
 	if refused != (Verdict{}) {
-		d.refused(refused.Reason, "pod "+pod.Name+": "+refused.Message)
+		d.noteRefusal(refused.Reason, "pod "+pod.Name+": "+refused.Message)
 		return
 	}
 	d.begin(pod, sizes, evict)
 }
 
-// planResize returns the new sizes that a pod may get now where it is. bars: a gate refuses to change the pod where it
-// is, and not the sizes, for which it is worth an eviction. What is refused for one container of several does not hold
-// up the others.
-func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool) {
+// planResize returns the new sizes that a pod may get in place now, also of some containers only. evictionHelps: the
+// reason of a refusal is the pod, not the size, which is worth an eviction.
+func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHelps bool) {
 	sizes = map[string]memory.Size{}
 	worthAny := false
 	for _, c := range d.byNeed(pod) {
@@ -183,66 +177,65 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool)
 		}
 		worth := d.worthEviction(pod, c, to)
 		worthAny = worthAny || worth
-		to, some, barred := d.inWhole(pod, c, to)
+		to, some, helps := d.inWhole(pod, c, to)
 		if some {
 			var first bool
 			to, some, first = d.withoutFirstLimit(pod, c, to)
-			barred = barred || first
+			helps = helps || first
 		}
-		if bars = bars || barred && worth; !some {
+		if evictionHelps = evictionHelps || helps && worth; !some {
 			continue
 		}
 		ch := d.changeOf(pod, c, to, false)
 		ch.sizes = sizes
 		less := d.allow(ch)
-		refused, barred := d.refusal(ch)
+		refused, helps := d.refusal(ch)
 		if refused != (Verdict{}) {
 			if back := d.restores(ch); back != nil {
 				ch, less, refused = back, cmp.Or(less, refused), Verdict{}
 			}
 		}
 		if refused != (Verdict{}) {
-			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
-			bars = bars || barred && worth
+			d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
+			evictionHelps = evictionHelps || helps && worth
 			continue
 		}
 		to = d.granted(ch, to, less)
 		if c.Effective > 0 && to.Limit == c.Spec.Limit {
-			to = d.another(c.Key(), to) // the spec has it already, and the kubelet does nothing about numbers that it has
+			to = d.withAnotherNumber(c.Key(), to) // the spec has it already, and the kubelet ignores a repeated number
 		}
 		sizes[c.Name] = to
 	}
-	if refused, barred := d.whole(pod, sizes); refused != (Verdict{}) {
-		d.refused(refused.Reason, refused.Message)
-		return nil, bars || barred && worthAny
+	if refused, helps := d.addWhole(pod, sizes); refused != (Verdict{}) {
+		d.noteRefusal(refused.Reason, refused.Message)
+		return nil, evictionHelps || helps && worthAny
 	}
-	return sizes, bars
+	return sizes, evictionHelps
 }
 
-// worthEviction reports whether a container is to have another limit. A request saves it from no kill, and where its
-// node has no memory for that, its successor may find none either.
+// worthEviction reports whether a size is worth an eviction: for another limit, except the return of a loan. A request
+// prevents no kill, and a successor may lack the memory of a node as well.
 func (d *decider) worthEviction(pod *Pod, c Container, to memory.Size) bool {
 	ch := d.changeOf(pod, c, to, true)
 	return ch.to.Limit != ch.from.Limit && (ch.bound || !d.returnsLoan(ch))
 }
 
-// planEviction returns the new sizes that the successor of a pod is to get; nil: the pod is not evicted now, or not for
-// a size.
+// planEviction returns the new sizes of an evicted pod's successor; empty: the pod is not evicted.
 func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 	sizes := map[string]memory.Size{}
 	for _, c := range d.byNeed(pod) {
 		to, differs := d.target(pod, c)
-		if !differs || c.Shared { // whether the next pod gets more as a whole is unknown before it exists
+		if !differs || c.Shared { // the pod-level size of the next pod is unknown
 			continue
 		}
 		ch := d.changeOf(pod, c, to, true)
 		ch.sizes = sizes
 		less := d.allow(ch)
 		if !ch.bound && d.returnsLoan(ch) {
-			continue // a pod is not evicted for its loan, which its successor does not have
+			continue // the successor does not have the loan
 		}
 		if refused, _ := d.refusal(ch); refused != (Verdict{}) {
-			d.refused(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
+			d.noteRefusal(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
 			return nil
 		}
 		sizes[c.Name] = d.granted(ch, to, less)
@@ -250,11 +243,11 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 	return sizes
 }
 
-// granted returns what a container gets of a size, and reports why that is less.
+// granted returns the size that a container gets, and reports why it is less.
 func (d *decider) granted(ch *change, to memory.Size, less Verdict) memory.Size {
 	if less == (Verdict{}) {
 		return to
 	}
-	d.refused(less.Reason, d.about(ch.pod, ch.c)+less.Message)
+	d.noteRefusal(less.Reason, d.about(ch.pod, ch.c)+less.Message)
 	return ch.to
 }

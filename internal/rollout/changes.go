@@ -12,29 +12,28 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// Change is something that memfit did to pods of a workload, and what came of it. It is kept for people: nothing is
-// decided by it.
+// Change is a change of pods and its result, stored for users. It affects no decision.
 type Change struct {
 	// Kind is the result.
 	Kind FindingKind `json:"kind"`
-	// At is when it was seen of the last pod, Since of the first.
+	// At is the time of the result for the last pod, Since for the first.
 	At    time.Time `json:"at"`
 	Since time.Time `json:"since"`
-	// Pod is the last one, Pods how many there were.
+	// Pod is the last one, Pods their number.
 	Pod  string `json:"pod"`
 	Pods int    `json:"pods"`
-	// Sizes are the change in words, as in Action.Why; empty: the size stayed.
+	// Sizes describes the change, as Action.Why; empty: the size is unchanged.
 	Sizes string `json:"sizes,omitempty"`
-	// From and To are the sizes of the containers that changed, and of the pod as a whole ([WholePod]); at most maxSizes.
-	// A request or limit that is 0 in To stayed.
+	// From and To are the sizes of the changed containers, and of the whole pod ([WholePod]); at most maxSizes. A request
+	// or limit that is 0 in To is unchanged.
 	From map[string]memory.Size `json:"from,omitempty"`
 	To   map[string]memory.Size `json:"to,omitempty"`
-	// Why is what was recommended then, or why it came to nothing.
+	// Why is the summary of the recommendation, or why the change failed.
 	Why string `json:"why,omitempty"`
 }
 
 const (
-	// maxChanges bounds what is kept of a workload: 400 bytes each, and never more than 1.5 KiB.
+	// maxChanges bounds the changes of a workload: 400 bytes each, at most 1.5 KiB.
 	maxChanges = 16
 	// maxSizes bounds the sizes of a change; the API has the same number.
 	maxSizes = 8
@@ -42,7 +41,7 @@ const (
 	maxWords = 512
 )
 
-// Bounded is a change as it is kept and shown. What an earlier version kept may be longer.
+// Bounded returns a change as it is stored and published. A forged one may be longer.
 func (c Change) Bounded() Change {
 	c.Sizes, c.Why = quote.Cut(c.Sizes, maxWords), quote.Cut(c.Why, maxWords)
 	if len(c.To) > maxSizes {
@@ -55,20 +54,19 @@ func (c Change) Bounded() Change {
 	return c
 }
 
-// resized is a change of sizes.
 func resized(c Change, from, to map[string]memory.Size) Change {
 	c.Sizes, c.From, c.To = changes(from, to), maps.Clone(from), maps.Clone(to)
 	return c
 }
 
-// record keeps a change. What happened to one pod after the other since a change began is one.
+// record stores a change. Equal ones of several pods since a rollout began are one.
 func (s *State) record(c Change, began time.Time) {
 	c = c.Bounded()
-	c.At = stamp(c.At)
+	c.At = toSeconds(c.At)
 	c.Since, c.Pods = c.At, 1
 	s.Changes = slices.Clone(s.Changes)
 	if i := slices.IndexFunc(s.Changes, func(old Change) bool {
-		return old.Kind == c.Kind && old.Sizes == c.Sizes && !old.Since.Before(stamp(began))
+		return old.Kind == c.Kind && old.Sizes == c.Sizes && !old.Since.Before(toSeconds(began))
 	}); i >= 0 {
 		c.Since, c.Pods = s.Changes[i].Since, s.Changes[i].Pods+1
 		s.Changes = slices.Delete(s.Changes, i, i+1)

@@ -18,12 +18,11 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// recheckAfter is when to decide again while something is under way that sends no event, or something holds a change
-// up.
+// recheckAfter is when to decide again while something without events is under way, or delays a change.
 const recheckAfter = 30 * time.Second
 
-// Decide returns what to do now, given what [Observe] made of the state. Actions that were written down earlier and
-// are not done yet are returned again; they are the same, and doing them twice has the effect of doing them once.
+// Decide returns the actions to send now, for the state that [Observe] returned. It repeats stored actions that are not
+// visible yet; an action that is sent twice has the effect of one.
 func Decide(in Input) Transition {
 	d := decider{Input: in, pods: map[types.UID]*Pod{}}
 	d.State = in.State.clone()
@@ -31,16 +30,16 @@ func Decide(in Input) Transition {
 		d.State.Spent = nil
 	}
 	for i := range d.Pods {
-		if pod := &d.Pods[i]; !pod.Leaving {
+		if pod := &d.Pods[i]; !pod.Terminating {
 			d.pods[pod.UID] = pod
 		}
 	}
-	d.takeOver()
+	d.endSupersededLoans()
 	d.supersede()
-	d.giving = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.onTheWay)
-	d.again()
-	d.restart()
-	d.next()
+	d.decreasing = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.onTheWay)
+	d.sendPending()
+	d.decideRestart()
+	d.beginChanges()
 	return d.conclude()
 }
 
@@ -49,21 +48,21 @@ type decider struct {
 	// pods are those that are not leaving.
 	pods    map[types.UID]*Pod
 	actions []Action
-	// wanting are the pods that lack what is recommended and are not being changed.
+	// wanting are the pods without the recommended size that are not being changed.
 	wanting []*Pod
-	// giving: a pod is on its way to a lower limit of the change under way.
-	giving bool
-	// waiting is how many of them are to take more of a quota. taken is what was begun and quotas do not count yet.
-	waiting int
-	taken   memory.Size
-	// reason and message are of the first refusal.
-	reason, message string
+	// decreasing: a pod is about to get a lower limit of the change under way.
+	decreasing bool
+	// waiting is the number of wanting pods that need more of a quota, taken the sizes begun that quotas do not count
+	// yet.
+	waiting         int
+	taken           memory.Size
+	reason, message string // of the first refusal
 	restartHeld     string
 	requeueAfter    time.Duration
 }
 
-// refused keeps the first refusal: it is the one people read.
-func (d *decider) refused(reason, message string) {
+// noteRefusal keeps the first refusal, for the condition Applied.
+func (d *decider) noteRefusal(reason, message string) {
 	if d.reason == "" {
 		d.reason, d.message = reason, message
 	}
@@ -75,8 +74,7 @@ func (d *decider) requeueIn(t time.Duration) {
 	}
 }
 
-// target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
-// a change.
+// target returns the size that a container of this pod should have, and whether the difference is worth a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	desired, found := d.Desired[c.Key()]
 	if !found || c.Done {
@@ -84,27 +82,27 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	}
 	to := desired.Recommendation.Size
 	if fixed, under := d.underWayTo(&c); under {
-		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
+		to = fixed // recommendations vary a little every hour, and all pods should get the same
 	}
-	if c.Shared { // the pod's limit is what holds it, and a request that it has not it does not get
+	if c.Shared { // the pod's limit applies, and it gets no first request
 		if to.Limit = 0; c.Spec.Request == 0 {
 			to.Request = 0
 		}
 	}
-	// What is not recommended stays; what is set cannot be removed by a resize.
+	// no resize removes a request or limit
 	to = memory.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
-	now := have(c)
+	now := currentSize(c)
 	if limit := (memory.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 &&
 		!recommend.Differs(now, limit, desired.Policy) {
-		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
+		to.Limit = c.Spec.Limit // only the request may need a change
 	}
-	if to = d.keepLoans(pod, c, to); d.forAnother(pod, c) {
-		to = to.Max(c.given())
+	if to = d.keepLoans(pod, c, to); d.sizedForAnother(pod, c) {
+		to = to.Max(c.originalSize())
 	}
-	// The owner's word is the last for each pod, whatever the others have.
-	to, _ = desired.Policy.Bound(to, d.own(pod, c))
+	// The owner's bounds precede what other pods have.
+	to, _ = desired.Policy.Bound(to, d.withoutLoans(pod, c))
 	if desired.Policy.DecreaseNever && now.Limit == 0 {
-		to.Limit = 0 // any limit is less than none
+		to.Limit = 0 // any limit would be lower
 	}
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
@@ -113,38 +111,32 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		to.Request = max(to.Request, min(c.Owner.Request, now.Request))
 	}
 	less := memory.Size{Limit: to.Limit, Request: min(to.Request, c.Actual.Request)}
-	waits := pod.limitWaits() && less.Request > 0 && desired.Range.Within(less) == less
+	waits := pod.limitDeferred() && less.Request > 0 && desired.Range.Within(less) == less
 	if waits {
-		to = less // the request is asked for again when the limit is effective
+		to = less // the request is raised when the limit is effective
 	}
-	// it uses memory that the scheduler has promised to others
+	// it uses memory that the scheduler counts for others
 	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
 	return to, overdue || needed || waits && to.Request < now.Request || recommend.Differs(now, to, desired.Policy)
 }
 
-// underWayTo is the size that a change under way gives this container: what is recommended now, or nearly, or what a
-// pod is on its way to.
+// underWayTo returns the size that a change under way gives this container: near the recommendation, or being lowered.
 func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
 	desired := d.Desired[c.Key()]
 	target, under := d.State.Rollout.Targets[c.Key()]
 	return target, under && !outOfBounds(target, desired.Policy) &&
-		(d.giving || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
+		(d.decreasing || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
 
-// onTheWay reports whether a pod is about to get a lower limit, or has had it for less than the time it is watched.
+// onTheWay reports whether a pod is about to get a lower limit, or is watched with it.
 func (d *decider) onTheWay(st Step) bool {
-	switch {
-	case !lowersAny(st.From, st.To), st.Phase == Undoing, st.Phase == Deferred:
-		return false
-	case st.Phase == Watching:
-		return d.Now.Before(st.Watch.Since.Add(d.Policy.Watch))
-	}
-	return true
+	watched := st.Phase != Watching || d.Now.Before(st.Watch.Since.Add(d.Policy.Watch))
+	return watched && st.Phase != Undoing && st.Phase != Deferred && lowersAny(st.From, st.To)
 }
 
-// supersede ends a decrease when more is wanted instead: more than before it, or more than its target where that is
-// urgent or its owner wants nothing lowered by now. Its pods need no reverting: the increase is for all of them.
+// supersede ends a decrease if more is recommended: more than before it, or more than its target if that is urgent or
+// the owner now forbids lowering. The increase is for all pods, so none is rolled back.
 func (d *decider) supersede() {
 	e := &d.State.Rollout
 	if !e.Decrease {
@@ -153,7 +145,7 @@ func (d *decider) supersede() {
 	for of, target := range e.Targets {
 		desired, known := d.Desired[of]
 		size, atOnce := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
-		l, lowered := d.State.lowest(of.Container, of.Program)
+		l, lowered := d.State.lowest(of.Container, of.Program, false)
 		if !known || !lowered || size.Limit > target.Limit && atOnce || size.Limit > l.From.Limit {
 			d.State.end(d.pods)
 			return
@@ -161,12 +153,12 @@ func (d *decider) supersede() {
 	}
 }
 
-// again repeats the steps that were written down and are not done yet.
-func (d *decider) again() {
+// sendPending repeats the steps that are stored and not visible in the pods' specs, or not effective.
+func (d *decider) sendPending() {
 	d.State.Steps = slices.DeleteFunc(d.State.Steps, func(st Step) bool {
 		outdated := d.outdated(st)
 		if outdated {
-			d.State.unspend(st.UID, st.At)
+			d.State.refund(st.UID, st.At)
 		}
 		return outdated
 	})
@@ -177,59 +169,44 @@ func (d *decider) again() {
 		if pod == nil || st.Phase == Watching {
 			continue
 		}
-		_, held := pod.held(st.To)
+		_, held := pod.ineffective(st.To)
 		switch {
 		case st.Phase == Undoing:
-			d.actions = append(
-				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
-			)
+			d.send(st)
 		case st.Phase == Resizing && pod.has(st.To, spec) && !held:
-			d.requeueIn(settle)
+			d.requeueIn(statusDelay)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
-		case st.Phase == Deferred, d.gated(pod, st) >= waits: // taking back what memfit did is not beginning
+		case st.Phase == Deferred, d.gated(pod, st) >= postponed:
 			d.requeueIn(recheckAfter)
 		case st.Phase == Evicting && d.awaitsPermit(st):
-			d.requeueIn(permitReaches)
+			d.requeueIn(permitDelay)
 		case st.Phase == Evicting:
 			st.Present = presentOf(d.Pods)
 			d.send(st)
 		case !pod.has(st.To, spec):
-			st.Request.At, st.Request.Lives = stamp(d.Now), pod.lives(st.To)
+			st.Request.At, st.Request.Instances = toSeconds(d.Now), pod.instances(st.To)
 			d.send(st)
 		case d.resend(st, pod):
 			d.send(st)
 		default:
-			d.requeueIn(settle)
+			d.requeueIn(statusDelay)
 		}
 	}
 }
 
-// limitWaits reports whether another limit waits for memory of the node, although only requests take any. A request
-// that must equal its limit waits with it.
-func (p *Pod) limitWaits() bool {
+// limitDeferred reports whether a limit waits for memory of the node, which only its request needs. A request that must
+// equal its limit waits with it.
+func (p *Pod) limitDeferred() bool {
 	return p.Resize.Deferred && p.Whole == nil && p.QoS != "Guaranteed" &&
 		slices.ContainsFunc(p.Containers, func(c Container) bool {
 			return c.Actual.Limit > 0 && c.Spec.Limit != c.Actual.Limit
 		})
 }
 
-// send asks for what a step was written down for.
-func (d *decider) send(st *Step) {
-	d.actions = append(
-		d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: st.evicts(), Sizes: st.To, Why: st.inWords()},
-	)
-}
+func (d *decider) send(st *Step) { d.actions = append(d.actions, st.action()) }
 
-// gated is what the gates make of a step that was written down.
-func (d *decider) gated(pod *Pod, st *Step) (worst again) {
-	for _, c := range pod.sized(st.To) {
-		worst = max(worst, d.refusedAgain(d.changeOf(pod, c, st.To[c.Name], st.evicts())))
-	}
-	return worst
-}
-
-// next begins to change as many pods as may be changed now.
-func (d *decider) next() {
+// beginChanges begins to change as many pods as the gates permit.
+func (d *decider) beginChanges() {
 	if d.Policy.OnlyWatch {
 		for of, want := range d.Desired {
 			if !of.Outdated { // new pods get it
@@ -242,31 +219,34 @@ func (d *decider) next() {
 		if d.State.Restart != nil && d.State.Restart.UID == pod.UID {
 			continue
 		}
-		if !d.followed(pod) && d.lacks(pod) {
+		if !d.mustFinish(pod) && d.needsChange(pod) {
 			d.wanting = append(d.wanting, pod)
 		}
 	}
 	for _, st := range d.State.Steps {
 		if pod := d.pods[st.UID]; pod != nil && st.Phase != Undoing {
-			d.taken = d.taken.Plus(pod.more(st.To))
+			d.taken = d.taken.Plus(pod.quotaIncrease(st.To))
 		}
 	}
-	slices.SortStableFunc(d.wanting, d.order)
+	// pods that need more come first, the fullest of them before the others
+	slices.SortStableFunc(d.wanting, func(a, b *Pod) int {
+		return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
+	})
 	for _, pod := range d.wanting {
-		if d.takesMore(pod) {
+		if d.needsQuota(pod) {
 			d.waiting++
 		}
 	}
 	for _, pod := range d.wanting {
-		if d.State.roomFor(pod.UID, d.need(pod) > full) {
+		if d.State.mayBegin(pod.UID, d.need(pod) > full) {
 			d.change(pod)
 		}
 	}
 }
 
-// followed reports whether what was asked of a pod is followed to its end before more is: not where it waits for memory
-// of the node, or lowers what is to be higher by now.
-func (d *decider) followed(pod *Pod) bool {
+// mustFinish reports whether a step of a pod must end before the next one: not if it waits for memory of the node, or
+// lowers a limit that is to be higher by now.
+func (d *decider) mustFinish(pod *Pod) bool {
 	return slices.ContainsFunc(d.State.Steps, func(st Step) bool {
 		if st.UID != pod.UID || st.Phase == Watching || st.Phase == Deferred {
 			return false
@@ -280,10 +260,9 @@ func (d *decider) followed(pod *Pod) bool {
 	})
 }
 
-// roomFor reports whether the change of a pod may be begun: the number of pods that are changed or watched at a time is
-// bounded. What cannot be changed now, because it was refused or waits for its node, takes a place of its own once, for
-// which a pod that is full does not wait.
-func (s *State) roomFor(pod types.UID, isFull bool) bool {
+// mayBegin reports whether the change of a pod may begin: the numbers of pods that are changed or watched, and of those
+// that were refused or wait for their node, are bounded. A full pod does not wait for the latter.
+func (s *State) mayBegin(pod types.UID, isFull bool) bool {
 	changing, most := 0, maxHeld
 	for i := range s.Steps {
 		if s.Steps[i].Phase != Deferred {
@@ -295,21 +274,11 @@ func (s *State) roomFor(pod types.UID, isFull bool) bool {
 	}
 	_, begun := s.step(pod)
 	_, refused := s.refusal(pod)
-	switch {
-	case begun: // it has a place
-		return true
-	case changing >= maxWatched, len(s.Steps) >= maxSteps:
-		return false
-	}
-	return refused || len(s.Steps)+len(s.Refusals) < most
+	return begun || changing < maxWatched && len(s.Steps) < maxSteps &&
+		(refused || len(s.Steps)+len(s.Refusals) < most)
 }
 
-// order puts pods that need more first, the fullest of them before the others, and then goes by name.
-func (d *decider) order(a, b *Pod) int {
-	return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
-}
-
-// need is that of the container that needs more most; 0: none does.
+// need returns the largest need of a pod's containers; 0: none needs more.
 func (d *decider) need(pod *Pod) (most int64) {
 	for _, c := range pod.Containers {
 		most = max(most, d.needOf(pod, c))
@@ -320,10 +289,10 @@ func (d *decider) need(pod *Pod) (most int64) {
 // full is the need of a pod that uses its limit.
 const full = 100
 
-// needOf is how full a container is that is to be raised, in percent of its limit; 0 when it is not. One that ended,
-// and of which nothing was read since, counts as full.
+// needOf returns how full a container is, in percent of its limit plus 1; 0 if its limit is not to be raised. One that
+// ended, without a reading since, counts as full.
 func (d *decider) needOf(pod *Pod, c Container) int64 {
-	limit := have(c).Limit
+	limit := currentSize(c).Limit
 	if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
 		return 0
 	}
@@ -334,20 +303,20 @@ func (d *decider) needOf(pod *Pod, c Container) int64 {
 	return 1 + int64(used)*100/int64(limit)
 }
 
-// byNeed are the containers of a pod in the order in which they take what it and its namespace leave.
+// byNeed returns the containers of a pod in the order in which they take what pod and namespace leave.
 func (d *decider) byNeed(pod *Pod) []Container {
 	return slices.SortedStableFunc(slices.Values(pod.Containers), func(a, b Container) int {
 		return cmp.Compare(d.needOf(pod, b), d.needOf(pod, a))
 	})
 }
 
-// stillAsked reports whether what was refused is what would be asked for now.
-func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
+// stillWanted reports whether the refused sizes would be requested now.
+func (d *decider) stillWanted(pod *Pod, r Refusal) bool {
 	sizes := map[string]memory.Size{}
 	for _, c := range d.byNeed(pod) {
 		size, was := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
-		to, _ = d.within(pod, c, to)
+		to, _ = d.boundByWhole(pod, c, to)
 		ch := d.changeOf(pod, c, to, r.Evict)
 		ch.sizes = sizes
 		if d.allow(ch); !c.Shared {
@@ -356,22 +325,21 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 		if differs {
 			sizes[c.Name] = to
 		}
-		if ch.to = to; was && differs && !ch.asksAgain(size) {
+		if ch.to = to; was && differs && !ch.sameAsRefused(size) {
 			return false
 		}
 	}
 	return true
 }
 
-// outOfBounds reports whether a size breaks the owner's bounds, which may have changed since it was decided on and
-// always win.
+// outOfBounds reports whether a limit breaks the owner's bounds, which may have changed since it was decided.
 func outOfBounds(size memory.Size, p recommend.Policy) bool {
 	bounded, _ := p.Bound(size, size)
 	return bounded.Limit != size.Limit
 }
 
-// outdated reports whether a step that was written down and not done must not be done any more: running pods are to
-// keep their sizes, or it would break a bound that the owner has set since or come after its maintenance window.
+// outdated reports whether a step that was not sent must be removed: running pods keep their sizes now, it would break
+// the owner's current bounds, or a gate withdraws it.
 func (d *decider) outdated(st Step) bool {
 	pod := d.pods[st.UID]
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
@@ -379,15 +347,16 @@ func (d *decider) outdated(st Step) bool {
 	}
 	for name, size := range st.To {
 		if name == WholePod {
-			continue // it goes with its containers
+			continue // it follows its containers
 		}
 		c, _ := pod.container(name)
 		desired := d.Desired[c.Key()]
-		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(d.own(pod, c).Limit, size.Limit) {
+		never := desired.Policy.DecreaseNever && lowers(d.withoutLoans(pod, c).Limit, size.Limit)
+		if never || outOfBounds(size, desired.Policy) {
 			return true
 		}
 	}
-	return d.Policy.OnlyWatch || d.gated(pod, &st) == withdrawn
+	return d.Policy.OnlyWatch || d.gated(pod, &st) == removed
 }
 
 func (d *decider) about(pod *Pod, c Container) string {
@@ -397,61 +366,61 @@ func (d *decider) about(pod *Pod, c Container) string {
 	return "pod " + pod.Name + ", container " + c.Name + ": "
 }
 
-// begin writes a step down and asks for it.
+// begin adds a step and sends it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	if d.taken = d.taken.Plus(pod.more(to)); d.takesMore(pod) && d.allLimits(pod, to) {
+	if d.taken = d.taken.Plus(pod.quotaIncrease(to)); d.needsQuota(pod) && d.allLimits(pod, to) {
 		d.waiting--
 	}
 	from, last := map[string]memory.Size{}, map[string]memory.Size{}
 	lowering, ofAll := false, evict || !d.State.underWay()
 	for name, size := range to {
 		c, _ := pod.container(name)
-		from[name], last[name] = have(c), c.Spec
-		lowering = lowering || lowers(min(d.own(pod, c).Limit, pod.before(c, size).Limit), size.Limit)
-		ofAll = ofAll || size.Limit != pod.effective(c).Limit
+		from[name], last[name] = currentSize(c), c.Spec
+		lowering = lowering || lowers(min(d.withoutLoans(pod, c).Limit, pod.sizeBefore(c, size).Limit), size.Limit)
+		ofAll = ofAll || size.Limit != pod.effectiveSize(c).Limit
 	}
 	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
 		last = nil
 	}
-	if ofAll { // a request alone is the pod's own
+	if ofAll { // a request alone may be one pod's
 		d.State.begin(lowering, d.Now)
 	}
 	for name, size := range to {
 		if c, _ := pod.container(name); name != WholePod && !c.Shared {
-			d.note(pod, c, size)
+			d.recordTarget(pod, c, size)
 		}
 	}
-	d.giving = d.giving || lowering // to what note has made the target
+	d.decreasing = d.decreasing || lowering
 	step := Step{
-		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Phase: Resizing, From: from, To: maps.Clone(to),
+		Pod: pod.Name, UID: pod.UID, At: toSeconds(d.Now), Phase: Resizing, From: from, To: maps.Clone(to),
 		Served: pod.serves(), Programs: pod.programs(to),
 		Why:     quote.Cut(d.recommended(pod, to), maxWords),
-		Request: request{At: stamp(d.Now), Spec: last, Lives: pod.lives(to)},
+		Request: request{At: toSeconds(d.Now), Spec: last, Instances: pod.instances(to)},
 	}
 	if evict {
 		step.Phase, step.Request, step.Present = Evicting, request{}, presentOf(d.Pods)
 	}
 	d.State.Steps = append(d.State.Steps, step)
-	d.State.LastChange = stamp(d.Now)
+	d.State.LastChange = toSeconds(d.Now)
 	if evict && d.awaitsPermit(&step) {
-		d.requeueIn(permitReaches)
-		return // it is written down, and sent when the webhooks know that its successor is the canary
+		d.requeueIn(permitDelay)
+		return
 	}
 	d.send(&step)
 }
 
-// note remembers what all pods are to have of the size that a container of one gets, and from what a limit is lowered.
-func (d *decider) note(pod *Pod, c Container, to memory.Size) {
-	e, of, own, limit := &d.State.Rollout, c.Key(), d.own(pod, c), to.Limit
-	own.Limit = min(own.Limit, pod.before(c, to).Limit)
+// recordTarget records the new size of a container as the target of the change, and a lower limit as a lowering.
+func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size) {
+	e, of, own, limit := &d.State.Rollout, c.Key(), d.withoutLoans(pod, c), to.Limit
+	own.Limit = min(own.Limit, pod.sizeBefore(c, to).Limit)
 	from := own
-	switch ours := c.given(); {
+	switch ours := c.originalSize(); {
 	case own.Limit == 0:
 		from.Limit = NoLimit
 	case pod.Writer != "" && ours.Limit < own.Limit:
-		from = ours // a rollback gives no pod what another writer gave this one
+		from = ours // another writer raised this pod only
 	}
 	lowered := lowers(from.Limit, limit)
 	if lowered {
@@ -460,7 +429,7 @@ func (d *decider) note(pod *Pod, c Container, to memory.Size) {
 	if _, under := d.underWayTo(&c); lowered == e.Decrease && !under {
 		e.Targets[of] = d.Desired[of].Recommendation.Size
 	}
-	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // which all pods are not to have
+	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // a loan is for one pod
 		limit = min(limit, d.Desired[of].Recommendation.Size.Limit)
 	}
 	if own.Limit > 0 && limit > own.Limit {
@@ -468,8 +437,8 @@ func (d *decider) note(pod *Pod, c Container, to memory.Size) {
 	}
 }
 
-// takesMore reports whether a pod is to take more of a quota where it runs, in which it gets no first limit.
-func (d *decider) takesMore(pod *Pod) bool {
+// needsQuota reports whether a pod needs more of a quota in place, where it gets no first limit.
+func (d *decider) needsQuota(pod *Pod) bool {
 	return slices.ContainsFunc(pod.Containers, func(c Container) bool {
 		to, differs := d.target(pod, c)
 		_, needed := d.sharedNeed(pod, c)
@@ -477,7 +446,7 @@ func (d *decider) takesMore(pod *Pod) bool {
 	})
 }
 
-// allLimits reports whether a pod gets every higher limit that it lacks.
+// allLimits reports whether the sizes contain every higher limit that a pod lacks.
 func (d *decider) allLimits(pod *Pod, sizes map[string]memory.Size) bool {
 	return !slices.ContainsFunc(pod.Containers, func(c Container) bool {
 		to, differs := d.target(pod, c)
@@ -485,7 +454,7 @@ func (d *decider) allLimits(pod *Pod, sizes map[string]memory.Size) bool {
 	})
 }
 
-// recommended is what is recommended for the containers of a pod, in words.
+// recommended returns the summaries of the recommendations for some containers of a pod.
 func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
@@ -497,14 +466,13 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 	return strings.Join(texts, "; ")
 }
 
-// conclude puts what was decided into words.
 func (d *decider) conclude() Transition {
 	if len(d.wanting) == 0 && !d.State.busy() {
-		d.State.Rollout = Rollout{} // every pod has it, and has had it long enough
+		d.State.Rollout = Rollout{} // every pod has it and was watched
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
-	out.UpToDate, out.Reason, out.Message = d.words() // also sets when to decide again
-	// What waits for a window, maybe for days, has already asked for a decision when the window opens.
+	out.UpToDate, out.Reason, out.Message = d.condition() // also sets when to decide again
+	// windowClosed requests a decision when the window opens, maybe in days
 	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)
 	}
@@ -512,7 +480,6 @@ func (d *decider) conclude() Transition {
 	return out
 }
 
-// lacks reports whether a pod does not have what is recommended.
-func (d *decider) lacks(pod *Pod) bool {
+func (d *decider) needsChange(pod *Pod) bool {
 	return slices.ContainsFunc(pod.Containers, func(c Container) bool { _, differs := d.target(pod, c); return differs })
 }

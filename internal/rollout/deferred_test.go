@@ -244,7 +244,7 @@ func TestALimitNeverWaitsForARequest(t *testing.T) {
 			c.reconcile()
 			c.passes(2 * time.Second)
 			c.reconcile()
-			c.passes(settle)
+			c.passes(statusDelay)
 			c.reconcile()
 			c.expectLimits(tc.want.Limit.String())
 			for range 200 {
@@ -277,7 +277,7 @@ func TestALimitNeverWaitsForTheRequestOfAnotherContainer(t *testing.T) {
 	c.killed(0)
 	c.wants(size(big.Request, 400*mib), true)
 	for range 3 {
-		c.passes(settle)
+		c.passes(statusDelay)
 		c.reconcile()
 	}
 	c.expectLimits("400Mi 400Mi")
@@ -287,7 +287,7 @@ func TestALimitNeverWaitsForTheRequestOfAnotherContainer(t *testing.T) {
 func TestALowerLimitIsWatchedAlsoWhereItsRequestWaits(t *testing.T) {
 	c := waiting(t, 2, size(70*mib, 256*mib), size(90*mib, 100*mib))
 	c.desired(func(d *Desired) { d.Recommendation.UseAboveRequest = true })
-	c.passes(settle)
+	c.passes(statusDelay)
 	c.reconcile()
 	c.expectLimits("100Mi 256Mi")
 	for range 2 {
@@ -396,7 +396,7 @@ func TestALimitThatGoesAloneNeedsNoOtherPlace(t *testing.T) {
 	}
 	c.app(0).Demand = 250 * mib // it comes first
 	c.wants(size(300*mib, 400*mib), true)
-	for _, after := range []time.Duration{0, 2 * time.Second, settle, 2 * time.Second} {
+	for _, after := range []time.Duration{0, 2 * time.Second, statusDelay, 2 * time.Second} {
 		c.passes(after)
 		c.reconcile()
 	}

@@ -310,7 +310,7 @@ func TestAResizeThatWaitedIsNotRolledBackForThat(t *testing.T) {
 	if c.told("rolled back") || c.app(0).Spec.Limit != 256*mib {
 		t.Errorf("asks for %s: %v", c.app(0).Spec.Limit, c.log)
 	}
-	c.passes(patience)
+	c.passes(resizeTimeout)
 	c.reconcile()
 	if !c.told("has not actuated it") {
 		t.Errorf("and then it must be: %v", c.log)
@@ -325,7 +325,7 @@ func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
 	c.dies(0, 0)
 	for range 40 {
 		c.reconcile()
-		c.passes(settle)
+		c.passes(statusDelay)
 	}
 	if !c.told("evicted web-1") || c.effective(0) != 256*mib {
 		t.Errorf("%s effective; %v", c.effective(0), c.log)
@@ -341,7 +341,7 @@ func TestSuchAPodIsReplacedAlsoWhenNoInstanceIsSeenWithTheSize(t *testing.T) {
 	c.dies(0, 0)
 	for range 12 {
 		c.reconcile()
-		c.passes(settle)
+		c.passes(statusDelay)
 	}
 	if !c.told("held to 100Mi") || !c.told("evicted web-1") || c.effective(0) != 256*mib {
 		t.Errorf("%s effective; %v", c.effective(0), c.log)
@@ -359,7 +359,7 @@ func replacedOnce(t *testing.T, ready bool) *cluster {
 	c.dies(0, 0)
 	for range 12 {
 		c.reconcile()
-		c.passes(settle)
+		c.passes(statusDelay)
 	}
 	if !c.told("evicted web-1") {
 		t.Fatalf("the first is not replaced: %v", c.log)
@@ -375,7 +375,7 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 	c := replacedOnce(t, true)
 	for range 40 {
 		c.reconcile()
-		c.passes(settle)
+		c.passes(statusDelay)
 	}
 	if !c.told("evicted web-2") || c.effective(0) != 583*mib {
 		t.Errorf("%s effective: %s: %s\n%s", c.effective(0), c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
@@ -403,7 +403,7 @@ func TestASuccessorThatIsNeverReadyIsReplacedWhenItWasKilledWithItsSize(t *testi
 			}
 			for range 12 {
 				c.reconcile()
-				c.passes(settle)
+				c.passes(statusDelay)
 			}
 			if got := c.told("evicted web-2"); got != tc.replaced {
 				t.Errorf("replaced is %t: %s: %s\n%s", got, c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
@@ -460,9 +460,9 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 			}
 			for !c.told("evicted web-1") && !c.told("delete pod web-1") && c.in.Now.Sub(began) < time.Hour {
 				c.reconcile()
-				c.passes(settle)
+				c.passes(statusDelay)
 			}
-			within := map[bool]time.Duration{true: time.Minute, false: patience + time.Minute}[evict]
+			within := map[bool]time.Duration{true: time.Minute, false: resizeTimeout + time.Minute}[evict]
 			if took := c.in.Now.Sub(began); took > within || evict != c.told("evicted web-1") || c.told("effective 1 s") {
 				t.Errorf("after %s: %v", took, c.log)
 			}
@@ -479,7 +479,7 @@ func TestABoundedNumberOfTriesThenAReplacement(t *testing.T) {
 	for range 60 {
 		c.reconcile()
 		c.runs(0)
-		c.passes(settle)
+		c.passes(statusDelay)
 	}
 	if n := strings.Count(strings.Join(c.log, "\n"), "resize web-1"); n != maxTries {
 		t.Errorf("%d tries, want %d: %v", n, maxTries, c.log)

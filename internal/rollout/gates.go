@@ -18,8 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// Verdict is a gate's refusal: a reason for a condition, and a sentence with numbers. The zero Verdict lets a change
-// pass.
+// Verdict is a gate's refusal: a reason for a condition, and a sentence with numbers. Zero: the change may be made.
 type Verdict struct{ Reason, Message string }
 
 func refuse(reason, text string, args ...any) Verdict {
@@ -30,31 +29,31 @@ func refuse(reason, text string, args ...any) Verdict {
 type kinds uint16
 
 const (
-	// In place, and no container restarts. A change of the request alone is a raise.
-	raiseQuietly kinds = 1 << iota
-	lowerQuietly
-	giveBackQuietly // it gives back what a lower limit that did harm had taken
-	// In place, and the container restarts for it.
+	// In place, without a restart. A change of the request alone is a raise.
+	raiseInPlace kinds = 1 << iota
+	lowerInPlace
+	rollBackInPlace // a rollback of a lower limit
+	// In place, with a restart of the container.
 	raiseByRestart
 	lowerByRestart
-	giveBackByRestart
+	rollBackByRestart
 	// By eviction: the successor gets the size.
 	raiseByEviction
 	lowerByEviction
-	giveBackByEviction
-	// fresh evicts a pod for one of the same size (drift.action: Restart).
-	fresh
-	// podSize is the size of the pod as a whole (spec.resources).
+	rollBackByEviction
+	// restartPod evicts a pod for one of the same size (drift.action: Restart).
+	restartPod
+	// podSize changes the pod-level size (spec.resources).
 	podSize
-	// together are the changes of all containers of a pod, each of which has passed by itself.
+	// together are the changes of all containers of a pod, each of which has passed its gates.
 	together
 
-	inPlace    = raiseQuietly | lowerQuietly | giveBackQuietly | raiseByRestart | lowerByRestart | giveBackByRestart
-	evictions  = raiseByEviction | lowerByEviction | giveBackByEviction
-	sized      = inPlace | evictions
-	lowerings  = lowerQuietly | lowerByRestart | lowerByEviction
-	givesBack  = giveBackQuietly | giveBackByRestart | giveBackByEviction
-	restarting = raiseByRestart | lowerByRestart | giveBackByRestart | evictions
+	resizes    = raiseInPlace | lowerInPlace | rollBackInPlace | raiseByRestart | lowerByRestart | rollBackByRestart
+	evictions  = raiseByEviction | lowerByEviction | rollBackByEviction
+	sized      = resizes | evictions
+	lowerings  = lowerInPlace | lowerByRestart | lowerByEviction
+	rollbacks  = rollBackInPlace | rollBackByRestart | rollBackByEviction
+	restarting = raiseByRestart | lowerByRestart | rollBackByRestart | evictions
 )
 
 // gate decides whether a change may be made now.
@@ -63,139 +62,137 @@ type gate struct {
 	of kinds
 	// refuses returns why a change must not be made; zero: it may.
 	refuses func(*decider, *change) Verdict
-	// bars: it refuses to change the pod where it is, and not the size, so that an eviction may help.
-	bars bool
-	// again is what a refusal does to a step that was written down and not sent yet.
-	again again
+	// evictionHelps: the reason is this pod, not the size, so an eviction may help.
+	evictionHelps bool
+	// pending is the effect of a refusal on a step that was not sent yet.
+	pending pendingEffect
 }
 
-// again is what becomes of a step that was written down and not sent.
-type again uint8
+// pendingEffect is the effect on a step that was not sent.
+type pendingEffect uint8
 
 const (
-	goesOn    again = iota // it is sent
-	waits                  // it is sent when the gate lets it pass
-	withdrawn              // it is forgotten
+	unaffected pendingEffect = iota // it is sent
+	postponed                       // it is sent when the gate lets it pass
+	removed                         // it is removed
 )
 
-// gates decide whether a pod may be changed now. Order matters: the first refusal is the one users see.
+// gates decide whether a pod may be changed now, in order: users read the first refusal.
 var gates = []gate{
 	// May memfit touch the pod at all?
-	{of: lowerings | evictions | fresh, refuses: (*decider).mayNot},
-	{of: inPlace, refuses: (*decider).refusedInPlace, bars: true},
-	{of: sized | fresh, refuses: (*decider).refusedLately},
-	{of: sized, refuses: (*decider).anotherWriter, again: waits},
-	{of: lowerings, refuses: (*decider).givenByAnother, again: withdrawn},
-	{of: sized&^(giveBackQuietly|giveBackByRestart) | fresh, refuses: (*decider).paused, again: waits},
-	{of: sized, refuses: (*decider).conflict, again: waits},
+	{of: lowerings | evictions | restartPod, refuses: (*decider).notPermitted},
+	{of: resizes, refuses: (*decider).refusedInPlace, evictionHelps: true},
+	{of: sized | restartPod, refuses: (*decider).refusedRecently},
+	{of: sized, refuses: (*decider).anotherWriter, pending: postponed},
+	{of: lowerings, refuses: (*decider).resizedByAnother, pending: removed},
+	{of: sized&^(rollBackInPlace|rollBackByRestart) | restartPod, refuses: (*decider).paused, pending: postponed},
+	{of: sized, refuses: (*decider).conflict, pending: postponed},
 	// Is the evidence good enough?
 	{of: sized, refuses: (*decider).noEvidence},
-	{of: lowerings | fresh, refuses: (*decider).badlyMeasured, again: withdrawn},
-	{of: lowerings, refuses: (*decider).reverted},
+	{of: lowerings | restartPod, refuses: (*decider).noRecentReading, pending: removed},
+	{of: lowerings, refuses: (*decider).rolledBackRecently},
 	// Was there a change recently?
-	{of: sized &^ givesBack, refuses: (*decider).coolingDown},
-	{of: fresh, refuses: (*decider).restartedLately},
+	{of: sized &^ rollbacks, refuses: (*decider).coolingDown},
+	{of: restartPod, refuses: (*decider).restartedRecently},
 	// Does the size fit?
-	{of: restarting | fresh, refuses: (*decider).onlyReplica},
-	{of: inPlace, refuses: (*decider).changesQoS, bars: true},
-	{of: sized, refuses: (*decider).outsideRange},
-	{of: sized | podSize, refuses: (*decider).overQuota},
-	{of: lowerings, refuses: (*decider).inUse, again: withdrawn},
-	{of: lowerQuietly | lowerByRestart, refuses: (*decider).frozenHeap, bars: true},
-	{of: sized | podSize, refuses: (*decider).beyondNode, bars: true},
+	{of: restarting | restartPod, refuses: (*decider).onlyReplica},
+	{of: resizes, refuses: (*decider).changesQoS, evictionHelps: true},
+	{of: sized, refuses: (*decider).violatesLimitRange},
+	{of: sized | podSize, refuses: (*decider).exceedsQuota},
+	{of: lowerings, refuses: (*decider).inUse, pending: removed},
+	{of: lowerInPlace | lowerByRestart, refuses: (*decider).belowHeapCap, evictionHelps: true},
+	{of: sized | podSize, refuses: (*decider).exceedsNode, evictionHelps: true},
 	{of: podSize, refuses: (*decider).restartsShared},
 	// Is it the time for it?
-	{of: lowerings, refuses: (*decider).queryAgainst, again: withdrawn},
-	{of: sized&^givesBack | fresh, refuses: (*decider).windowClosed, again: withdrawn},
-	{of: lowerings, refuses: (*decider).ownersDay},
-	{of: lowerings, refuses: (*decider).starting},
+	{of: lowerings, refuses: (*decider).queryNotClear, pending: removed},
+	{of: sized&^rollbacks | restartPod, refuses: (*decider).windowClosed, pending: removed},
+	{of: lowerings, refuses: (*decider).editedByOwner},
+	{of: lowerings, refuses: (*decider).startedRecently},
 	// Can the other pods bear it?
 	{of: lowerings, refuses: (*decider).otherCanary},
-	{of: lowerings, refuses: (*decider).besideALoan},
-	{of: inPlace, refuses: (*decider).besideARefusal},
-	{of: evictions | fresh, refuses: (*decider).othersChange},
-	{of: sized&^(raiseQuietly|giveBackQuietly) | fresh, refuses: (*decider).tooFewServe, again: waits},
+	{of: lowerings, refuses: (*decider).conflictsWithLoan},
+	{of: resizes, refuses: (*decider).otherContainerRefused},
+	{of: evictions | restartPod, refuses: (*decider).awaitsSuccessor},
+	{of: sized&^(raiseInPlace|rollBackInPlace) | restartPod, refuses: (*decider).tooManyUnavailable, pending: postponed},
 	// Does it fit the budget of the cluster?
-	{of: together | fresh, refuses: (*decider).overChangeBudget},
+	{of: together | restartPod, refuses: (*decider).exceedsChangeBudget},
 }
 
-// refusal is that of the first gate that refuses a change; zero: it may be made. bars is the gate's.
-func (d *decider) refusal(ch *change) (refused Verdict, bars bool) {
+// refusal returns that of the first gate that refuses a change, and whether an eviction helps; zero: it may be made.
+func (d *decider) refusal(ch *change) (refused Verdict, evictionHelps bool) {
 	for _, g := range gates {
 		if g.of&ch.kind == 0 {
 			continue
 		}
 		if v := g.refuses(d, ch); v != (Verdict{}) {
-			return v, g.bars
+			return v, g.evictionHelps
 		}
 	}
 	return Verdict{}, false
 }
 
-// refusedAgain is what becomes of a step that was written down and not sent: the worst that a gate has for it.
-func (d *decider) refusedAgain(ch *change) (worst again) {
-	for _, g := range gates {
-		if g.again > worst && g.of&ch.kind != 0 && g.refuses(d, ch) != (Verdict{}) {
-			worst = g.again
+// gated returns the effect of the gates on a step that was not sent: the worst for a container.
+func (d *decider) gated(pod *Pod, st *Step) (worst pendingEffect) {
+	for _, c := range pod.sized(st.To) {
+		ch, own := d.changeOf(pod, c, st.To[c.Name], st.evicts()), unaffected
+		for _, g := range gates {
+			if g.pending > own && g.of&ch.kind != 0 && g.refuses(d, ch) != (Verdict{}) {
+				own = g.pending
+			}
 		}
+		worst = max(worst, own)
 	}
 	return worst
 }
 
-// mayNot refuses to evict a pod that no controller replaces, or a run, or to lower the limit of a run.
-func (d *decider) mayNot(ch *change) Verdict {
-	why := ""
-	if ch.evict {
-		why = d.Policy.NoEvict
-	}
+// notPermitted refuses to evict a pod that no controller replaces, and to evict or lower one that runs to completion.
+func (d *decider) notPermitted(ch *change) Verdict {
 	switch {
-	case why != "" || !ch.pod.Run:
-	case ch.kind == fresh:
-		why = "a Job's pod would lose its work"
-	default:
-		why = "this pod runs to completion (its restartPolicy is Never or OnFailure, or it belongs to a Job): memfit does " +
-			"not lower its limit and does not evict it, so that its work is not lost"
-		if !d.Policy.NoWebhook && d.Policy.NoEvict == "" {
-			why += "; the next run gets the recommended size"
-		}
+	case ch.evict && d.Policy.NoEvict != "":
+		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.NoEvict}
+	case !ch.pod.Completes:
+		return Verdict{}
+	case ch.kind == restartPod:
+		return Verdict{v1alpha1.ReasonWaitingForNewPods, "a Job's pod would lose its work"}
 	}
-	if why != "" {
-		return Verdict{v1alpha1.ReasonWaitingForNewPods, why}
+	why := "this pod runs to completion (its restartPolicy is Never or OnFailure, or it belongs to a Job): memfit does " +
+		"not lower its limit and does not evict it, so that its work is not lost"
+	if !d.Policy.NoWebhook && d.Policy.NoEvict == "" {
+		why += "; the next run gets the recommended size"
 	}
-	return Verdict{}
+	return Verdict{v1alpha1.ReasonWaitingForNewPods, why}
 }
 
-// mayEvict reports whether a pod may be replaced where a resize is not possible.
 func (in *Input) mayEvict(pod *Pod) bool {
-	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Run
+	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Completes
 }
 
-// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the same size,
-// or the rollback that is a part of it. A rollback does not wait for that after more was refused.
+// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the size, or a
+// rollback in it. A rollback to less than the refused size does not wait.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID)
 	size, about := r.Sizes[ch.c.Name]
-	again := ch.asksAgain(size)
+	again := ch.sameAsRefused(size)
 	back, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	switch restored := active && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
 	case r.All:
 	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || !about:
 		return Verdict{}
-	case !again && ch.kind&givesBack != 0 && ch.to.Limit < size.Limit:
+	case !again && ch.kind&rollbacks != 0 && ch.to.Limit < size.Limit:
 		return Verdict{}
-	case !again && !restored && !d.stillAsked(ch.pod, r):
+	case !again && !restored && !d.stillWanted(ch.pod, r):
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
 }
 
-// refusedLately refuses what was refused moments ago: an eviction, or anything for want of a disruption budget. What a
-// PodDisruptionBudget does not allow for one pod it does not allow for the next.
-func (d *decider) refusedLately(ch *change) Verdict {
-	evict := ch.kind&(evictions|fresh) != 0
+// refusedRecently refuses an eviction after a recent refusal, and any change after one by a disruption budget, which
+// applies to the other pods as well.
+func (d *decider) refusedRecently(ch *change) Verdict {
+	evict := ch.kind&(evictions|restartPod) != 0
 	for _, r := range d.State.Refusals {
 		budget := r.Reason == v1alpha1.ReasonDisruptionBudget
-		own := r.UID == ch.pod.UID && (evict || budget && d.stillAsked(ch.pod, r))
+		own := r.UID == ch.pod.UID && (evict || budget && d.stillWanted(ch.pod, r))
 		if r.Evict == evict && (own || r.All) {
 			return Verdict{r.Reason, r.Why}
 		}
@@ -203,18 +200,18 @@ func (d *decider) refusedLately(ch *change) Verdict {
 	return Verdict{}
 }
 
-// anotherWriter refuses everything for a day after another writer changed what memfit had set, but for a rollback of
-// pods that memfit wrote last.
+// anotherWriter refuses everything for a day after another writer changed a size that memfit had set, except rollbacks
+// of pods that memfit wrote last.
 func (d *decider) anotherWriter(ch *change) Verdict {
-	if d.State.ConflictingWriter == nil || ch.kind&givesBack != 0 && ch.pod.Writer == "" {
+	if d.State.ConflictingWriter == nil || ch.kind&rollbacks != 0 && ch.pod.Writer == "" {
 		return Verdict{}
 	}
 	return Verdict{v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why}
 }
 
-// givenByAnother refuses to lower for a day what another writer gave a pod, as for a debug session. A kill is answered.
-func (d *decider) givenByAnother(ch *change) Verdict {
-	until := ch.pod.WrittenAt.Add(foreignHold.Duration())
+// resizedByAnother refuses for a day to lower a limit that another writer set, as for a debug session.
+func (d *decider) resizedByAnother(ch *change) Verdict {
+	until := ch.pod.WrittenAt.Add(conflictHold.Duration())
 	if ch.pod.Writer == "" || !d.Now.Before(until) {
 		return Verdict{}
 	}
@@ -223,7 +220,6 @@ func (d *decider) givenByAnother(ch *change) Verdict {
 		ch.pod.Writer, ch.pod.Name, ch.from.Limit, format.Time(until))
 }
 
-// paused refuses everything while memfit.dev/pause or the global switch is set.
 func (d *decider) paused(*change) Verdict {
 	if d.Paused != "" {
 		return refuse(v1alpha1.ReasonPaused, "paused by %s", d.Paused)
@@ -231,7 +227,6 @@ func (d *decider) paused(*change) Verdict {
 	return Verdict{}
 }
 
-// conflict refuses while another controller sizes this workload's memory: two writers would undo each other.
 func (d *decider) conflict(*change) Verdict {
 	if d.Conflict != "" {
 		return refuse(v1alpha1.ReasonConflict,
@@ -240,8 +235,8 @@ func (d *decider) conflict(*change) Verdict {
 	return Verdict{}
 }
 
-// noEvidence refuses to lower anything without a recommendation to, and a limit on less than a day of exact use: most
-// demand has a daily rhythm. The owner's bounds need no evidence, and neither does taking back a raise of memfit's own.
+// noEvidence refuses to lower without a recommendation, and limits without a day of exact use, because most demand has
+// a daily rhythm. Owner's bounds and the reversal of memfit's own raise need no evidence.
 func (d *decider) noEvidence(ch *change) Verdict {
 	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
 	switch {
@@ -258,31 +253,27 @@ func (d *decider) noEvidence(ch *change) Verdict {
 	return Verdict{}
 }
 
-// freshest is how old a reading may be: no limit is lowered, and no pod evicted, for what was in use some time ago.
-const freshest = 2 * time.Minute
+// maxReadingAge is the maximum age of a reading to lower a limit or to restart a pod.
+const maxReadingAge = 2 * time.Minute
 
-// badlyMeasured refuses to lower a limit, or to restart a pod, for an old reading, for none, or for one with page cache
-// in it, which kills no process.
-func (d *decider) badlyMeasured(ch *change) Verdict {
-	at, workingSet := ch.c.Measured, ch.c.WorkingSetOnly
-	if ch.kind == fresh {
-		at, workingSet = d.Restart.Measured, d.Restart.WorkingSetOnly
-	}
+// noRecentReading refuses to lower a limit or to restart a pod without a recent reading that excludes page cache.
+func (d *decider) noRecentReading(ch *change) Verdict {
+	at := ch.c.Measured
 	switch {
 	case at.IsZero():
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "its current usage was not measured yet"}
-	case workingSet:
+	case ch.c.WorkingSetOnly:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
 			"only its working set is known, and page cache in it is no danger"}
-	case d.Now.Sub(at) > freshest:
+	case d.Now.Sub(at) > maxReadingAge:
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "it was last measured at %s, if its node's clock is right",
 			format.Time(at))
 	}
 	return Verdict{}
 }
 
-// reverted refuses to go below what a rollback restored within the last week.
-func (d *decider) reverted(ch *change) Verdict {
+// rolledBackRecently refuses a limit below one that a rollback restored within the last week.
+func (d *decider) rolledBackRecently(ch *change) Verdict {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	if !active || ch.to.Limit >= r.Restored.Limit {
 		return Verdict{}
@@ -292,19 +283,18 @@ func (d *decider) reverted(ch *change) Verdict {
 		format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 }
 
-// coolingDown refuses a second change within the cool-down, unless a kill or the owner's bounds ask for it, it is the
-// change under way, one pod further, or it restarts nothing and takes back a raise of memfit's own or raises a request
-// that is below what is in use.
+// coolingDown refuses a second change within the cool-down, except for a kill or the owner's bounds, for further pods
+// of the change under way and, without a restart, to reverse memfit's own raise or to raise a request below use.
 func (d *decider) coolingDown(ch *change) Verdict {
 	cooldown := d.Policy.Cooldown
 	next := d.State.LastChange.Add(cooldown)
 	_, under := d.underWayTo(&ch.c)
-	// What is used beyond the request was promised to others. A pod may do so although the one that was sampled does not.
+	// The scheduler counts memory beyond the request for others. This pod may use more than the recommendation knows.
 	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
 	switch {
 	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
 	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
-	case ch.kind&(lowerings|evictions) == 0 && ch.pod.waits(ch.c): // nothing has come of the last one
+	case ch.kind&(lowerings|evictions) == 0 && ch.pod.isDeferred(ch.c): // the last one is not effective
 	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.takesBack(ch)):
 	default:
 		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
@@ -313,8 +303,8 @@ func (d *decider) coolingDown(ch *change) Verdict {
 	return Verdict{}
 }
 
-// restartedLately bounds the restarts of a day, and the time between two.
-func (d *decider) restartedLately(*change) Verdict {
+// restartedRecently bounds the restarts of a day, and the time between two.
+func (d *decider) restartedRecently(*change) Verdict {
 	p, today := &d.Policy, restartsOf(period.Day, d.State.PastRestarts, d.Now)
 	if len(today) >= p.RestartsPerDay {
 		return refuse(v1alpha1.ReasonCoolingDown, "%d pods were restarted in the last %s, and drift.maxPerDay is %d",
@@ -332,10 +322,10 @@ func (d *decider) restartedLately(*change) Verdict {
 	return Verdict{}
 }
 
-// onlyReplica refuses to restart the only replica of a workload, unless its owner allows it, a kill asks for it, or it
-// does not serve anyway.
+// onlyReplica refuses to restart the only replica, unless the owner allows it, a kill requires it, or it does not
+// serve.
 func (d *decider) onlyReplica(ch *change) Verdict {
-	evicted := ch.kind&(evictions|fresh) != 0
+	evicted := ch.kind&(evictions|restartPod) != 0
 	if len(d.pods) != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
 		return Verdict{}
 	}
@@ -343,12 +333,11 @@ func (d *decider) onlyReplica(ch *change) Verdict {
 		"the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it"}
 }
 
-// changesQoS refuses a resize that would move the pod to another QoS class, which the API server does not take. A
-// Burstable pod that would become Guaranteed is left to its refusal: whether every other resource of the pod is
-// guaranteed, CPU among them, memfit does not keep.
+// changesQoS refuses a resize that would change the QoS class. The API server refuses one of a Burstable pod that would
+// become Guaranteed, which also depends on CPU.
 func (d *decider) changesQoS(ch *change) Verdict {
 	switch {
-	case ch.pod.limited(): // its own size decides, in which what is equal stays equal
+	case ch.pod.limited(): // the pod-level size determines the class, and its equal values remain equal
 	case ch.pod.QoS == "Guaranteed" && ch.to.Request != ch.to.Limit:
 		return refuse(v1alpha1.ReasonQoSClass,
 			"the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", ch.to.Request, ch.to.Limit)
@@ -359,15 +348,14 @@ func (d *decider) changesQoS(ch *change) Verdict {
 	return Verdict{}
 }
 
-// outsideRange refuses a limit that the namespace's LimitRanges do not admit.
-func (d *decider) outsideRange(ch *change) Verdict {
+func (d *decider) violatesLimitRange(ch *change) Verdict {
 	r, limit := &ch.Range, ch.to.Limit
 	switch {
 	case r.Max > 0 && limit > r.Max:
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
 	case r.Min > 0 && limit > 0 && limit < r.Min:
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
-	case ch.c.Shared, ch.pod.follows(): // the limit in question is the pod's
+	case ch.c.Shared, ch.pod.follows(): // it is a pod-level limit
 		return Verdict{}
 	}
 	if why := d.inadmissible(ch, ch.to); why != "" {
@@ -376,8 +364,7 @@ func (d *decider) outsideRange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// inadmissible returns why LimitRanges would not admit the pod in which a container has this size and others get
-// theirs; empty: they would.
+// inadmissible returns why LimitRanges would refuse the pod with this size of the container; empty: they would not.
 func (d *decider) inadmissible(ch *change, size memory.Size) string {
 	sizes := map[string]memory.Size{}
 	maps.Copy(sizes, ch.sizes)
@@ -394,44 +381,43 @@ func (d *decider) inadmissible(ch *change, size memory.Size) string {
 	return ch.pod.Inadmissible(sizes)
 }
 
-// allow cuts a size to what the namespace allows of it, and returns why that is less. What it allows no part of is left
-// to the gates. What the successor of an evicted pod gets is cut when it is created.
+// allow reduces a size to what the namespace allows, and returns why. If that is nothing, the gates refuse it. The size
+// of an evicted pod's successor is reduced at its creation.
 func (d *decider) allow(ch *change) (less Verdict) {
 	if ch.c.Shared {
-		return Verdict{} // the limit in question is the pod's
+		return Verdict{} // it is a pod-level limit
 	}
 	cuts := []func(*change) (memory.Size, Verdict){d.inRange}
-	if ch.kind&inPlace != 0 {
+	if ch.kind&resizes != 0 {
 		cuts = append(cuts, d.inPod, d.inQuota)
 	}
 	for _, cut := range cuts {
-		if within, why := cut(ch); why != (Verdict{}) && ch.partly(within) {
+		if within, why := cut(ch); why != (Verdict{}) && ch.isPart(within) {
 			less, ch.to = why, within
 		}
 	}
 	return less
 }
 
-// inRange returns the part of a size that LimitRanges allow a container, and why that is not all.
+// inRange returns the part of a size that LimitRanges allow for a container, and why that is not all.
 func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
 	within := ch.Range.Within(ch.to)
 	switch {
 	case within == ch.to:
 		return ch.to, Verdict{}
 	case ch.Range.Ratio == 0 && within.Limit < ch.to.Limit:
-		within = ch.less(within.Limit, within.Request)
+		within = ch.withLess(within.Limit, within.Request)
 	}
-	return within, cmp.Or(d.outsideRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
-		inWords(ch.to), ch.Range.Name))
+	return within, cmp.Or(d.violatesLimitRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
+		sizeWords(ch.to), ch.Range.Name))
 }
 
-// inPod returns the part of a raise that LimitRanges allow beside what the other containers of the pod have and get,
-// and why that is not all.
+// inPod returns the part of a raise that LimitRanges allow with the pod's other containers, and why that is not all.
 func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	if ch.kind&lowerings != 0 {
 		return ch.to, Verdict{}
 	}
-	with := func(limit memory.Bytes) memory.Size { return ch.less(limit, ch.to.Request) }
+	with := func(limit memory.Bytes) memory.Size { return ch.withLess(limit, ch.to.Request) }
 	most, why := constraints.Most(ch.from.Limit, ch.to.Limit, func(limit memory.Bytes) string {
 		return d.inadmissible(ch, with(limit))
 	})
@@ -441,32 +427,30 @@ func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	return with(most), Verdict{v1alpha1.ReasonLimitRange, why}
 }
 
-// inQuota returns the part of a raise that a quota leaves, and why that is not all. Of the limits or requests that do
-// not fit, only a kill or a rollback takes a part, because others may need it.
+// inQuota returns the part of a raise that a quota leaves, and why that is not all. Only a kill or a rollback takes a
+// part of a limit or request that does not fit, because others may need it.
 func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
-	over, from, left := d.overQuota(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
+	over, from, left := d.exceedsQuota(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	if over == (Verdict{}) {
 		return ch.to, over
 	}
 	part := func(from, to, left memory.Bytes) memory.Bytes {
 		switch {
-		case to.Minus(from)*d.sharing(ch) <= left:
+		case to.Minus(from)*d.sharers(ch) <= left:
 			return to
 		case ch.urgent:
 			return from.Plus(left)
 		}
 		return from
 	}
-	return ch.less(
-		part(from.Limit, ch.to.Limit, left.Limit), part(from.Request, ch.to.Request, left.Request),
-	), over
+	return ch.withLess(part(from.Limit, ch.to.Limit, left.Limit), part(from.Request, ch.to.Request, left.Request)), over
 }
 
-// less is the new size with a lower limit or request. A request that equals the limit still does. Another one stays
-// below it: a pod that became Guaranteed by that would be refused.
-func (ch *change) less(limit, request memory.Bytes) memory.Size {
+// withLess returns the new size with a lower limit or request. An equal request remains equal; another one remains
+// below the limit, because the pod must not become Guaranteed.
+func (ch *change) withLess(limit, request memory.Bytes) memory.Size {
 	switch {
-	case limit == 0: // it has none
+	case limit == 0:
 	case ch.to.Request == ch.to.Limit:
 		limit = min(limit, request)
 		request = limit
@@ -476,54 +460,49 @@ func (ch *change) less(limit, request memory.Bytes) memory.Size {
 	return memory.Size{Limit: limit, Request: request}
 }
 
-// partly reports whether a size is a part of the change, and worth it. Of a raise that restarts nothing, that of the
-// request is one.
-func (ch *change) partly(size memory.Size) bool {
+// isPart reports whether a size is a worthwhile part of the change, such as the request of a raise without a restart.
+func (ch *change) isPart(size memory.Size) bool {
 	sameWay := cmp.Compare(size.Limit, ch.from.Limit) == cmp.Compare(ch.to.Limit, ch.from.Limit)
 	requested := size.Limit == ch.from.Limit && ch.kind&(lowerings|restarting) == 0 && size.Request > ch.from.Request
-	return (sameWay || requested) && recommend.Differs(have(ch.c), size, ch.Policy)
+	return (sameWay || requested) && recommend.Differs(currentSize(ch.c), size, ch.Policy)
 }
 
-// quotaLeft is what a quota leaves for a change, in whole MiB, when those that it does not count yet have theirs.
+// quotaLeft returns what a quota leaves for a change, in whole MiB, after changes that it does not count yet.
 func (d *decider) quotaLeft(ch *change) memory.Size {
-	left := memory.Size{Limit: cmp.Or(ch.Quota.Limits, memory.Max), Request: cmp.Or(ch.Quota.Requests, memory.Max)}
 	taken := d.taken
 	if ch.kind != podSize {
-		taken = taken.Plus(ch.pod.more(ch.sizes))
+		taken = taken.Plus(ch.pod.quotaIncrease(ch.sizes))
 	}
 	return memory.Size{
-		Limit:   left.Limit.Minus(taken.Limit).FloorTo(memory.MiB),
-		Request: left.Request.Minus(taken.Request).FloorTo(memory.MiB),
+		Limit:   cmp.Or(ch.Quota.Limits, memory.Max).Minus(taken.Limit).FloorTo(memory.MiB),
+		Request: cmp.Or(ch.Quota.Requests, memory.Max).Minus(taken.Request).FloorTo(memory.MiB),
 	}
 }
 
-// more is what quotas count in addition when a pod gets these sizes.
-func (p *Pod) more(sizes map[string]memory.Size) (sum memory.Size) {
+// quotaIncrease returns the increase that quotas count when a pod gets these sizes.
+func (p *Pod) quotaIncrease(sizes map[string]memory.Size) (sum memory.Size) {
 	for name, size := range sizes {
 		if c, _ := p.container(name); p.limited() == (name == WholePod) {
-			sum = sum.Plus(memory.Size{
-				Limit: size.Limit.Minus(c.Spec.Limit), Request: size.Request.Minus(c.Spec.Request),
-			})
+			sum = sum.Plus(memory.Size{Limit: size.Limit.Minus(c.Spec.Limit), Request: size.Request.Minus(c.Spec.Request)})
 		}
 	}
 	return sum
 }
 
-// sharing is how many pods a raise has to fit the quota for: one that no kill asks for has to for all that lack it,
-// which would take what is left from pods that are to be created.
-func (d *decider) sharing(ch *change) memory.Bytes {
+// sharers returns for how many pods a raise must fit the quota: without a kill for all that need it, because a part of
+// them would take the rest from new pods.
+func (d *decider) sharers(ch *change) memory.Bytes {
 	if ch.urgent {
 		return 1
 	}
 	return memory.Bytes(max(d.waiting, 1))
 }
 
-// overQuota refuses a raise that does not fit the ResourceQuota.
-func (d *decider) overQuota(ch *change) Verdict {
-	if ch.kind&inPlace != 0 && ch.pod.follows() && ch.pod.limited() {
+func (d *decider) exceedsQuota(ch *change) Verdict {
+	if ch.kind&resizes != 0 && ch.pod.follows() && ch.pod.limited() {
 		return Verdict{} // quotas count the pod as a whole
 	}
-	replicas, from, left := d.sharing(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
+	replicas, from, left := d.sharers(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	over := func(what string, from, to, left memory.Bytes) Verdict {
 		need := to.Minus(from) * replicas
 		if need <= left {
@@ -536,13 +515,13 @@ func (d *decider) overQuota(ch *change) Verdict {
 		over("requests", from.Request, ch.to.Request, left.Request))
 }
 
-// inUse refuses to lower a limit onto what is used now or, unless it is the end of a loan, was within the last day.
+// inUse refuses to lower a limit below current use or, unless it returns a loan, below the use of the last day.
 func (d *decider) inUse(ch *change) Verdict {
 	limit, c := ch.to.Limit, &ch.c
 	switch {
-	case c.Demand.Percent(105) >= limit: // what is counted moves by a few percent between two samples
+	case c.Demand.Percent(105) >= limit: // it varies by a few percent between two samples
 		return refuse(v1alpha1.ReasonUsageTooHigh, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
-	case ch.kind == lowerQuietly && c.Usage >= limit: // the kubelet's comparison, which page cache counts in
+	case ch.kind == lowerInPlace && c.Usage >= limit: // as the kubelet compares
 		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the kubelet "+
 			"refuses to resize to %s until less is in use", c.Usage, c.Usage.Minus(c.Demand), limit)
 	case ch.WindowPeak > limit && !d.returnsLoan(ch):
@@ -556,8 +535,8 @@ func (d *decider) inUse(ch *change) Verdict {
 	return Verdict{}
 }
 
-// frozenHeap refuses to lower a limit below the heap cap that a process keeps: the runtime would go on filling it.
-func (d *decider) frozenHeap(ch *change) Verdict {
+// belowHeapCap refuses to lower a limit below the heap cap of a running process, which the runtime would fill.
+func (d *decider) belowHeapCap(ch *change) Verdict {
 	c := &ch.c
 	capped := c.FrozenHeap > 0 && (!c.RestartsOnResize || c.Literal)
 	if !capped || c.FrozenHeap.Plus(c.Overhead) <= ch.to.Limit {
@@ -571,9 +550,8 @@ func (d *decider) frozenHeap(ch *change) Verdict {
 		"the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, ch.to.Limit)
 }
 
-// beyondNode refuses a request that the node could not take if it were empty. Whether it fits now, its kubelet
-// decides.
-func (d *decider) beyondNode(ch *change) Verdict {
+// exceedsNode refuses a request above the allocatable memory of the node. Whether it fits now, the kubelet decides.
+func (d *decider) exceedsNode(ch *change) Verdict {
 	switch {
 	case ch.nodeSize == 0 || ch.to.Request <= ch.nodeSize:
 		return Verdict{}
@@ -585,7 +563,7 @@ func (d *decider) beyondNode(ch *change) Verdict {
 	return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", ch.to.Request, ch.nodeSize)
 }
 
-// restartsShared refuses to raise the pod's limit where that restarts a container that has none of its own.
+// restartsShared refuses to raise the pod-level limit if that restarts a container without its own.
 func (d *decider) restartsShared(ch *change) Verdict {
 	for _, c := range ch.pod.Containers {
 		if _, asked := ch.sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && ch.to.Limit > ch.from.Limit {
@@ -596,19 +574,18 @@ func (d *decider) restartsShared(ch *change) Verdict {
 	return Verdict{}
 }
 
-// queryAgainst refuses to lower a limit while the owner's rollbackQuery has series, or its answer is unknown.
-func (d *decider) queryAgainst(*change) Verdict {
+func (d *decider) queryNotClear(*change) Verdict {
 	if why := d.QueryResult.Against(d.Now); why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why}
 	}
 	return Verdict{}
 }
 
-// windowClosed refuses what lowers a limit, restarts or evicts while no maintenance window is open. A raise that
-// restarts nothing or that a kill asks for waits only where the owner wants all raises to.
+// windowClosed refuses to lower, restart or evict while no maintenance window is open. A raise without a restart or
+// after a kill waits only with increases: InWindows.
 func (d *decider) windowClosed(ch *change) Verdict {
-	harmless := ch.kind == raiseQuietly || ch.urgent && ch.kind&(raiseByRestart|raiseByEviction) != 0
-	if harmless && !d.Policy.IncreasesInWindows || ch.kind == raiseQuietly && ch.lowersRequest() {
+	harmless := ch.kind == raiseInPlace || ch.urgent && ch.kind&(raiseByRestart|raiseByEviction) != 0
+	if harmless && !d.Policy.IncreasesInWindows || ch.kind == raiseInPlace && ch.lowersRequest() {
 		return Verdict{}
 	}
 	switch open, next := d.Policy.Windows.Open(d.Now); {
@@ -624,21 +601,21 @@ func (d *decider) windowClosed(ch *change) Verdict {
 	}
 }
 
-// ownersDay refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.
-func (d *decider) ownersDay(ch *change) Verdict {
+// editedByOwner refuses to lower a limit below the owner's for a day after the owner changed it.
+func (d *decider) editedByOwner(ch *change) Verdict {
 	c := &ch.c
 	if !lowers(c.Owner.Limit, ch.to.Limit) || !d.Now.Before(c.OwnerUntil) {
 		return Verdict{}
 	}
 	d.requeueIn(c.OwnerUntil.Sub(d.Now))
 	return refuse(v1alpha1.ReasonNotEnoughEvidence,
-		"its owner set limit %s within the last day; it is not lowered before %s", none(c.Owner.Limit),
+		"its owner set limit %s within the last day; it is not lowered before %s", c.Owner.Limit.OrNone(),
 		format.Time(c.OwnerUntil))
 }
 
-// starting refuses to lower the limit of a container that has only just started: a new version, or a large import at
-// the start, needs what the history of its predecessors does not show.
-func (d *decider) starting(ch *change) Verdict {
+// startedRecently refuses to lower the limit of a container that has just started: a new version, or an import at the
+// start, may need more than the history shows.
+func (d *decider) startedRecently(ch *change) Verdict {
 	c, least := &ch.c, d.Policy.Watch
 	if c.Started.IsZero() {
 		return refuse(v1alpha1.ReasonStarting,
@@ -652,7 +629,6 @@ func (d *decider) starting(ch *change) Verdict {
 	return Verdict{}
 }
 
-// otherCanary refuses to lower a limit that no pod has proven while another pod is the first to run with it.
 func (d *decider) otherCanary(ch *change) Verdict {
 	if proven := d.State.Proven(ch.c.Name, ch.c.Program).Limit; proven > 0 && proven <= ch.to.Limit {
 		return Verdict{}
@@ -663,10 +639,10 @@ func (d *decider) otherCanary(ch *change) Verdict {
 	return Verdict{}
 }
 
-// besideALoan refuses to return a loan while pods with a lower limit are watched, and to lower a limit while a loan is
-// being returned, or another lower limit outlasts its change: a change under way either lowers limits or does not, and
-// one that is replaced is not followed.
-func (d *decider) besideALoan(ch *change) Verdict {
+// conflictsWithLoan refuses to return a loan while pods with a lower limit are watched, and to lower a limit while a
+// loan is being returned or another limit is still being lowered: the start of a change of the other kind ends these
+// steps.
+func (d *decider) conflictsWithLoan(ch *change) Verdict {
 	returns := d.returnsLoan(ch)
 	if d.State.Rollout.Decrease != returns {
 		return Verdict{}
@@ -688,26 +664,27 @@ func (d *decider) besideALoan(ch *change) Verdict {
 	return Verdict{}
 }
 
-// besideARefusal refuses to resize a container for a while after the same sizes were refused for others of its pod: of
-// what is refused one by one, only the last would be remembered. A kill does not wait for that.
-func (d *decider) besideARefusal(ch *change) Verdict {
+// otherContainerRefused refuses to resize a container, except after a kill, for a while after its pod was refused sizes
+// of others: only the last refusal of a pod is stored.
+func (d *decider) otherContainerRefused(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID)
 	if _, about := r.Sizes[ch.c.Name]; !found || about || ch.urgent || r.Reason == v1alpha1.ReasonDisruptionBudget ||
-		!d.stillAsked(ch.pod, r) {
+		!d.stillWanted(ch.pod, r) {
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
 }
 
-// othersChange refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
-// a new pod is. It also refuses to restart a pod whose size is being changed, or while another is evicted for its size.
-func (d *decider) othersChange(ch *change) Verdict {
+// awaitsSuccessor refuses to evict a pod while the successor of another is not ready: it would be unknown whose
+// successor a new pod is. It also refuses to restart a pod whose size is being changed, or while another is evicted for
+// its size.
+func (d *decider) awaitsSuccessor(ch *change) Verdict {
 	begun := func(st Step) bool { return st.UID == ch.pod.UID && st.Phase != Deferred }
 	switch r := d.State.Restart; {
 	case r != nil:
 		return refuse(v1alpha1.ReasonDisruptionBudget, "pod %s was evicted at %s, and its successor is not ready yet",
 			r.Pod, format.Time(r.At))
-	case ch.kind != fresh:
+	case ch.kind != restartPod:
 	case slices.ContainsFunc(d.State.Steps, begun):
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
 	case slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.evicts() }):
@@ -716,12 +693,11 @@ func (d *decider) othersChange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// tooFewServe refuses to disturb one pod more than maxUnavailable. One that is disturbed already is not one more. A pod
-// that does not serve anyway is not a loss, unless its limit is lowered where it runs: then only what memfit changes
-// counts.
-func (d *decider) tooFewServe(ch *change) Verdict {
+// tooManyUnavailable refuses to disturb more pods than maxUnavailable. A pod that does not serve is not one more,
+// unless its limit is lowered in place: then only pods that memfit disturbs count.
+func (d *decider) tooManyUnavailable(ch *change) Verdict {
 	a := d.State.Availability(d.Pods, 0, ch.pod.UID)
-	if !ch.pod.serves() && ch.kind&(lowerQuietly|lowerByRestart) == 0 {
+	if !ch.pod.serves() && ch.kind&(lowerInPlace|lowerByRestart) == 0 {
 		a.Wanted = a.Serving + a.Changing
 	}
 	if why := a.TooFew(d.Policy.MaxUnavailable); why != "" {
@@ -730,8 +706,7 @@ func (d *decider) tooFewServe(ch *change) Verdict {
 	return Verdict{}
 }
 
-// overChangeBudget refuses a change that exceeds the change budget of the cluster.
-func (d *decider) overChangeBudget(ch *change) Verdict {
+func (d *decider) exceedsChangeBudget(ch *change) Verdict {
 	cost := ch.cost()
 	switch {
 	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 || d.waitsForNoBudget(ch):

@@ -289,9 +289,9 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 		"another writer stops a raise": {raise(true), func(g *gated) {
 			g.d.State.ConflictingWriter = &conflict{Why: "vpa did"}
 		}, false, v1alpha1.ReasonConflict},
-		"a Job's run is not lowered": {lower(), func(g *gated) { g.pod.Run = true }, false,
+		"a Job's run is not lowered": {lower(), func(g *gated) { g.pod.Completes = true }, false,
 			v1alpha1.ReasonWaitingForNewPods},
-		"a Job's run is raised": {raise(false), func(g *gated) { g.pod.Run = true }, false, ""},
+		"a Job's run is raised": {raise(false), func(g *gated) { g.pod.Completes = true }, false, ""},
 		"a bare pod stays":      {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
 		"a bare pod is raised":  {raise(true), bare, false, ""},
 		"a raise from more than the first limit that was rolled back is no rollback": {raise(false), func(g *gated) {
@@ -361,7 +361,7 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"nothing speaks against it": {edit: func(*Input) {}},
 		"paused":                    {edit: func(in *Input) { in.Paused = "memfit.dev/pause" }, want: "paused by memfit.dev"},
 		"no controller":             {edit: func(in *Input) { in.Policy.NoEvict = "a bare pod" }, want: "a bare pod"},
-		"a Job":                     {edit: func(in *Input) { in.Pods[0].Run = true }, want: "lose its work"},
+		"a Job":                     {edit: func(in *Input) { in.Pods[0].Completes = true }, want: "lose its work"},
 		"refused moments ago":       {edit: refused, want: "no right"},
 		"a disruption budget, for the size of another pod": {
 			edit: func(in *Input) {
@@ -399,7 +399,7 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		}},
 		"another one is leaving, as for ever on a lost node": {edit: func(in *Input) {
 			in.Pods = append(in.Pods, Pod{Name: "web-3", UID: "uid-3", Ready: true})
-			in.Pods[1].Leaving = true
+			in.Pods[1].Terminating = true
 		}},
 		"the only one": {
 			edit: func(*Input) {}, alone: true, want: "set sizing.disruption.singleReplica to Allowed",

@@ -6,6 +6,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -17,13 +18,12 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// unsent is how long after it was written down a loan that no pod shows counts as not sent, and one that the kubelet
-// does not make effective as failed: it takes a tenth of a second, and what a kill asks for waits for that.
-const unsent = time.Minute
+// loanTimeout is the age after which a loan that no pod shows counts as not sent, and an ineffective one as failed: a
+// resize takes a tenth of a second, and the raise after a kill waits for that.
+const loanTimeout = time.Minute
 
-// Lend writes down a loan, which is sent next. A change of the same container that is under way, or an eviction of its
-// pod, ends: what it asked for is decided anew from what the pod has then. The cost counts against the change budget
-// where there is one.
+// Lend stores a loan, which is sent next. A change of the same container that is under way, or an eviction of its pod,
+// ends. budget: the cost counts against the change budget.
 func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	l.At = l.At.UTC()
 	l.Above, l.Read = l.At, l.At
@@ -35,16 +35,16 @@ func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
 	s.record(resized(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)
 	if budget {
-		s.Spent = bounded(append(slices.Clone(s.Spent), Spent{At: stamp(l.At), UID: l.UID, Bytes: l.Extra()}))
+		s.Spent = compacted(append(slices.Clone(s.Spent), Spent{At: toSeconds(l.At), UID: l.UID, Bytes: l.Extra()}))
 	}
 }
 
-// NotLent forgets a loan that the API server refused, and what it took of the budget.
+// NotLent removes a loan that the API server refused, and its use of the budget.
 func (s *State) NotLent(uid types.UID, container string, sequence int64) {
 	s.Loans = slices.DeleteFunc(slices.Clone(s.Loans), func(l rescue.Loan) bool {
 		undone := l.Of(uid, container) && l.Sequence == sequence
 		if undone {
-			s.unspend(uid, stamp(l.At))
+			s.refund(uid, toSeconds(l.At))
 			s.forgetLoanChange(&l)
 		}
 		return undone
@@ -53,17 +53,13 @@ func (s *State) NotLent(uid types.UID, container string, sequence int64) {
 
 func (s *State) forgetLoanChange(l *rescue.Loan) {
 	s.Changes = slices.DeleteFunc(slices.Clone(s.Changes), func(c Change) bool {
-		return c.Kind == Loaned && c.Pod == l.Pod && c.At.Equal(stamp(l.At))
+		return c.Kind == Loaned && c.Pod == l.Pod && c.At.Equal(toSeconds(l.At))
 	})
 }
 
 // Lent returns the size of a container before its loans, and with them; false: it has none.
 func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on bool) {
-	for i := range s.Loans {
-		l := &s.Loans[i]
-		if !l.Of(uid, container) || !l.Returned.IsZero() {
-			continue
-		}
+	for l := range s.current(uid, container) {
 		if !on {
 			from = l.From
 		}
@@ -72,19 +68,27 @@ func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on 
 	return from, to, on
 }
 
+// current yields the loans of a container that are not returned.
+func (s *State) current(uid types.UID, container string) iter.Seq[*rescue.Loan] {
+	return func(yield func(*rescue.Loan) bool) {
+		for i := range s.Loans {
+			if l := &s.Loans[i]; l.Of(uid, container) && l.Returned.IsZero() && !yield(l) {
+				return
+			}
+		}
+	}
+}
+
 // hasLoan reports whether a container of the pod has a loan that is not returned.
 func (s *State) hasLoan(pod types.UID) bool {
 	return slices.ContainsFunc(s.Loans, func(l rescue.Loan) bool { return l.UID == pod && l.Returned.IsZero() })
 }
 
-// UsedUp returns the limit that a killed container was to have without its loan, which it used up; 0: it was not killed
-// at a loan.
+// UsedUp returns the limit of a killed container without the loan that it used up; 0: it was not killed at a loan.
 func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 	var own, lent memory.Bytes
-	for i := range s.Loans {
-		if l := &s.Loans[i]; l.Of(k.Container.UID, k.Container.Container) && l.Returned.IsZero() {
-			own, lent = max(cmp.Or(own, l.From.Limit), l.Enough), max(lent, l.To.Limit)
-		}
+	for l := range s.current(k.Container.UID, k.Container.Container) {
+		own, lent = max(cmp.Or(own, l.From.Limit), l.Enough), max(lent, l.To.Limit)
 	}
 	if k.Limit != lent || own >= lent {
 		return 0
@@ -92,15 +96,16 @@ func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 	return own
 }
 
-// ended returns the size to which the limit of a container goes back whose loans have ended; false: they have not.
-func (s *State) ended(uid types.UID, container string) (from memory.Size, over bool) {
-	from, _, on := s.Lent(uid, container)
-	return from, on && !slices.ContainsFunc(s.Loans, func(l rescue.Loan) bool {
-		return l.Of(uid, container) && l.Returned.IsZero() && l.Ended.IsZero()
-	})
+// endedLoan returns the size of a container before its loans, which have all ended; false: they have not.
+func (s *State) endedLoan(uid types.UID, container string) (from memory.Size, over bool) {
+	from, _, over = s.Lent(uid, container)
+	for l := range s.current(uid, container) {
+		over = over && !l.Ended.IsZero()
+	}
+	return from, over
 }
 
-// returnedAt is when the last loan of a container was returned, within the last hour; zero: none was.
+// returnedAt returns when the last loan of a container was returned, within the last hour; zero: none.
 func (s *State) returnedAt(uid types.UID, container string) (at time.Time) {
 	for i := range s.Loans {
 		if l := &s.Loans[i]; l.Of(uid, container) {
@@ -110,8 +115,8 @@ func (s *State) returnedAt(uid types.UID, container string) (at time.Time) {
 	return at
 }
 
-// prevented are the loans without which a container would have been killed: it used more than the limit before.
-func (s *State) prevented() []memory.OOMKill {
+// preventedKills returns the kills that loans prevented: demand exceeded the limit before.
+func (s *State) preventedKills() []memory.OOMKill {
 	var all []memory.OOMKill
 	for i := range s.Loans {
 		if l := &s.Loans[i]; l.Peak >= l.From.Limit && l.From.Limit > 0 {
@@ -124,11 +129,11 @@ func (s *State) prevented() []memory.OOMKill {
 	return all
 }
 
-// notKilled marks a kill that a loan prevented. It speaks against a lower limit as a kill does.
+// notKilled marks a kill that a loan prevented. It disproves a lower limit like a kill.
 const notKilled memory.OOMKind = "Prevented"
 
-// settle follows the loans: what demand was, which have ended, and which were returned.
-func (o *observation) settle() {
+// followLoans follows the loans to their end and return.
+func (o *observation) followLoans() {
 	kept := make([]rescue.Loan, 0, len(o.state.Loans))
 	for i := range o.state.Loans {
 		l := o.state.Loans[i]
@@ -138,15 +143,15 @@ func (o *observation) settle() {
 			}
 			continue
 		}
-		if o.settleLoan(&l) {
+		if o.followLoan(&l) {
 			kept = append(kept, l)
 		}
 	}
 	o.state.Loans = kept
 }
 
-// settleLoan reports whether a loan is still to be remembered.
-func (o *observation) settleLoan(l *rescue.Loan) bool {
+// followLoan reports whether a loan is still to be stored.
+func (o *observation) followLoan(l *rescue.Loan) bool {
 	pod := o.pods[l.UID]
 	c, found := Container{}, false
 	if pod != nil {
@@ -155,70 +160,69 @@ func (o *observation) settleLoan(l *rescue.Loan) bool {
 	base, top, _ := o.state.Lent(l.UID, l.Container)
 	l.Seen = l.Seen || found && c.Spec.Limit >= l.To.Limit
 	switch {
-	case pod == nil && !o.Elsewhere[l.UID], pod != nil && pod.Leaving:
-		l.Ended = cmp.Or(l.Ended, stamp(o.Now))
-		l.Returned = stamp(o.Now) // the pod took it with it
+	case pod == nil && !o.Elsewhere[l.UID], pod != nil && pod.Terminating:
+		l.Ended = cmp.Or(l.Ended, toSeconds(o.Now))
+		l.Returned = toSeconds(o.Now)
 		return true
 	case !found:
-		return true // its profile has no say in it now, and the pod still has it
-	case !l.Seen && o.Now.Sub(l.At) < unsent:
-		return true // it is on its way
-	case !l.Seen: // it was written down and not sent: its leader ended, or the pod had another size by then
-		o.state.unspend(l.UID, stamp(l.At))
+		return true // its profile no longer sizes the container, and the pod still has it
+	case !l.Seen && o.Now.Sub(l.At) < loanTimeout:
+		return true
+	case !l.Seen: // it was not sent: its leader ended, or the pod had another size by then
+		o.state.refund(l.UID, toSeconds(l.At))
 		o.state.forgetLoanChange(l)
 		return false
 	case c.Spec.Limit < top.Limit && o.state.Changing(l.UID):
-		if !l.Ended.IsZero() { // it is not returned before the lower limit is effective: that may be undone
+		if !l.Ended.IsZero() { // the lower limit is not effective yet, and may be undone
 			o.watchLoan(l, &c, base)
 		}
 		return true
 	case c.Spec.Limit <= l.From.Limit && l.Ended.IsZero():
-		l.Ended, l.Returned = stamp(o.Now), stamp(o.Now)
+		l.Ended, l.Returned = toSeconds(o.Now), toSeconds(o.Now)
 		return true
 	}
-	if o.failed(l, pod, &c) {
+	if o.endFailedLoan(l, pod, &c) {
 		return true
 	}
 	lowered := c.Spec.Limit <= base.Limit || l.Enough > base.Limit && c.Spec.Limit < top.Limit
 	switch over := l.Taken || !l.Ended.IsZero() && lowered; {
 	case over && l.Failed:
-		l.Returned = stamp(o.Now) // people know that it failed
+		l.Returned = toSeconds(o.Now) // the failure was reported
 	case over:
-		o.returned(l, l.Taken)
+		o.endLoan(l, l.Taken)
 	default:
 		o.watchLoan(l, &c, base)
 	}
 	return true
 }
 
-// failed ends a loan that the pod's spec has and that the kubelet does not make effective: it would hide what is asked
-// for after the kill.
-func (o *observation) failed(l *rescue.Loan, pod *Pod, c *Container) bool {
+// endFailedLoan ends a loan that the kubelet does not make effective: in the spec it would hide a raise after the kill.
+func (o *observation) endFailedLoan(l *rescue.Loan, pod *Pod, c *Container) bool {
 	waited, why, r := o.Now.Sub(l.At), "", pod.Resize
 	switch {
-	case !l.Ended.IsZero() || c.Actual.Limit > l.From.Limit || waited < settle:
+	case !l.Ended.IsZero() || c.Actual.Limit > l.From.Limit || waited < statusDelay:
 	case r.Infeasible:
 		why = "the node cannot hold it: " + r.Message
-	case waited < unsent:
+	case waited < loanTimeout:
 	case r.Deferred:
 		why = "the node has no room for it: " + r.Message
 	case r.Failed:
 		why = "the kubelet fails at it: " + r.Message
-	case !c.Started.IsZero() && o.Now.Sub(c.Started) >= unsent:
+	case !c.Started.IsZero() && o.Now.Sub(c.Started) >= loanTimeout:
 		why = "the kubelet has not actuated it"
 	}
 	if why == "" {
 		return false
 	}
-	l.Failed, l.Ended = true, stamp(o.Now)
+	l.Failed, l.Ended = true, toSeconds(o.Now)
 	o.reportLoan(l, NotResized, "is taken back", why, l.From, l.To)
 	return true
 }
 
-// watchLoan notes what a container with a loan uses, and since when that is less than it has without the loan.
+// watchLoan records the demand of a container with a loan, and ends the loan if that is low for long enough.
 func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) {
 	if l.Failed || c.Measured.IsZero() || c.Measured.Before(l.At) || c.WorkingSetOnly {
-		return // it has failed for good, or use is unknown: no reason to end it
+		return // it has ended for good, or demand is unknown
 	}
 	l.Peak = max(l.Peak, c.Demand)
 	over := l.Settle(c.Demand, c.Measured, max(base.Limit, l.Enough), o.Now)
@@ -226,13 +230,13 @@ func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) 
 	case !over:
 		l.Ended = time.Time{}
 	case l.Ended.IsZero():
-		l.Ended = stamp(o.Now)
+		l.Ended = toSeconds(o.Now)
 	}
 }
 
-// takeOver ends the loans of containers for which as much is recommended, or nearly: all pods of its kind get that. It
-// notes what is recommended for the others.
-func (d *decider) takeOver() {
+// endSupersededLoans ends the loans of containers for which nearly as much is recommended, which all pods get. It
+// records the recommendation for the others.
+func (d *decider) endSupersededLoans() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]
 		pod := d.pods[l.UID]
@@ -252,9 +256,8 @@ func (d *decider) takeOver() {
 	}
 }
 
-// returned notes the end of a loan, for people.
-func (o *observation) returned(l *rescue.Loan, taken bool) {
-	l.Ended, l.Returned = cmp.Or(l.Ended, stamp(o.Now)), stamp(o.Now)
+func (o *observation) endLoan(l *rescue.Loan, taken bool) {
+	l.Ended, l.Returned = cmp.Or(l.Ended, toSeconds(o.Now)), toSeconds(o.Now)
 	back := memory.Size{Request: l.From.Request, Limit: max(l.From.Limit, l.Enough)}
 	why := fmt.Sprintf("demand stayed below %s for %s", back.Limit, format.InWords(rescue.Hold))
 	if taken {
@@ -263,7 +266,6 @@ func (o *observation) returned(l *rescue.Loan, taken bool) {
 	o.reportLoan(l, Returned, "has ended", why, l.To, back)
 }
 
-// reportLoan reports what became of a loan, and from which size to which its container changes by that.
 func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why string, from, to memory.Size) {
 	c := Change{Kind: kind, At: o.Now, Pod: l.Pod, Why: why}
 	if from != to {
@@ -275,39 +277,34 @@ func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why str
 	)})
 }
 
-// own is the effective size of a container without its loans. It is what decrease: Never protects, and what a lowering
-// is measured by: a loan is a raise of memfit's own, whose end lowers nothing that the owner or a recommendation gave.
-func (d *decider) own(pod *Pod, c Container) memory.Size {
-	size := pod.effective(c)
+// withoutLoans returns the effective size of a container without its loans, which decrease: Never protects: the return
+// of a loan lowers nothing that the owner or a recommendation gave.
+func (d *decider) withoutLoans(pod *Pod, c Container) memory.Size {
+	size := pod.effectiveSize(c)
 	if from, _, on := d.State.Lent(pod.UID, c.Name); on {
 		size = memory.Size{Request: min(size.Request, from.Request), Limit: min(size.Limit, from.Limit)}
 	}
 	return size
 }
 
-// returnsLoan reports whether a change lowers the limit of a container whose loans have ended, and not below what it
-// has without them.
+// returnsLoan reports whether a change only takes back ended loans.
 func (d *decider) returnsLoan(ch *change) bool {
-	_, over := d.State.ended(ch.pod.UID, ch.c.Name)
-	return over && lowers(have(ch.c).Limit, ch.to.Limit) && !lowers(d.own(ch.pod, ch.c).Limit, ch.to.Limit)
+	_, over := d.State.endedLoan(ch.pod.UID, ch.c.Name)
+	return over && lowers(currentSize(ch.c).Limit, ch.to.Limit) && !lowers(d.withoutLoans(ch.pod, ch.c).Limit, ch.to.Limit)
 }
 
-// keepLoans returns the size that a container with loans is to have at least; a loan that has ended goes back to the
-// previous limit, unless more is recommended. What is on its way, or was cut by the owner's bounds, is not sent from
-// here.
+// keepLoans returns the larger of a size and that of the container's loans; that before them if they have ended. It
+// does not raise above the spec: a loan may be on its way, or cut by the owner's bounds.
 func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
-	if from, over := d.State.ended(pod.UID, c.Name); over {
+	if from, over := d.State.endedLoan(pod.UID, c.Name); over {
 		return to.Max(from)
 	}
 	if from, lent, on := d.State.Lent(pod.UID, c.Name); on && c.Spec.Limit > from.Limit {
-		return to.Max(memory.Size{
-			Request: min(lent.Request, c.Spec.Request), Limit: min(lent.Limit, c.Spec.Limit),
-		})
+		return to.Max(memory.Size{Request: min(lent.Request, c.Spec.Request), Limit: min(lent.Limit, c.Spec.Limit)})
 	}
 	return to
 }
 
-// onLoan describes the loans of running pods; empty: there is none.
 func (d *decider) onLoan() string {
 	var sum memory.Bytes
 	var last *rescue.Loan

@@ -218,10 +218,12 @@ func TestALoanThatTheKubeletDoesNotGiveEnds(t *testing.T) {
 		after  time.Duration
 		why    string
 	}{
-		"infeasible":   {Resize{Infeasible: true, Message: "too small"}, settle, "the node cannot hold it: too small"},
-		"deferred":     {Resize{Deferred: true, Message: "full"}, unsent, "the node has no room for it: full"},
-		"failed":       {Resize{InProgress: true, Failed: true, Message: "EBUSY"}, unsent, "the kubelet fails at it: EBUSY"},
-		"not answered": {Resize{}, unsent, "the kubelet has not actuated it"},
+		"infeasible": {Resize{Infeasible: true, Message: "too small"}, statusDelay, "the node cannot hold it: too small"},
+		"deferred":   {Resize{Deferred: true, Message: "full"}, loanTimeout, "the node has no room for it: full"},
+		"failed": {
+			Resize{InProgress: true, Failed: true, Message: "EBUSY"}, loanTimeout, "the kubelet fails at it: EBUSY",
+		},
+		"not answered": {Resize{}, loanTimeout, "the kubelet has not actuated it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 2, lendable)
@@ -238,7 +240,7 @@ func TestALoanThatTheKubeletDoesNotGiveEnds(t *testing.T) {
 			c.wants(memory.Size{Request: 64 * mib, Limit: 160 * mib}, true) // after the kill
 			for range 3 {
 				c.reconcile()
-				c.passes(settle)
+				c.passes(statusDelay)
 			}
 			c.expectLimits("160Mi 160Mi")
 			if !c.told(tc.why) || c.told(string(Returned)) {
@@ -260,7 +262,7 @@ func TestALoanThatFailedIsTakenBack(t *testing.T) {
 	c.lends(512*mib, true)
 	c.app(0).Actual, c.in.Pods[0].Resize = lendable, Resize{Deferred: true, Message: "full"}
 	for range 8 {
-		c.passes(settle)
+		c.passes(statusDelay)
 		c.reconcile()
 	}
 	c.expectLimits("128Mi")
@@ -500,12 +502,12 @@ func TestALoanThatWasNotSentIsForgotten(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)
 	c.lends(256*mib, false)
-	c.passes(unsent / 2)
+	c.passes(loanTimeout / 2)
 	c.reconcile()
 	if len(c.state().Loans) != 1 {
 		t.Error("the next leader does not find a loan that it may have to send")
 	}
-	c.passes(unsent)
+	c.passes(loanTimeout)
 	c.reconcile()
 	s := c.state()
 	if len(s.Loans)+len(s.Changes)+len(s.Spent) != 0 {
@@ -523,7 +525,7 @@ func TestALoanThatIsNotSentForARaiseIsForgotten(t *testing.T) {
 	for i := range c.in.Pods {
 		c.app(i).Spec.Limit, c.app(i).Actual.Limit = 192*mib, 192*mib
 	}
-	c.passes(unsent)
+	c.passes(loanTimeout)
 	c.uses(0, 150*mib)
 	c.reconcile()
 	if s := c.state(); len(s.Loans)+len(s.Changes) != 0 {

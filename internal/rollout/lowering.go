@@ -16,9 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// Lowering is a limit that memfit lowered for one container of one program, whichever way the lower limit reached its
-// pods: by resize, by eviction or at creation. It begins with one pod, and is remembered after all pods have it,
-// because a kill below From restores From.
+// Lowering is a limit that memfit lowered for one container of one program, by resize, by eviction or at creation. It
+// begins with one pod, and is stored after all pods have it, because a kill below From restores From.
 type Lowering struct {
 	Container string `json:"container"`
 	Program   string `json:"program,omitempty"`
@@ -27,15 +26,15 @@ type Lowering struct {
 	To   memory.Size `json:"to"`
 	// At is when the first pod got it.
 	At time.Time `json:"at"`
-	// Proven: a pod ran with To, or Least, for as long as it was watched.
+	// Proven: a pod ran with To, or Least, for the time of watching.
 	Proven bool `json:"proven,omitempty"`
-	// Least is the limit that pods have been given instead since LeastAt, because more is needed; 0: it is To. It bounds
-	// what is proven, and not what earlier pods have.
+	// Least is the higher limit that pods get since LeastAt, because more is needed; 0: To. Only Least can be proven, but
+	// earlier pods may have To.
 	Least   memory.Bytes `json:"least,omitempty"`
 	LeastAt time.Time    `json:"leastAt,omitzero"`
 }
 
-// least is the lowest limit that pods get by it now.
+// least returns the lowest limit that pods get by it now.
 func (l *Lowering) least() memory.Bytes { return max(l.To.Limit, l.Least) }
 
 // gave reports whether a pod's container may have its limit by this lowering.
@@ -44,10 +43,10 @@ func (l *Lowering) gave(pod *Pod, c *Container) bool {
 	return l.of(c.Name, c.Program) && (l.least() <= limit || l.To.Limit <= limit && pod.Created.Before(l.LeastAt))
 }
 
-// maxLowerings bounds the state: 200 bytes each. Beyond it the oldest is forgotten.
+// maxLowerings bounds the state: 200 bytes each. The oldest is dropped.
 const maxLowerings = 32
 
-// of reports whether the lowering is of that container and program. Evidence without a program is of any.
+// of reports whether the lowering is of that container and program. An unknown program matches any.
 func (l *Lowering) of(container, program string) bool {
 	return l.Container == container && sameProgram(l.Program, program)
 }
@@ -56,43 +55,41 @@ func sameProgram(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Proven returns the lowest limit that a pod of that container and program was watched with; 0: none.
 func (s *State) Proven(container, program string) (least memory.Size) {
-	for _, l := range s.Lowerings {
-		if l.Proven && l.of(container, program) && (least == memory.Size{} || l.least() < least.Limit) {
-			least = memory.Size{Request: l.To.Request, Limit: l.least()}
-		}
+	if l, found := s.lowest(container, program, true); found {
+		least = memory.Size{Request: l.To.Request, Limit: l.least()}
 	}
 	return least
 }
 
-// lowest returns the lowering of that container and program to the lowest limit; false: none.
-func (s *State) lowest(container, program string) (least Lowering, found bool) {
+// lowest returns the lowering of that container and program, maybe only of proven ones, to the lowest limit; false:
+// none.
+func (s *State) lowest(container, program string, proven bool) (least Lowering, found bool) {
 	for _, l := range s.Lowerings {
-		if l.of(container, program) && (!found || l.least() < least.least()) {
+		if l.of(container, program) && (l.Proven || !proven) && (!found || l.least() < least.least()) {
 			least, found = l, true
 		}
 	}
 	return least, found
 }
 
-// lower notes that a pod gets a lower limit. For further pods it is one lowering, as is a limit that a proof holds for.
+// lower records that a pod gets a lower limit. It extends a lowering that is not proven, or to no more than the limit.
 func (s *State) lower(l Lowering) {
 	s.Lowerings = slices.Clone(s.Lowerings)
 	for i := range s.Lowerings {
 		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.least() <= l.To.Limit) {
 			old.From = old.From.Max(l.From)
-			if !old.Proven && old.least() != l.To.Limit { // the pod with the earlier one is gone
-				old.To.Limit, old.At = l.To.Limit, later(old.At, stamp(l.At))
+			if !old.Proven && old.least() != l.To.Limit { // the canary of the earlier one is gone
+				old.To.Limit, old.At = l.To.Limit, later(old.At, toSeconds(l.At))
 				old.Least, old.LeastAt = 0, time.Time{}
 			}
 			return
 		}
 	}
-	l.At = stamp(l.At)
+	l.At = toSeconds(l.At)
 	s.Lowerings = newest(append(s.Lowerings, l), maxLowerings)
 }
 
-// unproven returns the lowering that a pod's container runs under, or is about to, and that no pod has proven; false:
-// none.
+// unproven returns the unproven lowering that a container runs with, or is about to; false: none.
 func (s *State) unproven(c Container) (Lowering, bool) {
 	for _, l := range s.Lowerings {
 		never := c.Spec.Limit <= c.Owner.Limit && l.least() > c.Owner.Limit // it has not been raised yet
@@ -103,21 +100,19 @@ func (s *State) unproven(c Container) (Lowering, bool) {
 	return Lowering{}, false
 }
 
-// takesBack reports whether a limit is lowered no further than to where it was before memfit raised it: for a loan that
-// has ended, or by a guess that was more than needed.
+// takesBack reports whether a change only reverses memfit's own raise: an ended loan, or a guess above the need.
 func (d *decider) takesBack(ch *change) bool {
 	return ch.kind&lowerings != 0 && (d.returnsLoan(ch) ||
 		d.State.TakesBack(ch.c.Key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
 }
 
-// TakesBack reports whether a limit takes back a guess: once, and not below what the owner asks for.
+// TakesBack reports whether a limit reverses a guess: once, and not below the owner's limit.
 func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.Bytes) bool {
 	return guess != nil && limit >= max(guess.From, owner) && !slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
 		return l.of(of.Container, of.Program) && l.At.After(guess.At) && l.least() > limit
 	})
 }
 
-// programs are what the containers run that get a size.
 func (p *Pod) programs(of map[string]memory.Size) map[string]string {
 	all := map[string]string{}
 	for _, c := range p.sized(of) {
@@ -128,12 +123,12 @@ func (p *Pod) programs(of map[string]memory.Size) map[string]string {
 	return all
 }
 
-// runs reports whether the containers run these programs, as far as that is known.
+// runs reports whether the containers run these programs, as far as known.
 func (p *Pod) runs(programs map[string]string) bool {
 	return !slices.ContainsFunc(p.Containers, func(c Container) bool { return !sameProgram(c.Program, programs[c.Name]) })
 }
 
-// canary reports whether a step gives its pod a lower limit that no pod has proven. The end of a loan does not count.
+// canary reports whether a step gives its pod an unproven lower limit. The return of a loan does not count.
 func (s *State) canary(st *Step) bool {
 	if !s.Rollout.Decrease || st.Phase == Deferred {
 		return false
@@ -147,7 +142,7 @@ func (s *State) canary(st *Step) bool {
 	return false
 }
 
-// prove notes that a pod bore the lower limits of a step.
+// prove records that a pod ran with the lower limits of a step.
 func (s *State) prove(st *Step) {
 	s.Lowerings = slices.Clone(s.Lowerings)
 	for name, size := range st.To {
@@ -162,34 +157,33 @@ func (s *State) prove(st *Step) {
 	}
 }
 
-// raise notes that pods get a higher limit again: what was proven below it is not proven for what the container needs
-// now.
+// raise records that pods get a higher limit again: lower ones are not proven for the current need.
 func (s *State) raise(of Key, to memory.Bytes, at time.Time) {
 	s.Lowerings = slices.DeleteFunc(slices.Clone(s.Lowerings), func(l Lowering) bool {
 		return l.of(of.Container, of.Program) && to >= l.From.Limit
 	})
 	for i := range s.Lowerings {
 		if l := &s.Lowerings[i]; l.of(of.Container, of.Program) && to > l.least() {
-			l.Least, l.LeastAt = to, stamp(at)
+			l.Least, l.LeastAt = to, toSeconds(at)
 		}
 	}
 }
 
-// ForgetLowerings drops the lowerings of a container and program, when its owner has set other numbers or nothing is
-// known of the program any more: what a pod bore under other numbers proves nothing.
+// ForgetLowerings drops the lowerings of a container and program, because its owner has set other numbers or the
+// program is unknown by now, so that they prove nothing.
 func (s *State) ForgetLowerings(of Key) {
 	s.Lowerings = slices.DeleteFunc(slices.Clone(s.Lowerings), func(l Lowering) bool {
 		return l.of(of.Container, of.Program)
 	})
 }
 
-// create notes pods that were created with less than their owner asks for, or than memfit had given to others: the
-// webhook gave it to them. What was rolled back and still runs is known already.
-func (o *observation) create() {
+// recordCreated records lowerings of pods that the webhook created with less than their owner's limit, or than other
+// pods had. Pods that still run with a rolled back limit do not count.
+func (o *observation) recordCreated() {
 	for i := range o.Pods {
 		pod := &o.Pods[i]
 		for _, c := range pod.Containers {
-			again := c.Changed && !o.Policy.OnlyWatch // it is to have again what is given
+			again := c.Changed && !o.Policy.OnlyWatch // it is to be raised
 			if c.Done || again || !o.state.unexplained(pod, c) || c.Actual.Limit != c.Spec.Limit ||
 				c.Spec.Limit == c.Owner.Limit {
 				continue
@@ -198,39 +192,39 @@ func (o *observation) create() {
 				continue
 			}
 			o.state.lower(Lowering{
-				Container: c.Name, Program: c.Program, From: c.given().Max(c.Spec), To: c.Spec, At: pod.Created,
+				Container: c.Name, Program: c.Program, From: c.originalSize().Max(c.Spec), To: c.Spec, At: pod.Created,
 			})
 		}
 	}
 }
 
-// given is what a pod of the container's program gets before one was watched with less.
-func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
+// originalSize returns the size of pods of the container's program before one was watched with less.
+func (c *Container) originalSize() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
 
-// forAnother reports whether a container got its lower limit for another program: its image was changed in its pod.
-// Like a new pod, it has no lower limit before one of its program was watched with it.
-func (d *decider) forAnother(pod *Pod, c Container) bool {
-	return c.Changed && c.given().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
+// sizedForAnother reports whether a container got its unproven lower limit for another program, before its image was
+// changed in its pod.
+func (d *decider) sizedForAnother(pod *Pod, c Container) bool {
+	return c.Changed && c.originalSize().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
 		d.State.unexplained(pod, c)
 }
 
-// unexplained reports whether a container has a lower limit than is given to pods of its program, which is neither
-// another writer's, nor of earlier numbers of its owner, nor of a lowering.
+// unexplained reports whether a container has a lower limit than given, which is neither from another writer, nor from
+// earlier numbers of its owner, nor from a lowering.
 func (s *State) unexplained(pod *Pod, c Container) bool {
-	given := c.given().Limit
+	given := c.originalSize().Limit
 	return given > 0 && lowers(given, c.Actual.Limit) && pod.Writer == "" && !c.Outdated &&
 		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool { return l.gave(pod, &c) })
 }
 
-// adopt takes up pods whose lower limit no pod has proven and that no step follows: they were created with it, or a
-// change of other pods took the place of theirs. Those that do not run with it yet are resized still.
+// adopt follows pods with an unproven lower limit and without a step: they were created with it, or a change of other
+// pods replaced theirs.
 func (o *observation) adopt() {
 	if !o.state.Rollout.Decrease && o.state.busy() {
 		return // raises end soon
 	}
 	for i := range o.Pods {
 		pod := &o.Pods[i]
-		if _, begun := o.state.step(pod.UID); begun || pod.Leaving {
+		if _, begun := o.state.step(pod.UID); begun || pod.Terminating {
 			continue
 		}
 		st := Step{Pod: pod.Name, UID: pod.UID, From: map[string]memory.Size{}, To: map[string]memory.Size{}, Served: true}
@@ -241,11 +235,11 @@ func (o *observation) adopt() {
 			}
 			since := later(l.At, c.Started)
 			if c.Started.Before(l.At) && pod.Created.Before(l.At) {
-				since = o.Now // it was resized, and when that was in force is unknown
+				since = o.Now // it was resized, effective at an unknown time
 			}
-			since = later(since, o.state.returnedAt(pod.UID, c.Name)) // it had more until then
-			st.From[c.Name], st.To[c.Name], st.At = l.From, c.Spec, stamp(l.At)
-			st.Watch.Since = stamp(later(st.Watch.Since, since))
+			since = later(since, o.state.returnedAt(pod.UID, c.Name)) // it had a loan until then
+			st.From[c.Name], st.To[c.Name], st.At = l.From, c.Spec, toSeconds(l.At)
+			st.Watch.Since = toSeconds(later(st.Watch.Since, since))
 		}
 		if len(st.To) > 0 {
 			o.followFrom(pod, st)
@@ -264,16 +258,16 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 			st.From[name] = c.Actual
 		}
 		if r, refused := o.state.refusal(pod.UID); refused && maps.Equal(r.Sizes, st.From) {
-			return // it cannot be taken back now
+			return // the rollback was refused
 		}
 		st.Phase, st.Watch, st.Request, st.Why = Resizing, watch{}, request{At: st.At}, ""
 	}
-	if o.decrease(pod, &st); o.state.roomFor(pod.UID, true) {
+	if o.decrease(pod, &st); o.state.mayBegin(pod.UID, true) {
 		o.state.Steps = append(o.state.Steps, st)
 	}
 }
 
-// decrease makes what gives a pod its lower limits the change under way.
+// decrease makes the lower limits of a pod the change under way.
 func (o *observation) decrease(pod *Pod, st *Step) {
 	o.state.begin(true, st.At)
 	e := &o.state.Rollout
@@ -285,12 +279,11 @@ func (o *observation) decrease(pod *Pod, st *Step) {
 	}
 }
 
-// killed finds the lowering that a kill disproves: one of its container and program whose old size was above the limit
-// of the kill. Of several it is the last, whose old size is the least. The limit distinguishes it from a kill in a pod
-// that still has the old size, and from one in a pod that another writer gave less than memfit gave any. The node's
-// clock decides nothing: one that is behind by a minute puts a kill before the change that caused it.
-func (o *observation) killed() (l Lowering, pod Pod, why string) {
-	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
+// disproved finds the lowering that a kill disproves: of its container and program, with From above the limit of the
+// kill; of several the one with the least From. The limit excludes kills in pods that still have From, and in those to
+// which another writer gave less than memfit. The node's clock does not matter: it may be behind.
+func (o *observation) disproved() (l Lowering, pod Pod, why string) {
+	for _, k := range slices.Concat(o.kills, o.state.preventedKills()) {
 		given := func(l Lowering) bool {
 			return l.of(k.Container.Container, k.Program) && l.To.Limit <= k.Limit.Plus(memory.CgroupRounding)
 		}
@@ -304,7 +297,7 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
-			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, suffered(k.Kind),
+			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, harm(k.Kind),
 				killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
@@ -314,8 +307,7 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	return Lowering{}, Pod{}, ""
 }
 
-// suffered says what happened to a container at a limit that was too low.
-func suffered(kind memory.OOMKind) string {
+func harm(kind memory.OOMKind) string {
 	switch kind {
 	case memory.OOMStall:
 		return "stalled"
@@ -332,17 +324,16 @@ func suffered(kind memory.OOMKind) string {
 	}
 }
 
-// permitReaches is how long the caches of the webhooks may take to learn that the successor of an evicted pod is to get
-// a lower limit first. They take milliseconds, and so does a ReplicaSet to create it.
-const permitReaches = 2 * time.Second
+// permitDelay is how long the permit of a canary may take to reach the caches of the webhooks. They take
+// milliseconds, and so does a ReplicaSet to create the successor.
+const permitDelay = 2 * time.Second
 
-// awaitsPermit reports whether a pod is not evicted yet, because a webhook that does not know of it would give its
-// successor the old size.
+// awaitsPermit reports whether a pod is not evicted yet, so that a webhook does not give its successor the old size.
 func (d *decider) awaitsPermit(st *Step) bool {
-	return d.State.canary(st) && d.Now.Sub(st.At) < permitReaches
+	return d.State.canary(st) && d.Now.Sub(st.At) < permitDelay
 }
 
-// canary is the pod that runs, or is about to run, under an unproven lower limit; false: none.
+// canary returns the pod that runs with an unproven lower limit, or is about to; false: none.
 func (d *decider) canary() (uid types.UID, name string, found bool) {
 	for i := range d.State.Steps {
 		if st := &d.State.Steps[i]; d.State.canary(st) {
@@ -350,18 +341,14 @@ func (d *decider) canary() (uid types.UID, name string, found bool) {
 		}
 	}
 	for i := range d.Pods {
-		pod := &d.Pods[i]
-		for _, c := range pod.Containers {
-			if _, unproven := d.State.unproven(c); unproven && !pod.Leaving {
-				return pod.UID, pod.Name, true
-			}
+		if pod := &d.Pods[i]; !pod.Terminating && d.State.HasCanary(d.Pods[i:i+1]) {
+			return pod.UID, pod.Name, true
 		}
 	}
 	return "", "", false
 }
 
-// LoweringByEviction returns when a pod was evicted so that its successor gets a lower limit that no pod has proven, if
-// that one is awaited.
+// LoweringByEviction returns when a pod was evicted whose successor is awaited and gets a lower limit.
 func (s *State) LoweringByEviction() (at time.Time, awaited bool) {
 	for _, st := range s.Steps {
 		if st.evicts() && s.Rollout.Decrease {
@@ -371,20 +358,20 @@ func (s *State) LoweringByEviction() (at time.Time, awaited bool) {
 	return time.Time{}, false
 }
 
-// HasCanary reports whether one of the pods runs under a lower limit that no pod has proven.
+// HasCanary reports whether one of the pods has an unproven lower limit.
 func (s *State) HasCanary(pods []Pod) bool {
 	return slices.ContainsFunc(pods, func(p Pod) bool {
 		return slices.ContainsFunc(p.Containers, func(c Container) bool { _, found := s.unproven(c); return found })
 	})
 }
 
-// restore rolls a lowering back from every pod, and what was lowered further after it.
+// restore rolls back a lowering, and those to lower limits, from every pod.
 func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	o.state.Lowerings = slices.DeleteFunc(slices.Clone(o.state.Lowerings), func(other Lowering) bool {
 		return other.of(l.Container, l.Program) && other.From.Limit <= l.From.Limit
 	})
 	o.state.revert(Revert{
-		Container: l.Container, Program: l.Program, Tried: l.To, Restored: l.From, At: stamp(o.Now), Why: why,
+		Container: l.Container, Program: l.Program, Tried: l.To, Restored: l.From, At: toSeconds(o.Now), Why: why,
 	})
 	until, stays := format.Time(o.Now.Add(RevertHold.Duration())), ""
 	if !killed && l.From.Limit == NoLimit && !o.Policy.OnlyRecommend && o.Conflict == "" {
@@ -393,7 +380,7 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	}
 	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
-			"before %s%s", l.To.Limit, l.Container, o.rolledBackWhere(&l), none(l.From.Limit), why, until, stays)})
+			"before %s%s", l.To.Limit, l.Container, o.rolledBackWhere(&l), l.From.Limit.OrNone(), why, until, stays)})
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}
 	if l.From.Limit == NoLimit {
 		to = nil
@@ -401,7 +388,7 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
-// rolledBackWhere is what gets the old limit back. No resize removes a limit: a pod that runs gets a higher one.
+// rolledBackWhere describes the rollback. No resize removes the limit of a running pod.
 func (o *observation) rolledBackWhere(l *Lowering) string {
 	switch {
 	case o.Policy.OnlyRecommend || o.Conflict != "":
@@ -412,22 +399,21 @@ func (o *observation) rolledBackWhere(l *Lowering) string {
 	return "from every pod"
 }
 
-// revert rolls back lower limits that were followed by kills, and those of watched pods that restart, are not ready, or
-// of which the owner's query speaks.
+// revert rolls back lower limits that were followed by kills, and those of watched pods that [observation.findSymptom]
+// finds.
 func (o *observation) revert() {
-	for range maxLowerings { // each kill may speak against another container's
-		l, pod, why := o.killed()
+	for range maxLowerings { // each kill may disprove another one
+		l, pod, why := o.disproved()
 		if why == "" {
 			break
 		}
-		o.restore(l, pod, why, true) // a kill raises the pod that runs
+		o.restore(l, pod, why, true)
 		o.end(l)
 	}
-	e := &o.state.Rollout
-	if !e.Decrease {
+	if !o.state.Rollout.Decrease {
 		return
 	}
-	b := o.blames()
+	b := o.findSymptom()
 	if b == nil {
 		return
 	}
@@ -443,7 +429,7 @@ func (o *observation) revert() {
 	o.state.end(o.pods)
 }
 
-// end stops the change under way that lowers what was rolled back.
+// end ends the change under way if it lowers a rolled back limit.
 func (o *observation) end(l Lowering) {
 	for key := range o.state.Rollout.Targets {
 		if o.state.Rollout.Decrease && l.of(key.Container, key.Program) {

@@ -10,19 +10,19 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// QueryResult is the answer of Prometheus to sizing.disruption.rollbackQuery, as of an alerting rule: no series means
-// that the workload is healthy.
+// QueryResult is the result of sizing.disruption.rollbackQuery: without a series the workload is healthy, as in an
+// alerting rule.
 type QueryResult struct {
-	// At is when the newest answer was requested; zero: there is none.
+	// At is when the newest result was requested; zero: there is none.
 	At time.Time
-	// Series is how many series that answer has.
+	// Series is its number of series.
 	Series int
-	// Problem is why there is no newer answer; empty: nothing is wrong.
+	// Problem is why there is no newer result; empty: no problem.
 	Problem string
 }
 
-// resultHolds is how long a result is valid: Prometheus itself evaluates rules once a minute by default. A workload
-// that waits or is watched is reconciled twice as often (recheckAfter).
+// resultHolds is how long a result is valid: Prometheus itself evaluates rules once a minute by default. recheckAfter
+// is half of it.
 const resultHolds = time.Minute
 
 func (q *QueryResult) holds(now time.Time) bool {
@@ -44,17 +44,17 @@ func (q *QueryResult) Against(now time.Time) string {
 	return "rollbackQuery has no answer yet"
 }
 
-// clearSince reports whether the query, if there is one, was sent after t and has no series.
+// clearSince reports whether there is no query, or it was sent after t and has no series.
 func (q *QueryResult) clearSince(t, now time.Time) bool {
 	return q == nil || q.Against(now) == "" && q.At.After(t)
 }
 
-// querySpeaksAgainst looks for a series in the result of the owner's query, asked for after a limit was lowered.
-func (o *observation) querySpeaksAgainst(pod *Pod, st *Step, names []string) *blame {
+// queryHasSeries finds a series in the result of the owner's query, requested after a limit was lowered.
+func (o *observation) queryHasSeries(pod *Pod, st *Step, names []string) *symptom {
 	q := o.QueryResult
 	if q == nil || !q.holds(o.Now) || q.Series == 0 || !q.At.After(st.Watch.Since) {
 		return nil
 	}
-	return &blame{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.Against(o.Now),
+	return &symptom{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.Against(o.Now),
 		pod.Name)}
 }

@@ -13,34 +13,33 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// Candidate is a pod that should be replaced by a fresh one (drift.action: Restart).
+// Candidate is a pod to replace by a new one of the same size (drift.action: Restart).
 type Candidate struct {
 	Pod string
 	UID types.UID
-	// Why is what is wrong with it.
+	// Why is the reason.
 	Why string
-	// Measured is when its memory was read; WorkingSetOnly: the reading contains page cache.
+	// Measured is the time of its reading; WorkingSetOnly: the reading contains page cache.
 	Measured       time.Time
 	WorkingSetOnly bool
 	Held           Held
 }
 
-// Held is what the container for which a pod is restarted had in use then.
+// Held is the demand of the container for which a pod is restarted.
 type Held struct {
 	Container string       `json:"container"`
 	Demand    memory.Bytes `json:"demand"`
 }
 
-// maxRestarts bounds the state: 100 bytes each. It is the most that drift.maxPerDay can be.
+// maxRestarts bounds the state: 100 bytes each. It is the maximum of drift.maxPerDay.
 const maxRestarts = 100
 
-// PastRestart is one pod that was evicted for a fresh one.
+// PastRestart is a pod that was evicted for a new one.
 type PastRestart struct {
-	Pod string    `json:"pod"`
-	UID types.UID `json:"uid"`
-	At  time.Time `json:"at"`
-	// Held is missing where an earlier version restarted the pod.
-	Held Held `json:"held,omitzero"`
+	Pod  string    `json:"pod"`
+	UID  types.UID `json:"uid"`
+	At   time.Time `json:"at"`
+	Held Held      `json:"held,omitzero"`
 }
 
 // restartsOf returns the restarts of the last day, or of another period.
@@ -48,10 +47,10 @@ func restartsOf(last period.Evidence, all []PastRestart, now time.Time) []PastRe
 	return slices.DeleteFunc(slices.Clone(all), func(r PastRestart) bool { return period.Of(now.Sub(r.At)) >= last })
 }
 
-// stayed is after how long an eviction counts as not having happened, if its pod is there and not leaving.
-const stayed = time.Minute
+// evictionTimeout is the age after which an eviction counts as failed if its pod is present and not leaving.
+const evictionTimeout = time.Minute
 
-// evicted notes that the pod of a restart was evicted, or that this is unknown. It counts from then on.
+// evicted records that the pod of a restart was evicted, or may have been.
 func (s *State) evicted(uid types.UID) {
 	if s.Restart == nil || s.Restart.UID != uid || s.Restart.Phase == AwaitingSuccessor {
 		return
@@ -63,31 +62,31 @@ func (s *State) evicted(uid types.UID) {
 	s.PastRestarts = newest(append(slices.Clip(s.PastRestarts), past), maxRestarts)
 }
 
-// followRestart waits until a fresh pod is ready.
 func (o *observation) followRestart() {
 	st := o.state.Restart
 	if st == nil {
 		return
 	}
 	waited, pod := o.Now.Sub(st.At), o.pods[st.UID]
-	if pod != nil && !pod.Leaving {
-		if st.Phase == AwaitingSuccessor && waited >= stayed {
+	if pod != nil && !pod.Terminating {
+		if st.Phase == AwaitingSuccessor && waited >= evictionTimeout {
 			o.state.Restart = nil
 		}
-		return // of what was not sent, Decide decides anew
+		return // Decide decides anew about one that was not sent
 	}
 	if o.state.evicted(st.UID); pod != nil {
 		return
 	}
 	for i := range o.Pods {
-		if next := &o.Pods[i]; next.serves() && st.Present.before(next) {
-			o.state.record(Change{Kind: Fresh, At: o.Now, Pod: next.Name, Why: "instead of " + st.Pod + ": " + st.Why}, st.At)
+		if next := &o.Pods[i]; next.serves() && st.Present.isNewer(next) {
+			why := "instead of " + st.Pod + ": " + st.Why
+			o.state.record(Change{Kind: Restarted, At: o.Now, Pod: next.Name, Why: why}, st.At)
 			o.state.Restart = nil
 			return
 		}
 	}
-	if waited >= successorPatience {
-		o.state.Restart = nil // pods that are not ready count by themselves
+	if waited >= successorTimeout {
+		o.state.Restart = nil // a pod that is not ready counts anyway
 	}
 }
 
@@ -96,31 +95,27 @@ func (p *Pod) restartsFor(st *Step) bool {
 	return slices.ContainsFunc(p.sized(st.To), func(c Container) bool { return c.RestartsOnResize })
 }
 
-// restart lets a pod be replaced by a fresh one, if the gates allow it. What was written down and not sent, as far as
-// is known, is decided anew. Another pod waits for a minute: an earlier leader may have sent it.
-func (d *decider) restart() {
+// decideRestart evicts a pod for a new one, if the gates permit it. A restart that was not sent is decided anew;
+// another pod waits for a minute, because an earlier leader may have sent it.
+func (d *decider) decideRestart() {
 	c, st := d.Restart, d.State.Restart
 	if st != nil && st.Phase != AwaitingSuccessor && d.pods[st.UID] != nil &&
-		(c != nil && c.UID == st.UID || d.Now.Sub(st.At) >= stayed) {
+		(c != nil && c.UID == st.UID || d.Now.Sub(st.At) >= evictionTimeout) {
 		d.State.dropRestart(st.UID)
 	}
-	if c == nil {
-		return
-	}
-	pod := d.pods[c.UID]
-	if pod == nil {
+	if c == nil || d.pods[c.UID] == nil {
 		return
 	}
 	d.requeueIn(recheckAfter)
-	ch := &change{kind: fresh, pod: pod, evict: true}
+	ch := &change{kind: restartPod, pod: d.pods[c.UID], evict: true}
+	ch.c.Measured, ch.c.WorkingSetOnly = c.Measured, c.WorkingSetOnly
 	if refused, _ := d.refusal(ch); refused != (Verdict{}) {
 		d.restartHeld = refused.Message
 		return
 	}
 	d.spend(ch.cost())
 	d.State.Restart = &Step{
-		Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why,
-		Held: c.Held,
+		Pod: c.Pod, UID: c.UID, At: toSeconds(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why, Held: c.Held,
 	}
 	d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 }

@@ -250,7 +250,7 @@ func (c *cluster) evictsTheCanary() {
 	if c.evictions() != before {
 		c.t.Errorf("evicted before the webhooks can know: %v", c.log)
 	}
-	c.passes(permitReaches)
+	c.passes(permitDelay)
 	c.reconcile()
 }
 
@@ -452,7 +452,7 @@ func TestKilledPodsAreRaisedFirst(t *testing.T) {
 // TestAPodThatNeverGoesHoldsNothingUp: its node is lost, or it has a finalizer, and the Deployment has its replicas.
 func TestAPodThatNeverGoesHoldsNothingUp(t *testing.T) {
 	c := newCluster(t, 4, big)
-	c.in.Pods[3].Leaving, c.wanted = true, 3
+	c.in.Pods[3].Terminating, c.wanted = true, 3
 	c.lowersTheCanary()
 	c.expectLimits("100Mi 256Mi 256Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWatching, "web-1, the first of 3")
@@ -864,7 +864,7 @@ func TestRequestsThatWaitHoldUpTheLimitOfNoPod(t *testing.T) {
 	}
 	for range 5 {
 		c.reconcile()
-		c.passes(settle)
+		c.passes(statusDelay)
 	}
 	c.expectLimits(strings.TrimSpace(strings.Repeat("256Mi ", len(c.in.Pods))))
 }
@@ -947,7 +947,7 @@ func TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot(t *testing.T) {
 	c.wants(big, true)
 	c.reconcile()
 	c.expectLimits("100Mi")
-	c.passes(settle)
+	c.passes(statusDelay)
 	c.reconcile()
 	c.expectLimits("256Mi")
 	for range 3 {
@@ -971,7 +971,7 @@ func TestARollbackDoesNotWaitForMemoryOfTheNode(t *testing.T) {
 	c.fills()
 	c.killed(0)
 	c.reconcile()
-	c.passes(settle)
+	c.passes(statusDelay)
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi 256Mi")
 }
@@ -989,7 +989,7 @@ func TestARequestThatWaitsHoldsUpNoLimit(t *testing.T) {
 	c.wants(big, true)
 	for range 2 {
 		c.reconcile()
-		c.passes(settle)
+		c.passes(statusDelay)
 	}
 	c.expectLimits("256Mi 256Mi")
 	c.reconcile()
@@ -1010,7 +1010,7 @@ func TestARequestThatWaitsHoldsUpNoLaterLimit(t *testing.T) {
 	c.wants(size(90*mib, 160*mib), false)
 	for range 2 {
 		c.reconcile()
-		c.passes(settle)
+		c.passes(statusDelay)
 	}
 	c.expectLimits("160Mi 160Mi")
 }
@@ -1105,7 +1105,7 @@ func TestARequestThatMustEqualItsLimitWaitsWithIt(t *testing.T) {
 			edit(c)
 			for range 5 {
 				c.reconcile()
-				c.passes(settle)
+				c.passes(statusDelay)
 			}
 			c.expectLimits("100Mi")
 			c.expectReason(v1alpha1.ReasonDeferred, "Node didn't have enough resource")
@@ -1141,7 +1141,7 @@ func TestNoPodIsEvictedForARequest(t *testing.T) {
 			c.wants(to, true)
 			for range 3 {
 				c.reconcile()
-				c.passes(settle)
+				c.passes(statusDelay)
 			}
 			for range 24 {
 				c.reconcile()
@@ -1250,7 +1250,7 @@ func TestTheOnlyReplicaIsNotEvicted(t *testing.T) {
 
 func TestAJobsRunIsOnlyRaised(t *testing.T) {
 	c := newCluster(t, 1, big)
-	c.in.Pods[0].Run = true
+	c.in.Pods[0].Completes = true
 	c.wants(small, false)
 	c.reconcile()
 	c.expectLimits("256Mi")

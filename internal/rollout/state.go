@@ -20,33 +20,32 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// State is what must be remembered between two decisions, a restart of memfit included. The zero value remembers
-// nothing.
+// State is stored between two decisions, also across a restart of memfit. The zero value is empty.
 type State struct {
-	// Rollout is the change under way; zero: none. Steps are the pods that it changes or watches, in the order in which
-	// they were begun. At most maxSteps.
+	// Rollout is the change under way; zero: none. Steps are the pods that it changes or watches, oldest first, at most
+	// maxSteps.
 	Rollout Rollout `json:"rollout,omitzero"`
 	Steps   []Step  `json:"steps,omitempty"`
-	// LastChange is when a pod was changed last.
+	// LastChange is when a pod was last changed.
 	LastChange time.Time `json:"lastChange,omitzero"`
-	// Lowerings are the limits that memfit lowered. At most maxLowerings.
+	// Lowerings are the limits that memfit lowered, at most maxLowerings.
 	Lowerings []Lowering `json:"lowerings,omitempty"`
 	// Reverts are the sizes that were rolled back within the last week, one per container and program.
 	Reverts []Revert `json:"reverts,omitempty"`
-	// Refusals are pods that could not be changed, each until it may be tried again. At most maxRefusals.
+	// Refusals are pods that could not be changed, until they may be tried again, at most maxRefusals.
 	Refusals []Refusal `json:"refusals,omitempty"`
-	// Restart is a step without sizes: a pod is evicted for a fresh one, which is not ready yet. Nil: none is.
+	// Restart is a step without sizes: a pod evicted for a new one, which is not ready yet. Nil: none.
 	Restart *Step `json:"restart,omitempty"`
-	// PastRestarts are the pods that were evicted for a fresh one within the last week, oldest first. At most maxRestarts.
+	// PastRestarts are the pods evicted for a new one within the last week, oldest first, at most maxRestarts.
 	PastRestarts []PastRestart `json:"pastRestarts,omitempty"`
 	// ConflictingWriter is another writer that resizes these pods.
 	ConflictingWriter *conflict `json:"conflictingWriter,omitempty"`
-	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
+	// Changes are the results of changes, for users, oldest first, at most maxChanges.
 	Changes []Change `json:"changes,omitempty"`
-	// Spent is what was taken of the change budget of the cluster within the last hour. It is written down before anything
-	// is done, so that a memfit that dies on the way does not take it again. At most maxSpent.
+	// Spent is the use of the cluster's change budget within the last hour, at most maxSpent. It is stored before an
+	// action, so that it is counted once, also across a restart of memfit.
 	Spent []Spent `json:"spent,omitempty"`
-	// Loans are higher limits of single containers (sizing.rescue), oldest first: those that last, and those of the last
+	// Loans are higher limits of single containers (sizing.rescue), oldest first: current ones, and those of the last
 	// hour. [rescue.Decide] gives at most rescue.WorkloadLoansMost of 300 bytes.
 	Loans []rescue.Loan `json:"loans,omitempty"`
 }
@@ -54,13 +53,12 @@ type State struct {
 // Rollout is one change of a workload's pods to one set of sizes.
 type Rollout struct {
 	Began time.Time `json:"began"`
-	// Previous is the last change before it, which counts again when nothing comes of this one.
+	// Previous is State.LastChange before it, restored if it changes no pod.
 	Previous time.Time           `json:"previous,omitzero"`
 	Targets  map[Key]memory.Size `json:"targets"`
-	// Decrease: a limit goes down, so that pods are watched.
+	// Decrease: a limit is lowered, so that pods are watched.
 	Decrease bool `json:"decrease,omitempty"`
-	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
-	// limit went down.
+	// Completed is the number of pods that were changed and, if a limit was lowered, watched for long enough.
 	Completed int `json:"completed,omitempty"`
 }
 
@@ -69,16 +67,16 @@ type Step struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
-	// Why is what was recommended when the step began, in words, at most maxWords.
+	// Why is the summary of the recommendation when the step began, at most maxWords.
 	Why string `json:"why,omitempty"`
-	// Programs are what its containers run, From and To sizes, by container.
+	// Programs, From and To are by container: what it runs, the size before and the new one.
 	Programs map[string]string      `json:"programs,omitempty"`
 	From     map[string]memory.Size `json:"from"`
 	To       map[string]memory.Size `json:"to"`
 	// Served: the pod was ready when its change began.
 	Served bool `json:"served,omitempty"`
 
-	// Phase is how far the change is, and each of the fields after it belongs to one or two phases.
+	// Phase is the progress, and each of the fields after it belongs to one or two phases.
 	Phase Phase `json:"phase"`
 	// Request is of Resizing and Deferred.
 	Request request `json:"request,omitzero"`
@@ -90,42 +88,40 @@ type Step struct {
 	Held Held `json:"held,omitzero"`
 }
 
-// request is the resize that was sent last. What does not take effect is sent again with another number.
+// request is the last sent resize. An ineffective one is sent again with another number.
 type request struct {
-	// At is when it was sent.
 	At time.Time `json:"at,omitzero"`
-	// Spec are the sizes that the pod's spec had then, where those are not Step.From.
+	// Spec are the sizes in the pod's spec then, if they differ from Step.From.
 	Spec map[string]memory.Size `json:"spec,omitempty"`
-	// Lives is what [Pod.lives] was then.
-	Lives int32 `json:"lives,omitempty"`
-	// Tries is how many requests came before it.
+	// Instances is [Pod.instances] then.
+	Instances int32 `json:"lives,omitempty"`
+	// Tries is the number of earlier requests.
 	Tries int `json:"tries,omitempty"`
 }
 
-// Phase is how far the change of a pod is.
+// Phase is the progress of the change of a pod.
 type Phase string
 
 const (
-	// Resizing means that To is asked for, and not seen effective yet. The step is written down before the request is
-	// sent, so only the pod's spec shows whether it was.
+	// Resizing: To is not effective yet. The step is stored before the request is sent, so only the pod's spec shows
+	// whether it was sent.
 	Resizing Phase = "Resizing"
-	// Deferred means that the pod's spec has To, which waits for memory of the node, maybe for days. It is the pod's own:
-	// no change of other pods waits for it, and it is decided anew when the pod is to have another size.
+	// Deferred: To waits for memory of the node, maybe for days. Changes of other pods do not wait for that.
 	Deferred Phase = "Deferred"
-	// Undoing means that the resize did not take effect, and From is written again.
+	// Undoing: the resize was ineffective, and From is written again.
 	Undoing Phase = "Undoing"
-	// Evicting means that the pod is evicted, and still there.
+	// Evicting: the pod is to be evicted, and exists.
 	Evicting Phase = "Evicting"
-	// AwaitingSuccessor means that it is gone; its successor takes its place in the step when it is ready.
+	// AwaitingSuccessor: it is gone; its successor replaces it in the step when it is ready.
 	AwaitingSuccessor Phase = "AwaitingSuccessor"
-	// Watching means that the pod runs with To.
+	// Watching: the pod runs with To.
 	Watching Phase = "Watching"
 )
 
-// watch is what a pod with a lower limit is watched by.
+// watch is the observation of a pod with a lower limit.
 type watch struct {
-	// Since is when the new size was seen effective, Restarts how often each container had restarted then, or when it had
-	// last ended by itself.
+	// Since is when the new size was seen effective, Restarts the count of each container then, or when it last ended
+	// with exit code 0.
 	Since    time.Time        `json:"since"`
 	Restarts map[string]int32 `json:"counts,omitempty"`
 	// Unready is since when the pod has not been ready; zero: it is ready.
@@ -137,7 +133,14 @@ type watch struct {
 // evicts reports whether the pod gets its size by eviction.
 func (st *Step) evicts() bool { return st.Phase == Evicting || st.Phase == AwaitingSuccessor }
 
-// Revert is a size that led to kills or restarts, or kept a pod from being ready.
+func (st *Step) action() Action {
+	if st.Phase == Undoing {
+		return Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)}
+	}
+	return Action{Pod: st.Pod, UID: st.UID, Evict: st.evicts(), Sizes: st.To, Why: st.describe()}
+}
+
+// Revert is a lower limit that was rolled back.
 type Revert struct {
 	Container string      `json:"container"`
 	Program   string      `json:"program,omitempty"`
@@ -147,48 +150,45 @@ type Revert struct {
 	Why       string      `json:"why"`
 }
 
-// Refusal is a pod that could not be changed, or one of all pods of a workload that cannot.
+// Refusal is a pod that could not be changed.
 type Refusal struct {
 	Pod   string    `json:"pod"`
 	UID   types.UID `json:"uid"`
 	Until time.Time `json:"until"`
-	// Sizes are those that could not be had, by container: the refusal holds for them, and not for others.
+	// Sizes are the refused ones, by container. The refusal does not apply to others.
 	Sizes map[string]memory.Size `json:"sizes,omitempty"`
-	// Evict: it was the eviction that was refused. All: the cause is not the pod, so that it is for the workload's others.
+	// Evict: the eviction was refused. All: the cause is not the pod, so it applies to all pods of the workload.
 	Evict  bool   `json:"evict,omitempty"`
 	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason"`
 	Why    string `json:"why"`
 }
 
-// conflict is with another writer of sizes of these pods.
+// conflict is a conflict with another writer.
 type conflict struct {
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"`
 }
 
 const (
-	// RevertHold is how long a size that led to kills is not tried again: a week holds the weekly rhythm.
+	// RevertHold is how long a rolled back size is not tried again: a week contains the weekly rhythm.
 	RevertHold = 7 * period.Day
-	// refusalHold is how long memfit does not ask again after a refusal of the API server or the kubelet, budgetHold
-	// after that of a PodDisruptionBudget: replicas come and go. A right that is missing is mostly granted by a user who
-	// has just read that it is. These wait for others, in real time.
+	// refusalHold is how long memfit waits after a refusal of the API server or the kubelet, rightHold after a missing
+	// right, which a user who reads that may grant soon, budgetHold after one of a PodDisruptionBudget. In real time.
 	refusalHold = time.Hour
 	rightHold   = 10 * time.Minute
 	budgetHold  = time.Minute
-	// foreignHold is how long memfit stops after another writer resized the same pods.
-	foreignHold = period.Day
-	// maxHeld and maxWatched bound the state: 200 bytes each, and maxWords more for a reason. A pod that was refused is
-	// asked again after an hour, so that of larger workloads as many are asked within one; as many again, which are full,
-	// wait for none of them. A pod that waits for its node has a place as a refused one has, and each may be changed
-	// besides.
+	// conflictHold is how long memfit stops after another writer resized the same pods.
+	conflictHold = period.Day
+	// The numbers of pods bound the state: 200 bytes each, and maxWords for a reason. maxHeld are refused or deferred, so
+	// of a larger workload as many are asked per hour; as many again, which are full, do not wait for these.
 	maxHeld     = 128
 	maxRefusals = 2 * maxHeld
 	maxWatched  = 32
 	maxSteps    = maxHeld + maxWatched
 )
 
-// ActiveRevert returns the rollback for a container and program whose restored size is still kept; false: none.
+// ActiveRevert returns the rollback of a container and program whose restored size still holds; false: none.
 func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 	for _, r := range s.Reverts {
 		if r.Container == of.Container && sameProgram(r.Program, of.Program) && now.Sub(r.At) < RevertHold.Duration() {
@@ -198,8 +198,8 @@ func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 	return Revert{}, false
 }
 
-// Override is the recommendation while a size that was rolled back must not come again: the restored size is kept until
-// RevertHold is over, for new pods as well. A recommendation for more is left as it is.
+// Override returns the recommendation during a rollback: the restored size, for new pods as well. A recommendation for
+// more is unchanged.
 func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
 	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || r.Restored.Limit == NoLimit ||
@@ -212,17 +212,16 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 		rec.Decision, rec.Urgent = recommend.Increase, true
 	}
 	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s is kept until %s", r.Tried.Limit,
-		format.Time(r.At), r.Why,
-		r.Restored.Limit, format.Time(r.At.Add(RevertHold.Duration())))
+		format.Time(r.At), r.Why, r.Restored.Limit, format.Time(r.At.Add(RevertHold.Duration())))
 	rec.Reasons = append(slices.Clone(rec.Reasons[:min(len(rec.Reasons), 15)]), why)
 	rec.Summary = fmt.Sprintf("%s limit %s: %s", rec.Decision, rec.Size.Limit, why)
 	return rec
 }
 
-// Outcome is what became of an action.
+// Outcome is the outcome of an action.
 type Outcome struct {
 	Kind OutcomeKind
-	// Why it was refused. All: for a cause that is not the pod.
+	// Why it was refused. All: the cause is not the pod.
 	Why string
 	All bool
 }
@@ -230,24 +229,19 @@ type Outcome struct {
 // OutcomeKind is a kind of outcome.
 type OutcomeKind int
 
+// The outcomes.
 const (
-	// OutcomeUnknown means that it was done, or that this is unknown; the next decision reads what exists.
-	OutcomeUnknown OutcomeKind = iota
-	// OutcomeGone means that the pod does not exist any more, or another has its name.
-	OutcomeGone
-	// OutcomeBudget means that a PodDisruptionBudget does not allow it now.
-	OutcomeBudget
-	// OutcomeTooFew means that it was not asked for: fewer pods than the owner allows would serve.
-	OutcomeTooFew
-	// OutcomeRefused means that the API server does not allow it.
-	OutcomeRefused
-	// OutcomeNoRight means that the installation does not grant memfit the right to do it.
-	OutcomeNoRight
+	OutcomeUnknown OutcomeKind = iota // it succeeded, or this is unknown; the next decision reads what exists
+	OutcomeGone                       // the pod no longer exists, or another has its name
+	OutcomeBudget                     // a PodDisruptionBudget does not allow it now
+	OutcomeTooFew                     // it was not sent, because fewer pods than the owner allows would serve
+	OutcomeRefused                    // the API server refuses it
+	OutcomeNoRight                    // the installation does not grant memfit the right
 )
 
-// Note records what became of an action. What was refused is not retried immediately. Any other failure is retried by
-// the next decision, because the action is still pending in the state; except for a restart (drift.action: Restart),
-// where it is unknown whether the pod was evicted, and which counts as done. An action without a note was not sent.
+// Note records the outcome of an action; one without a note was not sent. A refused one is not retried immediately. Any
+// other failure is retried by the next decision, because the action is still in the state; except for a restart
+// (drift.action: Restart), where the pod may have been evicted, and which counts as done.
 func (s *State) Note(a Action, o Outcome, now time.Time) {
 	r := Refusal{
 		Pod: a.Pod, UID: a.UID, Evict: a.Evict, All: o.All, Sizes: a.Sizes, Reason: v1alpha1.ReasonRefused, Why: o.Why,
@@ -269,7 +263,7 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 	case OutcomeRefused:
 	}
 	if st, begun := s.step(a.UID); begun && st.Request.Tries == 0 && !a.Undo {
-		s.unspend(a.UID, st.At)
+		s.refund(a.UID, st.At)
 	}
 	s.drop(a)
 	r.Until = now.Add(hold)
@@ -277,56 +271,47 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 }
 
 func (s *State) refuse(r Refusal) {
-	r.Until = stamp(r.Until)
+	r.Until = toSeconds(r.Until)
 	s.Refusals = slices.DeleteFunc(slices.Clone(s.Refusals), func(old Refusal) bool {
 		return old.Evict == r.Evict && (old.UID == r.UID || old.All && r.All)
 	})
 	s.Refusals = newest(append(s.Refusals, r), maxRefusals)
 }
 
-// drop forgets the step of an action.
 func (s *State) drop(a Action) {
 	if a.Restart {
 		s.dropRestart(a.UID)
 		return
 	}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool {
-		asked := st.To
-		if st.Phase == Undoing {
-			asked = st.From
-		}
-		return st.UID == a.UID && st.Phase != Watching && maps.Equal(asked, a.Sizes)
+		return st.UID == a.UID && st.Phase != Watching && maps.Equal(st.action().Sizes, a.Sizes)
 	})
 	s.abandon()
 }
 
-// dropRestart forgets a restart that was not sent, and gives back what it took of the budget. One that was sent ends
-// with its pod.
+// dropRestart removes a restart that was not sent, with its use of the budget. One that was sent ends with its pod.
 func (s *State) dropRestart(uid types.UID) {
 	if s.Restart != nil && s.Restart.UID == uid && s.Restart.Phase != AwaitingSuccessor {
-		s.unspend(uid, s.Restart.At)
+		s.refund(uid, s.Restart.At)
 		s.Restart = nil
 	}
 }
 
-// underWay reports whether there is a rollout.
 func (s *State) underWay() bool { return s.Rollout.Targets != nil }
 
-// begin makes a rollout the one under way, unless one of its kind is.
+// begin starts a rollout, unless one of its kind is under way.
 func (s *State) begin(decrease bool, at time.Time) {
 	if s.underWay() && s.Rollout.Decrease == decrease {
 		return
 	}
-	s.Rollout = Rollout{
-		Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{},
-	}
+	s.Rollout = Rollout{Began: toSeconds(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{}}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { // what the kubelet was asked for is followed
 		return st.Phase == Watching || st.evicts()
 	})
 }
 
-// replace forgets what earlier steps asked for of the containers of a pod that are changed again, and returns the sizes
-// before what the kubelet has not made effective. A limit that stays is watched still.
+// replace removes from earlier steps the containers of a pod that are changed again, and returns their sizes before
+// changes that are not effective. An unchanged limit is still watched.
 func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]memory.Size {
 	from := map[string]memory.Size{}
 	kept := make([]Step, 0, len(s.Steps))
@@ -352,15 +337,14 @@ func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]mem
 	return from
 }
 
-// without are the sizes of the other containers.
+// without returns the sizes of the other containers.
 func without(sizes, changed map[string]memory.Size) map[string]memory.Size {
 	rest := maps.Clone(sizes)
 	maps.DeleteFunc(rest, func(name string, _ memory.Size) bool { _, is := changed[name]; return is })
 	return rest
 }
 
-// end forgets the rollout, and its steps but for what is in the spec of pods: that is followed to its end, whatever
-// becomes of the change that asked for it.
+// end removes the rollout and its steps, except resizes in the spec of pods, which are followed to their end.
 func (s *State) end(pods map[types.UID]*Pod) {
 	s.Rollout = Rollout{}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool {
@@ -382,7 +366,7 @@ func (s *State) abandon() {
 	}
 }
 
-// refusal is that of a resize of all pods or of one, as long as it is valid; false: there is none.
+// refusal returns that of a resize of all pods or of this one; false: none.
 func (s *State) refusal(uid types.UID) (refused Refusal, found bool) {
 	for _, r := range s.Refusals {
 		if !r.Evict && (r.All || r.UID == uid && !found) {
@@ -401,13 +385,13 @@ func (s *State) step(uid types.UID) (Step, bool) {
 	return Step{}, false
 }
 
-// Changing reports whether a change of the pod was begun that is not confirmed.
+// Changing reports whether a change of the pod is not effective yet.
 func (s *State) Changing(pod types.UID) bool {
 	st, begun := s.step(pod)
 	return begun && st.Phase != Watching
 }
 
-// clone is a copy that shares nothing that is changed in place.
+// clone returns a copy that shares nothing that is changed in place.
 func (s *State) clone() State {
 	c := *s
 	c.Rollout.Targets = maps.Clone(s.Rollout.Targets)
@@ -421,22 +405,18 @@ func (s *State) clone() State {
 	return c
 }
 
-// forget drops what does not matter any more.
+// forget removes what has expired. Before Kubernetes 1.36 an init container may not be resized, so that everything
+// requested together with it is refused, until it has ended.
 func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool {
-		return !now.Before(r.Until) || !r.All && (pods[r.UID] == nil || pods[r.UID].done(r.Sizes))
+		pod, ended := pods[r.UID], func(c Container) bool { return c.Done }
+		return !now.Before(r.Until) || !r.All && (pod == nil || slices.ContainsFunc(pod.sized(r.Sizes), ended))
 	})
 	s.PastRestarts = restartsOf(RevertHold, s.PastRestarts, now)
 	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {
 		s.ConflictingWriter = nil
 	}
-}
-
-// done reports whether one of these containers has ended and will not run again. Before 1.36 an init container may not
-// be resized, so that all that was asked for with it is refused.
-func (p *Pod) done(of map[string]memory.Size) bool {
-	return slices.ContainsFunc(p.sized(of), func(c Container) bool { return c.Done })
 }
 
 func (s *State) revert(r Revert) {
@@ -446,7 +426,7 @@ func (s *State) revert(r Revert) {
 	s.Reverts = newest(append(s.Reverts, r), maxLowerings)
 }
 
-// Inherit keeps a rollback for a program that replaces another with the same memory, as its kills count for it.
+// Inherit copies a rollback to a program that replaces another with the same memory.
 func (s *State) Inherit(of Key, by string) {
 	i := slices.IndexFunc(s.Reverts, func(r Revert) bool { return r.Container == of.Container && r.Program == of.Program })
 	if i >= 0 && of.Program != "" {
@@ -456,13 +436,13 @@ func (s *State) Inherit(of Key, by string) {
 	}
 }
 
-// newest is a list without the oldest entries where there are more than most.
+// newest returns the last entries of a list, at most most.
 func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
-// stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
-func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+// toSeconds returns a time as it is stored: in seconds, so that equal states are equal bytes.
+func toSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// UnmarshalJSON reads what was stored, of which no more is taken than is ever kept.
+// UnmarshalJSON reads a stored state, which a forged one may exceed: it drops the rest.
 func (s *State) UnmarshalJSON(data []byte) error {
 	type plain State // without this method
 	var read plain
@@ -472,7 +452,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	*s = State(read)
 	s.Refusals, s.Changes = newest(s.Refusals, maxRefusals), newest(s.Changes, maxChanges)
 	s.Lowerings, s.PastRestarts = newest(s.Lowerings, maxLowerings), newest(s.PastRestarts, maxRestarts)
-	s.Spent, s.Steps = bounded(s.Spent), newest(s.Steps, maxSteps)
+	s.Spent, s.Steps = compacted(s.Spent), newest(s.Steps, maxSteps)
 	if !s.underWay() {
 		s.Rollout = Rollout{}
 	}
@@ -491,7 +471,7 @@ func (p *Pod) container(name string) (Container, bool) {
 	return Container{}, false
 }
 
-// sized are the containers that get a size.
+// sized returns the containers that get a size.
 func (p *Pod) sized(sizes map[string]memory.Size) []Container {
 	return slices.DeleteFunc(slices.Clone(p.Containers), func(c Container) bool {
 		_, asked := sizes[c.Name]
@@ -499,7 +479,6 @@ func (p *Pod) sized(sizes map[string]memory.Size) []Container {
 	})
 }
 
-// restarts is how often the containers have restarted that get a size.
 func (p *Pod) restarts(of map[string]memory.Size) map[string]int32 {
 	all := map[string]int32{}
 	for _, c := range p.sized(of) {
@@ -508,7 +487,7 @@ func (p *Pod) restarts(of map[string]memory.Size) map[string]int32 {
 	return all
 }
 
-// has reports whether the containers have the sizes, as get reads them; what a size leaves open may be anything.
+// has reports whether the containers have the sizes, as get reads them; 0 matches anything.
 func (p *Pod) has(sizes map[string]memory.Size, get func(Container) memory.Size) bool {
 	for name, want := range sizes {
 		c, found := p.container(name)
@@ -526,5 +505,5 @@ func (p *Pod) has(sizes map[string]memory.Size, get func(Container) memory.Size)
 func spec(c Container) memory.Size   { return c.Spec }
 func actual(c Container) memory.Size { return c.Actual }
 
-// lowers reports whether a limit goes down. One that has none, 0, has all memory.
+// lowers reports whether a limit is lowered; 0 is no limit.
 func lowers(from, to memory.Bytes) bool { return to > 0 && (from == 0 || to < from) }

@@ -101,7 +101,7 @@ func TestWhatReplacesARaiseThatWaitsWaitsForNoCoolDown(t *testing.T) {
 	c.reconcile()
 	c.wants(size(big.Request, 320*mib), false)
 	for range 6 {
-		c.passes(settle)
+		c.passes(statusDelay)
 		c.reconcile()
 	}
 	if got := c.app(0).Actual.Limit; got != 320*mib {

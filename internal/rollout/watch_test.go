@@ -116,7 +116,7 @@ func TestOnlyTheContainerThatCrashesGetsItsLimitBack(t *testing.T) {
 		c.reconcile()
 		c.passes(5 * time.Second)
 	}
-	c.in.Pods[0].Containers[1].Restarts += storm
+	c.in.Pods[0].Containers[1].Restarts += restartsToRollBack
 	c.reconcile()
 	if !c.told("Limit 100Mi of container worker is rolled back") || c.told("of container app is rolled back") {
 		t.Error(c.log)

@@ -12,36 +12,35 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// WholePod is the key of the pod as a whole (spec.resources) among sizes by container: no container has this name. So
-// what is requested, seen effective, rolled back and remembered of containers is so of the pod as well.
+// WholePod is the name of the pod-level size (spec.resources) among sizes by container, so that it is requested,
+// followed and rolled back like those. No container has this name.
 const WholePod = ""
 
-// Whole is the size of a pod as a whole.
+// Whole is the pod-level size.
 type Whole struct {
-	// Spec is what the pod asks for, Actual what the kubelet has made effective.
+	// Spec is the size in the pod's spec, Actual the one in its status.
 	Spec, Actual memory.Size
 	// Stays is why it cannot be changed while the pod runs; empty: it can.
 	Stays string
-	// Young: the kubelet has not reported what the pod has yet, and Stays may be empty once it has.
+	// Young: the kubelet has not reported it yet, and Stays may be empty once it has.
 	Young bool
-	// Follow returns which size of the whole pod goes with new sizes of some containers, while the others keep theirs,
-	// and why it is unavailable; zero: it can. parts are what containers without a limit of their own need of that of the
-	// pod.
+	// Follow returns the size for new sizes of some containers, while the others keep theirs, and why it is not possible.
+	// parts are the shares that containers without a limit need.
 	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused Verdict)
 }
 
-// container presents the pod as a whole as if it were a container, of which nothing but the size is known.
+// container returns the pod-level size as that of a container.
 func (w *Whole) container() Container {
 	return Container{Name: WholePod, Spec: w.Spec, Actual: w.Actual}
 }
 
-// limited reports whether the pod as a whole has a limit, which decides its QoS class, too.
+// limited reports whether there is a pod-level limit, which also determines the QoS class.
 func (p *Pod) limited() bool { return p.Whole != nil && p.Whole.Spec.Limit > 0 }
 
-// follows reports whether the pod has a size as a whole that can be changed with those of its containers.
+// follows reports whether there is a pod-level size that can be changed.
 func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
 
-// parts are what containers without a limit of their own need of the pod's.
+// parts returns the shares of the pod-level size that containers without a limit need.
 func (d *decider) parts(pod *Pod) map[string]memory.Size {
 	parts := map[string]memory.Size{}
 	for _, c := range pod.Containers {
@@ -53,8 +52,7 @@ func (d *decider) parts(pod *Pod) map[string]memory.Size {
 	return parts
 }
 
-// sharedNeed is the limit that the pod needs as a whole because of a container without one, and whether that is worth a
-// change.
+// sharedNeed returns the pod-level limit for the need of a container without one, and whether that is worth a change.
 func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed bool) {
 	if !c.Shared || !pod.follows() {
 		return 0, false
@@ -71,26 +69,26 @@ func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed 
 	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.Key()].Policy)
 }
 
-// whole adds to the sizes of a pod's containers that of the pod as a whole, or returns why it cannot have it. bars:
-// that is so where it runs.
-func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) (refused Verdict, bars bool) {
+// addWhole adds the pod-level size to new sizes of containers, or returns why that is not possible. evictionHelps: an
+// eviction may help.
+func (d *decider) addWhole(pod *Pod, sizes map[string]memory.Size) (refused Verdict, evictionHelps bool) {
 	if !pod.follows() || len(sizes) == 0 {
 		return Verdict{}, false
 	}
 	now := pod.Whole.Spec
 	to, refused := pod.Whole.Follow(sizes, d.parts(pod))
 	if refused == (Verdict{}) && to != now {
-		refused, bars = d.refusal(d.wholeChange(pod, sizes, to))
+		refused, evictionHelps = d.refusal(d.wholeChange(pod, sizes, to))
 	}
 	if refused != (Verdict{}) {
 		refused.Message = fmt.Sprintf("pod %s as a whole (spec.resources): %s", pod.Name, refused.Message)
 	} else if to != now {
 		sizes[WholePod] = to
 	}
-	return refused, bars
+	return refused, evictionHelps
 }
 
-// wholeChange is the change of the pod as a whole, which quotas and the node count instead of its containers'.
+// wholeChange returns the change of the pod-level size, which quotas and the node count instead of its containers'.
 func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.Size) *change {
 	ch := &change{kind: podSize, pod: pod, from: pod.Whole.Spec, to: to, nodeSize: pod.NodeSize, sizes: sizes}
 	for _, c := range pod.sized(sizes) {
@@ -100,36 +98,35 @@ func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.
 	return ch
 }
 
-// within cuts a size to what the pod allows, where its size as a whole cannot be changed, and reports whether nothing
-// had to be cut.
-func (d *decider) within(pod *Pod, c Container, to memory.Size) (memory.Size, bool) {
+// boundByWhole bounds a size by the pod-level one if that cannot be changed, and reports whether it is unchanged.
+func (d *decider) boundByWhole(pod *Pod, c Container, to memory.Size) (memory.Size, bool) {
 	if pod.Whole == nil || pod.follows() {
 		return to, true
 	}
 	policy := d.Desired[c.Key()].Policy
 	policy.PodLimit, policy.PodRequest = c.PodLimit, c.PodRequest
-	size, _ := policy.Bound(to, d.own(pod, c))
+	size, _ := policy.Bound(to, d.withoutLoans(pod, c))
 	if size.Request == 0 {
 		size.Request = c.Spec.Request
 	}
 	return size, size == to
 }
 
-// inWhole returns the part of a size that the pod as a whole leaves a container, where it cannot be changed itself.
-// some: that is worth a change. bars: a new pod may leave it more.
-func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Size, some, bars bool) {
-	fits, all := d.within(pod, c, to)
+// inWhole returns the part of a size within a pod-level size that cannot be changed. some: that is worth a change.
+// evictionHelps: a new pod may allow more.
+func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Size, some, helps bool) {
+	fits, all := d.boundByWhole(pod, c, to)
 	if all {
 		return to, true, false
 	}
-	before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // by the API server, which explains more
+	before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // the API server explains more
 	refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
-		"which keeps its %s: %s", inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
-	d.refused(refused.Reason, d.about(pod, c)+refused.Message)
-	some = recommend.Differs(have(c), fits, d.Desired[c.Key()].Policy)
+		"which keeps its %s: %s", sizeWords(to), sizeWords(pod.Whole.Spec), pod.Whole.Stays))
+	d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
+	some = recommend.Differs(currentSize(c), fits, d.Desired[c.Key()].Policy)
 	return fits, some, !pod.Whole.Young || before != (Verdict{})
 }
 
-func inWords(s memory.Size) string {
-	return fmt.Sprintf("limit %s, request %s", none(s.Limit), none(s.Request))
+func sizeWords(s memory.Size) string {
+	return fmt.Sprintf("limit %s, request %s", s.Limit.OrNone(), s.Request.OrNone())
 }

@@ -106,7 +106,7 @@ func TestWhatThePodHasNotIsNotEffectiveAndIsRolledBack(t *testing.T) {
 	if c.told("Resized") {
 		t.Errorf("effective, although the pod has its old limit: %v", c.log)
 	}
-	c.passes(patience)
+	c.passes(resizeTimeout)
 	c.reconcile()
 	c.consistent()
 	c.expectWhole(0, grown(small))

@@ -46,7 +46,7 @@ func TestChangesFitTheAPI(t *testing.T) {
 		Items.Schema.Properties
 
 	kinds := []rollout.FindingKind{
-		rollout.Resized, rollout.Replaced, rollout.NotResized, rollout.Reverted, rollout.ConflictingWriter, rollout.Fresh,
+		rollout.Resized, rollout.Replaced, rollout.NotResized, rollout.Reverted, rollout.ConflictingWriter, rollout.Restarted,
 		rollout.Loaned, rollout.Returned,
 	}
 	var state rollout.State

@@ -52,15 +52,18 @@ func RescueOf(
 	}
 	r.bound(rescue.LimitMax, c.policy.SizePolicy().LimitMax)
 	r.bound(rescue.PodLimit, c.podLimit)
-	most, why := f.MostLimit(pod, container, r.Size.Limit, r.Size.Limit.Percent(rescue.MostPercent), r.With)
+	refused := func(limit memory.Bytes) string {
+		return f.Refusal(pod, map[string]memory.Size{container: r.With(limit)})
+	}
+	most, why := constraints.Most(r.Size.Limit, r.Size.Limit.Percent(rescue.MostPercent), refused)
 	if why != "" {
 		r.Policy.Bounds = append(r.Policy.Bounds, rescue.Bound{Cause: rescue.LimitRange, Most: most, Why: why})
 	}
 	if left := f.Quota.Limits; left > 0 {
-		r.Policy.Rooms = append(r.Policy.Rooms, rescue.Room{Cause: rescue.ResourceQuota, Left: left})
+		r.Policy.Shares = append(r.Policy.Shares, rescue.Share{Cause: rescue.ResourceQuota, Left: left})
 	}
 	if left := f.Quota.Requests; left > 0 && r.Guaranteed {
-		r.Policy.Rooms = append(r.Policy.Rooms, rescue.Room{Cause: rescue.ResourceQuota, Left: left})
+		r.Policy.Shares = append(r.Policy.Shares, rescue.Share{Cause: rescue.ResourceQuota, Left: left})
 	}
 	return r, true
 }

@@ -105,8 +105,8 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 // runningPod returns a pod as its status shows it. plan is its current plan.
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
-		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Leaving: pod.DeletionTimestamp != nil,
-		Run: s.isRun(pod), QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName],
+		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil,
+		Completes: s.isRun(pod), QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName],
 		Resize:       resizeOf(pod),
 		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
@@ -294,7 +294,7 @@ func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 		if ended(pod) {
 			continue
 		}
-		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
+		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Terminating: pod.DeletionTimestamp != nil}
 		for c := range constraints.Containers(&pod.Spec) {
 			p.Containers = append(p.Containers, rollout.Container{Name: c.Name, RestartsOnResize: oom.RestartsOnResize(c)})
 		}

@@ -24,14 +24,13 @@ type Kind struct {
 	Recreates bool
 	// Completes: its pods run to completion. An evicted one loses its work, and changes are for the next run.
 	Completes bool
-	// PerNode: its controller determines the node of each pod before its creation, so that its pods may be divided by
-	// classes of nodes.
+	// PerNode: its controller determines the node of each pod, so that its pods may be divided by classes of nodes.
 	PerNode bool
 	// Watched: memfit caches the metadata of all objects of this kind, to find the owner of a pod.
 	Watched bool
-	// Intermediate: controllers create such objects, and users do not edit them: their own controller, if any, is the
-	// workload. Other kinds have the pod template that users edit, so the search for the owner ends there, even if an
-	// operator owns them: one Kafka resource has several StatefulSets, whose containers must not share a recommendation.
+	// Intermediate: controllers create such objects, and their own controller, if any, is the workload. Other kinds have
+	// the pod template that users edit, so the search for the owner ends there, even if an operator owns them: one Kafka
+	// resource has several StatefulSets, whose containers must not share a recommendation.
 	Intermediate bool
 	// Asks: users annotate objects of this kind with a profile.
 	Asks bool
@@ -41,13 +40,11 @@ type Kind struct {
 	HashLabel string
 	// HasHash: HashLabel is for objects of this kind.
 	HasHash bool
-	// MergedByName: the API server and kustomize merge its containers by name. Not for custom resources, where a patch
-	// would replace the whole list.
+	// MergedByName: a patch merges its containers by name, and does not replace the list as in custom resources.
 	MergedByName bool
 	// Frozen: the template of an existing object is immutable.
 	Frozen bool
-	// Queued: queue controllers such as Kueue suspend such objects (spec.suspend), and reserve the resources of their
-	// template before they have pods.
+	// Queued: queue controllers such as Kueue suspend such objects, and reserve resources before they have pods.
 	Queued bool
 
 	short string
@@ -58,20 +55,13 @@ type PodNames int
 
 // Naming schemes of pods.
 const (
-	// UnknownNames: unknown.
-	UnknownNames PodNames = iota
-	// SameName: the workload is the pod.
-	SameName
-	// Ordinal: "<name>-0".
-	Ordinal
-	// Generated: "<name>-x7x2p".
-	Generated
-	// GeneratedWithHash: "<name>-6d4cf56db6-x7x2p", by way of a ReplicaSet.
-	GeneratedWithHash
-	// GeneratedWithIndex: "<name>-x7x2p", or "<name>-3-x7x2p" for an indexed Job.
-	GeneratedWithIndex
-	// GeneratedWithTime: the same, of a Job that is called "<name>-29384120", after minutes since 1970.
-	GeneratedWithTime
+	UnknownNames       PodNames = iota
+	SameName                    // the workload is the pod
+	Ordinal                     // "<name>-0"
+	Generated                   // "<name>-x7x2p"
+	GeneratedWithHash           // "<name>-6d4cf56db6-x7x2p", by way of a ReplicaSet
+	GeneratedWithIndex          // "<name>-x7x2p", or "<name>-3-x7x2p" for an indexed Job
+	GeneratedWithTime           // the same, of a Job that is called "<name>-29384120", after minutes since 1970
 )
 
 var (
@@ -79,12 +69,11 @@ var (
 	replicas = []string{"spec", "replicas"}
 )
 
-// table lists first the kinds that memfit looks up most often: it looks up the owners of every new pod.
+// table lists the most frequent kinds first: memfit finds the owners of every new pod.
 var table = []Kind{
 	{
 		Group: "apps", Version: "v1", Name: "ReplicaSet", Resource: "replicasets", short: "rs",
-		Template: inSpec, PodCount: replicas, MergedByName: true,
-		Recreates: true, PodNames: Generated,
+		Template: inSpec, PodCount: replicas, MergedByName: true, Recreates: true, PodNames: Generated,
 		Watched: true, Intermediate: true, HasHash: true, // owned by a Deployment, an Argo Rollout, ... or written by hand
 	},
 	{
@@ -105,10 +94,9 @@ var table = []Kind{
 	},
 	{
 		Group: "batch", Version: "v1", Name: "Job", Resource: "jobs",
-		Template: inSpec, Frozen: true, MergedByName: true,
+		Template: inSpec, Frozen: true, MergedByName: true, Queued: true,
 		Recreates: true, Completes: true, PodNames: GeneratedWithIndex, Asks: true,
 		Watched: true, Intermediate: true, // owned by a CronJob, a JobSet, ... or written by hand
-		Queued: true,
 	},
 	{
 		Group: "batch", Version: "v1", Name: "CronJob", Resource: "cronjobs", short: "cj",
@@ -117,16 +105,14 @@ var table = []Kind{
 	},
 	{
 		Version: "v1", Name: "ReplicationController", Resource: "replicationcontrollers", short: "rc",
-		Template: inSpec, PodCount: replicas, MergedByName: true,
-		Recreates: true, PodNames: Generated,
+		Template: inSpec, PodCount: replicas, MergedByName: true, Recreates: true, PodNames: Generated,
 		Watched: true, // DeploymentConfigs own theirs, but only OpenShift has them
 	},
 	{Version: "v1", Name: "Pod", Resource: "pods", short: "po", MergedByName: true, PodNames: SameName},
 	{Version: "v1", Name: "PodTemplate", Resource: "podtemplates", Template: []string{"template"}, MergedByName: true},
 	{
 		Group: "argoproj.io", Version: "v1alpha1", Name: "Rollout", Resource: "rollouts", short: "ro",
-		Template:  inSpec,
-		Recreates: true, PodNames: GeneratedWithHash,
+		Template: inSpec, Recreates: true, PodNames: GeneratedWithHash,
 		HashLabel: "rollouts-pod-template-hash", // another label than a Deployment's, so that the two are never mixed up
 	},
 }
@@ -164,24 +150,24 @@ func Queued(resource string) (Kind, bool) {
 	return table[i], true
 }
 
-// Like returns how workloads of a kind behave: as in the table, or as the kind of the same name in another group.
-// Volcano's Jobs run to completion, and the pods of OpenKruise's StatefulSets have ordinals, although both have their
-// templates elsewhere. Any other kind is assumed to recreate its pods, since it created them.
+// Like returns how workloads of a kind behave: as in the table, or as the kind of the same name in another group, such
+// as Volcano's Jobs. Any other kind is assumed to recreate its pods.
 func Like(apiVersion, kind string) Kind {
 	if k, found := Of(apiVersion, kind); found {
 		return k
 	}
 	behavior := Kind{Recreates: true, Completes: IsIdentity(apiVersion, kind)}
 	if i := slices.IndexFunc(table, func(k Kind) bool { return k.Name == kind }); i >= 0 {
-		behavior.Recreates, behavior.Completes = table[i].Recreates, table[i].Completes
-		behavior.PodNames, behavior.HasHash = table[i].PodNames, table[i].HasHash
-		behavior.PerNode = table[i].PerNode
+		like := table[i]
+		behavior = Kind{
+			Recreates: like.Recreates, Completes: like.Completes, PodNames: like.PodNames, HasHash: like.HasHash,
+			PerNode: like.PerNode,
+		}
 	}
 	return behavior
 }
 
-// Pods that are identified by what they have in common (package identity) have no workload object; their records use
-// these names.
+// Identities of pods (package identity) have no workload object; their records use these names.
 const (
 	IdentityAPIVersion = "memfit.dev/v1alpha1"
 	IdentityKind       = "PodIdentity"
@@ -192,8 +178,7 @@ func IsIdentity(apiVersion, kind string) bool {
 	return kind == IdentityKind && Group(apiVersion) == Group(IdentityAPIVersion)
 }
 
-// Lasting reports whether objects of a kind outlive their pods and later have new ones. A failed Job, a pod without an
-// owner and an owner of an unknown kind may never have another pod.
+// Lasting reports whether objects of a kind have new pods later. A failed Job or an unknown owner may never have one.
 func Lasting(apiVersion, kind string) bool {
 	k, known := Of(apiVersion, kind)
 	return known && k.Recreates && !k.Frozen
@@ -229,11 +214,10 @@ func (k *Kind) APIVersion() string {
 
 // Group returns the API group of an apiVersion, empty for the core group.
 func Group(apiVersion string) string {
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		return ""
+	if group, _, found := strings.Cut(apiVersion, "/"); found {
+		return group
 	}
-	return group
+	return ""
 }
 
 // Called reports whether a name means this kind, in any form that kubectl accepts: "Deployment", "deployments",

@@ -64,9 +64,9 @@ func TestPausedPodsKeepTheSizeOfRunningOnes(t *testing.T) {
 // TestTheNodesThatTakeAPod are not those that the cluster has this moment: at seven in the morning there may be none
 // yet, and the largest may have a taint.
 func TestTheNodesThatTakeAPod(t *testing.T) {
-	facts := constraints.Facts{
+	facts := constraints.Facts{Nodes: constraints.Nodes{
 		NodeSize: map[string]memory.Bytes{"a": 3 * memory.GiB, "gpu": 512 * memory.GiB}, LargestNode: 512 * memory.GiB,
-	}
+	}}
 	pinned := func(node string) corev1.PodSpec { return corev1.PodSpec{Affinity: identity.PinnedTo(node)} }
 	for name, tc := range map[string]struct {
 		pod         corev1.PodSpec

@@ -93,7 +93,7 @@ func (p *PendingKills) Read(ctx context.Context, namespace string, of *identity.
 // list observes the failed pods of a selector. Without a resource version, a list is consistent.
 func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Selector) error {
 	options := &client.ListOptions{
-		Namespace: namespace, LabelSelector: of, FieldSelector: informers.HasFailed(), Limit: failedPage,
+		Namespace: namespace, LabelSelector: of, FieldSelector: informers.InPhase(corev1.PodFailed), Limit: failedPage,
 	}
 	for range mostFailedPages {
 		var page corev1.PodList

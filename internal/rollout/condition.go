@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// words returns the reason and message of the condition Applied.
-func (d *decider) words() (upToDate bool, reason, message string) {
+// condition returns the reason and message of the condition Applied.
+func (d *decider) condition() (upToDate bool, reason, message string) {
 	switch {
 	case len(d.pods) == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
@@ -34,7 +34,7 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	return false, v1alpha1.ReasonApplying, d.others("waiting for its turn")
 }
 
-// underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any; empty: each is.
+// underWay describes the oldest step that is not effective, with the kubelet's message; empty: all are effective.
 func (d *decider) underWay() (reason, message string) {
 	for _, st := range d.State.Steps {
 		if st.Phase == Watching {
@@ -45,7 +45,7 @@ func (d *decider) underWay() (reason, message string) {
 			how = "is evicted and replaced"
 		}
 		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf(
-			"Pod %s %s: %s, begun at %s", st.Pod, how, st.inWords(), format.Time(st.At),
+			"Pod %s %s: %s, begun at %s", st.Pod, how, st.describe(), format.Time(st.At),
 		)
 		switch {
 		case st.Phase == Undoing:
@@ -55,7 +55,7 @@ func (d *decider) underWay() (reason, message string) {
 			}
 		case pod == nil || st.evicts():
 		case pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
-			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
+			reason, message = v1alpha1.ReasonApplying, message+d.ineffectiveWords(&st, pod)
 		case pod.Resize.Deferred:
 			reason = v1alpha1.ReasonDeferred
 			message += "; the kubelet waits for free memory on the node: " + pod.Resize.Message
@@ -69,10 +69,9 @@ func (d *decider) underWay() (reason, message string) {
 	return "", ""
 }
 
-// heldWords are about a resize that the container's status shows and its pod does not have yet. A container that ends
-// within moments is met by luck only, and people need not wait for that.
-func (d *decider) heldWords(st *Step, pod *Pod) string {
-	c, held := pod.held(st.To)
+// ineffectiveWords describes a resize that the container's status shows and that is not proven to be effective.
+func (d *decider) ineffectiveWords(st *Step, pod *Pod) string {
+	c, held := pod.ineffective(st.To)
 	if !held {
 		return "; the kubelet shows it, and it is done when the container has run with it for a moment"
 	}
@@ -80,20 +79,20 @@ func (d *decider) heldWords(st *Step, pod *Pod) string {
 		"the container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
-// endedWords are about a container that ended before the kubelet had reported a resize that was sent while it ran.
+// endedWords describes a container that ended before the kubelet had reported a resize; empty: none did.
 func (d *decider) endedWords(st *Step, pod *Pod) string {
-	for _, c := range pod.Containers {
-		size, asked := st.To[c.Name]
-		if asked && c.Started.IsZero() && !pod.has(map[string]memory.Size{c.Name: size}, actual) {
-			return "; container " + c.Name + " ended before the kubelet had reported it: memfit checks again when the " +
-				"container runs" + d.insteadOfWaiting(st, pod, c)
-		}
+	c, ended := pod.first(st.To, func(c Container) bool {
+		return c.Started.IsZero() && !pod.has(map[string]memory.Size{c.Name: st.To[c.Name]}, actual)
+	})
+	if !ended {
+		return ""
 	}
-	return ""
+	return "; container " + c.Name + " ended before the kubelet had reported it: memfit checks again when the " +
+		"container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
-// insteadOfWaiting is what people can do about a container that ends within moments of its start: a resize meets it by
-// luck only. A lower limit is worth no pod.
+// insteadOfWaiting returns what users can do about a container that ends within moments of its start, which a resize
+// reaches only by chance; empty for a lower limit.
 func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 	remedy := d.remedy(pod, st.To[c.Name].Limit)
 	if !c.Brief || remedy == "" || lowersAny(st.From, st.To) {
@@ -102,10 +101,9 @@ func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 	return fmt.Sprintf("; container %s ends within moments of its start: if you cannot wait, %s", c.Name, remedy)
 }
 
-// failedWords are what the kubelet's own words leave open: what is effective now, and what becomes of it. Those of a
-// lower limit name the use of the whole pod, often of a while ago, so that they are repeated and not relied on.
+// failedWords supplements the kubelet's message, which for a lower limit has an outdated use of the whole pod.
 func failedWords(st *Step) string {
-	until := format.Time(st.Request.At.Add(patience))
+	until := format.Time(st.Request.At.Add(resizeTimeout))
 	if !lowersAny(st.From, st.To) {
 		return "; it tries again by itself, until memfit rolls it back at " + until
 	}
@@ -113,7 +111,7 @@ func failedWords(st *Step) string {
 		"tries again by itself, until memfit rolls it back at " + until
 }
 
-// watching is about the pods that run with a lower limit.
+// watching describes the pods that are watched with a lower limit.
 func (d *decider) watching() string {
 	last := d.State.Steps[len(d.State.Steps)-1]
 	until := last.Watch.Since.Add(d.Policy.Watch)
@@ -134,14 +132,14 @@ func (d *decider) watching() string {
 	return d.others(text)
 }
 
-// others adds how many pods have what is recommended, and effective.
+// others adds the number of pods whose recommended size is effective.
 func (d *decider) others(text string) string {
 	if len(d.pods) <= 1 {
 		return text
 	}
 	have := 0
 	for _, pod := range d.pods {
-		if st, begun := d.State.step(pod.UID); (!begun || st.Phase == Watching) && !d.lacks(pod) {
+		if st, begun := d.State.step(pod.UID); (!begun || st.Phase == Watching) && !d.needsChange(pod) {
 			have++
 		}
 	}
