@@ -187,9 +187,8 @@ func jvmMalformed(flag, value string) string {
 	if !typed.MatchString(value) {
 		return ""
 	}
-	return fmt.Sprintf(
-		"stops the JVM at start (exit code 1), which takes a whole number with unit k, m or g: set %s%sm", flag,
-		mebibytes(value))
+	return fmt.Sprintf("stops the JVM at start (exit code 1), which takes a whole number with unit k, m or g: set %s%sm",
+		flag, mebibytes(value))
 }
 
 var (

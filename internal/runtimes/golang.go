@@ -26,9 +26,9 @@ var _ = row(&Runtime{
 		goMemLimit,
 		{
 			Name: "AUTOMEMLIMIT", Env: "AUTOMEMLIMIT", Tier: TierB,
-			SkipIf: append(
-				[]Sign{{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"}}, ownLimit...,
-			),
+			SkipIf: append([]Sign{
+				{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"},
+			}, ownLimit...),
 			Form:   `^(0\.[0-9]+|1)$`,
 			Derive: autoMemLimit,
 		},
@@ -111,9 +111,8 @@ func cgoOnly(knobs []Knob) []Knob {
 
 // goFree: spans without objects are certainly returned. The preceding collection may free more.
 func goFree(_ Process, a amounts.Usage) (Gain, bool) {
-	return between(a.Returnable, a.Resident(), "%s of spans without objects go for certain; of %s of objects "+
-		"it is unknown how "+
-		"much is garbage before it is collected", a.Returnable, a.Bytes(amounts.Objects))
+	return between(a.Returnable, a.Resident(), "%s of spans without objects go for certain; of %s of objects it is "+
+		"unknown how much is garbage before it is collected", a.Returnable, a.Bytes(amounts.Objects))
 }
 
 // goLimitEffect returns the effect of an existing GOMEMLIMIT: nothing now. If it leaves less than half of the live heap
@@ -217,9 +216,8 @@ func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 	}
 	limit, held := memory.Bytes(bytes), a.Bytes(amounts.MappedReady)
 	if held <= limit {
-		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives "+
-			"nothing back now", held,
-			limit)
+		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives nothing back now",
+			held, limit)
 	}
 	return between(min(a.Returnable, held-limit), held-limit, "the runtime holds %s, and its limit would be %s; %s of it "+
 		"hold no objects", held, limit, a.Returnable)
@@ -237,12 +235,9 @@ func goPercent(f Facts) int32 {
 	return 90
 }
 
-func tooSmallForGo(f Facts) string {
-	return fmt.Sprintf(
-		"%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: raise the "+
-			"limit",
-		f.LimitText, goLimitMin,
-	)
+func tooSmallForGo(f Facts) Verdict {
+	return skipf("%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: "+
+		"raise the limit", f.LimitText, goLimitMin)
 }
 
 func memLimit(f Facts) Verdict {
@@ -254,7 +249,7 @@ func memLimit(f Facts) Verdict {
 	case f.Limit == 0:
 		return noLimit("GOMEMLIMIT")
 	case f.Limit < goLimitMin:
-		return skip(tooSmallForGo(f))
+		return tooSmallForGo(f)
 	}
 	percent := percentOr(f.Ask, goPercent(f))
 	if bad := badPercent(percent); bad != "" {
@@ -262,19 +257,15 @@ func memLimit(f Facts) Verdict {
 	}
 	v := set(strconv.FormatInt(int64(f.Limit.Percent(percent)), 10), fmt.Sprintf("%d %% of %s", percent, f.LimitText))
 	if percent == 100 {
-		v.Warning = fmt.Sprintf(
-			"GOMEMLIMIT equals the limit of %s: nothing is left for memory that Go cannot see, so a live heap near it is killed",
-			f.LimitText,
-		)
+		v.Warning = fmt.Sprintf("GOMEMLIMIT equals the limit of %s: nothing is left for memory that Go cannot see, so a "+
+			"live heap near it is killed", f.LimitText)
 	}
 	return v
 }
 
 func requestedMemLimit(f Facts) Verdict {
 	if f.Limit > 0 && f.Ask.HeapLimit > f.Limit {
-		return skip(
-			fmt.Sprintf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText),
-		)
+		return skipf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText)
 	}
 	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
 		return skip(bad)
@@ -289,18 +280,14 @@ func autoMemLimit(f Facts) Verdict {
 	case !f.Ask.AutoMemLimit:
 		return notRequested()
 	case f.Ask.HeapLimit > 0:
-		return skip(
-			fmt.Sprintf(
-				"it is a share of the limit and excludes heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
-				f.Ask.HeapLimit,
-			),
-		)
+		return skipf("it is a share of the limit and excludes heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
+			f.Ask.HeapLimit)
 	case badPercent(percent) != "":
 		return skip(badPercent(percent))
 	case f.Limit > 0 && f.Limit < goLimitMin:
-		return skip(tooSmallForGo(f))
+		return tooSmallForGo(f)
 	case f.share(percent) == 0:
-		return skip(fmt.Sprintf("%s is less than a thousandth of the limit: raise the limit", f.LimitText))
+		return skipf("%s is less than a thousandth of the limit: raise the limit", f.LimitText)
 	}
 	why := fmt.Sprintf("%d %% of the limit, which the program reads itself", percent)
 	if f.Cgroup > f.Limit {

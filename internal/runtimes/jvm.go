@@ -65,11 +65,9 @@ var _ = row(&Runtime{
 			Form:   `^-XX:G1PeriodicGCInterval=[1-9][0-9]{4,6}$`,
 			Derive: g1Periodic,
 		},
-	}, glibc(
-		0, "",
-		"MALLOC_ARENA_MAX is not set by default: giving free native memory back (-XX:TrimNativeHeapInterval) helped a JVM "+
-			"more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica first",
-	)...),
+	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: giving free native memory back (-XX:TrimNativeHeapInterval) "+
+		"helped a JVM more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica "+
+		"first")...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := hotspotPercent
 		switch {
@@ -110,11 +108,11 @@ var _ = row(&Runtime{
 			Text:   "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later",
 			Source: "kubernetes.io, About cgroup v2"},
 		{Since: V(8, 0, 191), Before: V(8, 0, 372),
-			Text: "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About " +
-				"cgroup v2"},
+			Text:   "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade",
+			Source: "kubernetes.io, About cgroup v2"},
 		{Since: V(11), Before: V(11, 0, 16),
-			Text: "JDK 11 before 11.0.16 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About " +
-				"cgroup v2"},
+			Text:   "JDK 11 before 11.0.16 does not see the memory limit on cgroup v2: upgrade",
+			Source: "kubernetes.io, About cgroup v2"},
 		{Since: V(12), Before: V(15), Text: "JDK 12 to 14 do not see the memory limit on cgroup v2: upgrade",
 			Source: "kubernetes.io, About cgroup v2"},
 		{Variant: nativeImage,
@@ -170,9 +168,8 @@ func collectionGain(_ Process, a amounts.Usage) (Gain, bool) {
 	}
 	least := a.Bytes(amounts.MinHeapSize)
 	kept := max(memory.Bytes(float64(a.InUse)/(1-float64(ratio)/100)), least)
-	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at "+
-		"most %d %% of its "+
-		"heap free, and %s in any case", all, a.InUse, ratio, least)
+	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at most %d %% of "+
+		"its heap free, and %s in any case", all, a.InUse, ratio, least)
 }
 
 // collectorGain is an upper bound of the gain with a collector that returns freed memory.
@@ -276,7 +273,7 @@ func trimInterval(f Facts) Verdict {
 	case lacksTrim(f.Version):
 		return skip("this JDK does not know it: " + firstWithTrim + " were the first")
 	case every < time.Second || every > time.Hour:
-		return skip(fmt.Sprintf("trimInterval %s is outside 1s to 1h", every))
+		return skipf("trimInterval %s is outside 1s to 1h", every)
 	}
 	return set(trimName+"="+milliseconds(every), why)
 }
@@ -286,9 +283,9 @@ func maxRAM(f Facts) Verdict {
 	case f.Ask.HeapLimit > 0:
 		return skip("heapLimit " + noXmx)
 	case f.Ask.HeapPercent == 0 && f.LimitUnseen && f.Limit > 0 && f.Variant != buildpack:
-		return suggest(fmt.Sprintf("this JVM does not see the limit and sizes its heap by the node: set heapPercent: %d in "+
+		return suggestf("this JVM does not see the limit and sizes its heap by the node: set heapPercent: %d in "+
 			"the profile, with which memfit also sets -XX:MaxRAM=%d, or set -XX:MaxRAM beside options of your own",
-			heapPercentAdvised(f.Limit), int64(f.Cgroup)))
+			heapPercentAdvised(f.Limit), int64(f.Cgroup))
 	case f.Ask.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
 		return dividedByHand(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
 	case f.Ask.HeapPercent == 0:
@@ -296,10 +293,8 @@ func maxRAM(f Facts) Verdict {
 	case notHotSpot(f) != "":
 		return skip(notHotSpot(f))
 	case f.Variant == buildpack:
-		return skip(
-			"the buildpack's launcher calculates -Xmx itself and refuses to start when its sum does not fit: use " +
-				"BPL_JVM_HEAD_ROOM and BPL_JVM_THREAD_COUNT",
-		)
+		return skip("the buildpack's launcher calculates -Xmx itself and refuses to start when its sum does not fit: use " +
+			"BPL_JVM_HEAD_ROOM and BPL_JVM_THREAD_COUNT")
 	case f.Version.Below(V(8, 0, 191)) || f.Version.AtLeast(V(9)) && f.Version.Below(V(10)):
 		return skip("this JDK does not know it: 8u191 and 10 were the first")
 	case badShare(f) != "":
@@ -363,7 +358,7 @@ func g1Periodic(f Facts) Verdict {
 	case f.Version.Below(V(12)):
 		return skip("this JDK does not know it: 12 was the first")
 	case every < 10*time.Second || every > time.Hour:
-		return skip(fmt.Sprintf("g1PeriodicGCInterval %s is outside 10s to 1h", every))
+		return skipf("g1PeriodicGCInterval %s is outside 10s to 1h", every)
 	}
 	return set(g1PeriodicName+"="+milliseconds(every), "jvm.g1PeriodicGCInterval of the profile")
 }
@@ -382,33 +377,8 @@ var javaToolOptions = &Grammar{
 }
 
 func splitJava(value string) (words []string, hazard string) {
-	var word strings.Builder
-	inWord := false
-	var quote byte
-	for i := 0; i < len(value); i++ {
-		c := value[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteByte(c)
-		case c == '\'' || c == '"':
-			quote, inWord = c, true
-		case strings.IndexByte(" \t\n\v\f\r", c) >= 0:
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			inWord = false
-		default:
-			inWord = true
-			word.WriteByte(c)
-		}
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	if quote != 0 {
+	words, closed := splitWords(value, " \t\n\v\f\r", `"'`, false)
+	if !closed {
 		hazard = "has a quote that is not closed, which stops the JVM at start: close it"
 	}
 	return words, hazard

@@ -93,11 +93,10 @@ func noLever() (Gain, bool) { return Gain{}, false }
 
 // howArenas and howThreshold are the same for every runtime.
 const (
-	howArenas = "tuning.arenaMax: 2 in the profile, for new pods; threads that allocate all the time then " +
-		"wait for each other"
-	howThreshold = "tuning.trimThreshold: 128Ki in the profile, for new pods; blocks above 128 KiB are then " +
-		"mapped one by " +
-		"one, which costs page faults"
+	howArenas = "tuning.arenaMax: 2 in the profile, for new pods; threads that allocate all the time then wait for each " +
+		"other"
+	howThreshold = "tuning.trimThreshold: 128Ki in the profile, for new pods; blocks above 128 KiB are then mapped one " +
+		"by one, which costs page faults"
 )
 
 // mallocTrim is malloc_trim(0), which each runtime calls in its own way.
@@ -145,9 +144,8 @@ func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 		return exactly(0, "the process has %d of its own accord", arenas)
 	}
 	retained, beyond := a.Bytes(amounts.Retained), a.Bytes(amounts.BeyondTwo)
-	return between(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of "+
-		"the two largest",
-		arenas, retained, beyond)
+	return between(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of the two "+
+		"largest", arenas, retained, beyond)
 }
 
 // thresholdGain: the threshold trims the top of every arena, and maps larger blocks individually, which are returned
@@ -157,9 +155,8 @@ func thresholdGain(p Process, a amounts.Usage) (Gain, bool) {
 		return effective(trimThresholdName)
 	}
 	least := a.Bytes(amounts.TopBeyond)
-	return between(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it "+
-		"leaves at each; "+
-		"the other free pages go only where blocks above 128 KiB were", least)
+	return between(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it leaves at "+
+		"each; the other free pages go only where blocks above 128 KiB were", least)
 }
 
 // freshProcess is an upper bound: a new process has the working set of the old one, without its free memory.

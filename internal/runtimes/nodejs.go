@@ -43,11 +43,8 @@ var _ = row(&Runtime{
 			Form:   `^--max-semi-space-size=[1-9][0-9]{0,2}$`,
 			Derive: nodeSemiSpace,
 		},
-	}, glibc(
-		0, "",
-		"MALLOC_ARENA_MAX is not set by default: arenaMax: 2 took one service from 350 to 280 MiB (article 1), but a zlib "+
-			"burst from 200 to 340 MB. Try it on one replica first",
-	)...),
+	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: arenaMax: 2 took one service from 350 to 280 MiB (article "+
+		"1), but a zlib burst from 200 to 340 MB. Try it on one replica first")...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := percentOr(f.Ask, nodePercent)
 		if !set {
@@ -126,11 +123,7 @@ func nodeOldSpace(f Facts) Verdict {
 	case f.Ask.WorkersLimited:
 		return skip(overridesWorkers)
 	}
-	v := v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
-	if v.Value != "" {
-		v.Value = oldSpaceFlag + "=" + v.Value
-	}
-	return v
+	return v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
 }
 
 func nodeSemiSpace(f Facts) Verdict {
@@ -141,7 +134,7 @@ func nodeSemiSpace(f Facts) Verdict {
 	case f.Ask.WorkersLimited:
 		return skip(overridesWorkers)
 	case mib < 1 || mib > 128:
-		return skip(fmt.Sprintf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace))
+		return skipf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace)
 	case !nodeKnowsSemiSpace(f.Version):
 		return skip("Node.js before 18.13 does not start with it: declare runtime.version (18.13, or 20 and later) to get it")
 	}
@@ -223,7 +216,7 @@ func powerOfTwo(b memory.Bytes) memory.Bytes {
 var nodeOptions = &Grammar{Split: splitNode}
 
 func splitNode(value string) (words []string, hazard string) {
-	words, closed := nodeWords(value)
+	words, closed := splitWords(value, " ", `"`, true)
 	switch {
 	case strings.ContainsRune(value, '\n'):
 		hazard = "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on " +
@@ -237,38 +230,6 @@ func splitNode(value string) (words []string, hazard string) {
 		hazard = "has a \" that is not closed or a \\ that escapes nothing, which stops Node.js at start: close the quote"
 	}
 	return words, hazard
-}
-
-// nodeWords returns the words of value; closed is false where a quote or an escape is not complete.
-func nodeWords(value string) (words []string, closed bool) {
-	var word strings.Builder
-	inWord, quoted := false, false
-	for i := 0; i < len(value); i++ {
-		c := value[i]
-		switch {
-		case c == '\\' && quoted:
-			if i++; i == len(value) {
-				return words, false
-			}
-			inWord = true
-			word.WriteByte(value[i])
-		case c == ' ' && !quoted:
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			inWord = false
-		case c == '"':
-			quoted = !quoted // a pair of quotes around nothing is not a word
-		default:
-			inWord = true
-			word.WriteByte(c)
-		}
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	return words, !quoted
 }
 
 // nodeTrim reports free memory, which only a native addon could return.

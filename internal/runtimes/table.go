@@ -284,11 +284,13 @@ type Verdict struct {
 	Suggest string
 }
 
-func set(value, why string) Verdict { return Verdict{Value: value, Why: why} }
-func fixed(v Verdict) Verdict       { v.Fixed = v.Value != ""; return v }
-func skip(why string) Verdict       { return Verdict{SkipReason: why} }
-func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
-func notRequested() Verdict         { return Verdict{} }
+func set(value, why string) Verdict               { return Verdict{Value: value, Why: why} }
+func fixed(v Verdict) Verdict                     { v.Fixed = v.Value != ""; return v }
+func skip(why string) Verdict                     { return Verdict{SkipReason: why} }
+func skipf(format string, args ...any) Verdict    { return skip(fmt.Sprintf(format, args...)) }
+func suggest(advice string) Verdict               { return Verdict{Suggest: advice} }
+func suggestf(format string, args ...any) Verdict { return suggest(fmt.Sprintf(format, args...)) }
+func notRequested() Verdict                       { return Verdict{} }
 
 // Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap. internal/inject
 // sets the fields that depend on the container.
@@ -324,22 +326,19 @@ type Advisory struct {
 	Source string
 }
 
-// table has every runtime; Auto, for an unknown one, is first. init fills it from the rows of all files.
+// table has every runtime; Auto, for an unknown one, is first.
 var table []*Runtime
-
-// rows are the runtimes of all files, in no particular order.
-var rows []*Runtime
 
 // row adds a runtime to the table. Its file calls it in a package variable, so that no other code names the runtime:
 //
 //	var _ = row(&Runtime{Name: "NodeJS", ...})
 func row(r *Runtime) *Runtime {
-	rows = append(rows, r)
+	table = append(table, r)
 	return r
 }
 
 // init runs after all package variables, and so after all rows. Sorting makes the order independent of file names.
-func init() { table = sorted(rows) }
+func init() { table = sorted(table) }
 
 // sorted returns rows in the order for users.
 func sorted(rows []*Runtime) []*Runtime {
