@@ -54,8 +54,7 @@ func (c *ContainerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	c.set = append(c.set, s)
 }
 
-// launched returns the skip reason if a start script takes the heap cap from a variable of the pod, which overrides
-// memfit's.
+// launched returns the skip reason if a start script overrides memfit's heap cap by a variable of the pod.
 func (c *ContainerPlan) launched(s setting) string {
 	if s.knob.Caps == nil || !c.owner.launcher {
 		return ""
@@ -188,8 +187,7 @@ func matches(pattern, name string) bool {
 	return name == pattern
 }
 
-// elsewhere returns the skip reason if the variable may come from envFrom, because an entry in env would silently
-// replace it.
+// elsewhere returns the skip reason if envFrom may set the variable, which an entry in env would silently replace.
 func (w *working) elsewhere(s setting, t target, in Input) string {
 	if _, count := w.find(s.knob.Env); count > 0 {
 		return ""

@@ -33,8 +33,7 @@ func (w *working) gather(r *runtimes.Runtime) {
 	}
 }
 
-// betweenWords are the separators of words in scripts and lists of flags: white space, quotes and separators. Deno's
-// variable has commas between its flags.
+// betweenWords are the separators of words in scripts and lists of flags. Deno's variable has commas between its flags.
 func betweenWords(c rune) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', '\'', '"', ',', ';', '&', '|', '(', ')':

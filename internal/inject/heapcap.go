@@ -59,8 +59,7 @@ func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	return nil
 }
 
-// launcher returns the variable from which a start script takes a number for the heap cap; empty: none. Signs find
-// flags in literals.
+// launcher returns the variable from which a start script takes a number for the heap cap; empty: none.
 func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 	for i := range w.env {
 		v := &w.env[i]
@@ -161,9 +160,8 @@ func (c *ContainerPlan) heapSetting() *setting {
 	return &c.set[i]
 }
 
-// following reports whether the heap cap follows the limit. known: memfit or the owner set it as a share that the
-// runtime reads, or an agent read such a cap in running replicas. may: the runtime or a start script makes it a share
-// unless the image overrides it. percent is that share.
+// following reports whether the heap cap is known to follow the limit as a share of percent, or may: the runtime or a
+// start script makes it a share unless the image overrides it.
 func (c *ContainerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {

@@ -13,8 +13,7 @@ import (
 
 // limit is the memory that a container may use.
 type limit struct {
-	// effective is the limit of one process: cgroup less memory-backed volumes and the reserve, divided by the number of
-	// processes. 0: no limit.
+	// effective is the limit of one process: its part of cgroup less volumes and the reserve. 0: no limit.
 	effective memory.Bytes
 	// cgroup is the limit that the runtime reads. 0: no limit.
 	cgroup memory.Bytes
@@ -69,9 +68,8 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 	return part, why
 }
 
-// effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what the container's
-// memory-backed volumes may take: tmpfs pages are charged to the writing process, up to the volume's sizeLimit. The
-// owner's division applies to the rest.
+// effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what its memory-backed
+// volumes may take (tmpfs pages are charged to the writing process), divided as the owner says.
 func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 	l := limit{cgroup: own, text: exact(own)}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {

@@ -20,8 +20,7 @@ type Observed struct {
 	// LiveSet is the upper bound of the live heap: the lowest RSS between collections of replicas that ran without a heap
 	// cap. memfit sets no cap without a margin above it, which would stop a running process. 0: unknown.
 	LiveSet memory.Bytes
-	// HeapCap is the least heap cap of replicas; 0 while one of them has none. A cap of this size is safe regardless of
-	// LiveSet.
+	// HeapCap is the least heap cap of replicas, which is safe regardless of LiveSet; 0 while one of them has none.
 	HeapCap memory.Bytes
 	// Limit is their recommended limit, 0: none. If all replicas have a cap, it follows from their low points below it,
 	// which are better evidence than those without a cap.
@@ -70,8 +69,7 @@ func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	return (seen.LiveSet + parts - 1) / parts, heap
 }
 
-// HeapCap returns the heap cap in the environment of a running pod's container, for one process, by memfit or the user;
-// 0: none.
+// HeapCap returns the heap cap of one process in the environment of a running pod's container; 0: none.
 func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 	c := container(pod, name)
 	if c == nil {
@@ -113,8 +111,7 @@ func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok
 	return parse(size.WasRequest), parse(size.Request), true
 }
 
-// heapCap takes a share of the larger of the current limit and the one at admission, because the process may have
-// started under either.
+// heapCap takes a share of the larger of the limits now and at admission: the process may have started under either.
 func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {
 	limit = max(limit, rec.atAdmission())
 	return runtimes.HeapCapIn(func(name string) string {

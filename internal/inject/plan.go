@@ -20,21 +20,17 @@ import (
 type Input struct {
 	Pod     *corev1.Pod
 	Profile *profile.Profile
-	// Sizes are the sizes for new pods by container name, for sizing modes that size new pods; a request or limit of 0
-	// leaves the pod's own. Nil: none.
+	// Sizes are the sizes for new pods by container name; a request or limit of 0 leaves the pod's own. nil: none.
 	Sizes map[string]Offer
 	// Facts are the bounds of LimitRanges, quotas and nodes. nil: unknown, and sizes are not bounded by them.
 	Facts *constraints.Facts
 	// Observed is the data about running replicas by container name. nil: none.
 	Observed map[string]Observed
-	// ConfigMapKeys are the keys of the readable ConfigMaps of the pod's namespace, by name. A ConfigMap that is not here
-	// may have any key. Values are never needed.
+	// ConfigMapKeys are the keys of the readable ConfigMaps of the pod's namespace, by name. Others may have any key.
 	ConfigMapKeys map[string]map[string]bool
-	// PerRun: the pod is one run of an identity, with arguments and variables of the run (its name, a commit, a token).
-	// Only the image distinguishes programs.
+	// PerRun: the pod is one run of an identity, with arguments of the run: only the image distinguishes programs.
 	PerRun bool
-	// SizesOnly: the pod is the template of an object, in which only memory is changed. Its pods are planned again at
-	// creation.
+	// SizesOnly: the pod is a template, in which only memory is changed. Its pods are planned again at creation.
 	SizesOnly bool
 	// Created: the pod exists, so memfit's settings in it were made with knowledge of its ConfigMaps.
 	Created bool
@@ -44,8 +40,7 @@ type Input struct {
 	whole  memory.Bytes
 }
 
-// Plan has the settings that memfit would set on a pod, and the skipped ones, with reasons. Its methods do not change
-// it.
+// Plan has the settings that memfit would set on a pod, and the skipped ones, with reasons. Methods do not change it.
 type Plan struct {
 	containers []ContainerPlan
 	whole      *memory.Size // the new size of the whole pod; nil: unchanged
@@ -55,15 +50,13 @@ type Plan struct {
 	refused    string       // the reason for no plan; empty: planned
 }
 
-// maxContainers is ten times the usual maximum of a pod. It bounds the cost of a plan, part of which is per container
-// and volume.
+// maxContainers bounds the cost of a plan: ten times the usual maximum of a pod.
 const maxContainers = 256
 
 // Refused returns the reason for not planning a pod that exceeds all bounds; empty: it was planned.
 func (p Plan) Refused() string { return p.refused }
 
-// tip is one piece of advice. Those with a setting report its effect elsewhere, and are dropped if the effect here is
-// known.
+// tip is advice. With a setting, it is dropped if the effect of that is known.
 type tip struct{ setting, text string }
 
 // advise adds advice without a setting.
@@ -113,8 +106,7 @@ type setting struct {
 	replace bool
 }
 
-// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or, for a variable of several settings, "NODE_OPTIONS:
-// --max-old-space-size=381 (...)".
+// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or "NODE_OPTIONS: --max-old-space-size=381 (...)".
 func (s setting) text() string {
 	return s.assignment() + " (" + s.verdict.Why + ")"
 }
@@ -143,8 +135,7 @@ type skip struct {
 
 func (s skip) text() string { return s.name + " skipped: " + s.why }
 
-// MakePlan decides what to set on in.Pod. It never panics and does not change its input. A nil pod or profile, and a
-// mirror pod, which the kubelet owns, give an empty plan.
+// MakePlan decides what to set on in.Pod. It never panics. Without pod or profile, and for a mirror pod, it is empty.
 //
 // The plan is for the pod without memfit's changes: it first reverts those of an earlier plan, by the annotation. That
 // makes it idempotent, and correct after another webhook changed the limit.
@@ -201,8 +192,7 @@ func MakePlan(in Input) Plan {
 	return p
 }
 
-// OfRunning returns the plan that a running pod would get today. observed is the data about running replicas; nil:
-// none.
+// OfRunning returns the plan that a running pod would get today. observed is that of its replicas; nil: none.
 func OfRunning(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) Plan {
 	return MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 }
@@ -243,8 +233,7 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	return c, c.record(w, t)
 }
 
-// restartHelps reports whether a restart of the container would adapt the settings to a new limit: a share of the limit
-// adapts, a number in the environment needs a new pod.
+// restartHelps reports whether a restart would adapt a setting to a new limit: a share adapts, a number does not.
 func (c *ContainerPlan) restartHelps() bool {
 	return c.runtime.certain && slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.follows() == runtimes.AtStart && !s.verdict.Fixed

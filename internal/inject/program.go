@@ -27,8 +27,7 @@ type Program struct {
 	ID string
 	// Owner is the container's memory without memfit; 0: not set.
 	Owner memory.Size
-	// Recorded: memfit recorded both when the pod was created. Otherwise Owner is the pod's current size, which a resize
-	// may have changed.
+	// Recorded: memfit recorded both at creation. Otherwise Owner is the current size, which a resize may have changed.
 	Recorded bool
 	// Created is the limit that memfit set at creation; 0: unknown. A later resize may not have taken effect.
 	Created memory.Bytes
@@ -36,8 +35,7 @@ type Program struct {
 	Changed bool
 }
 
-// ProgramOf returns the program of a container of a pod that exists; zero for a container that it does not have.
-// perRun is [Input.PerRun].
+// ProgramOf returns the program of a container of a pod that exists; zero: no such container. perRun: see [Input].
 func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	c := container(pod, name)
 	if c == nil {
@@ -95,8 +93,7 @@ func (o Offer) Raised(of Program, size memory.Size) Offer {
 }
 
 // sizeFor returns the size for a new pod; zero: the owner's. An owner's edit is effective immediately, unless evidence
-// of the same program shows that more is needed. Evidence of another program may only raise a size that the owner did
-// not change.
+// of the same program shows that more is needed. Evidence of another program may only raise an unchanged size.
 func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
 	for _, other := range o.Others {
 		if other.Program == program && other.Owner == owner {
@@ -166,8 +163,7 @@ type hashed struct {
 // theirName replaces a pod's name, which CloudNativePG, for example, writes into the environment of each instance.
 const theirName = "$(POD)"
 
-// namesPod reports whether a text is the name of a pod, or differs from it only in the ordinal: replicas may have the
-// name of the first.
+// namesPod reports whether a text is the name of a pod, or of a replica of it, with another ordinal.
 func namesPod(text, pod string) bool {
 	const digits = "0123456789"
 	base := strings.TrimRight(pod, digits)

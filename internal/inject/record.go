@@ -19,8 +19,7 @@ import (
 // count as the user's, and remain.
 const recordVersion = 1
 
-// recordMax bounds the annotation: all annotations of an object together may take 256 KiB. Above it the reasons are
-// omitted, because only the written values are needed later.
+// recordMax bounds the annotation. Above it the reasons are omitted: only the written values are needed later.
 const recordMax = 32 << 10
 
 // record is the value of the memfit.dev/injected annotation, compact JSON: what memfit wrote into the pod, so that it

@@ -12,8 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Settings returns the settings of the container, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what
-// would be set, with a note.
+// Settings returns the settings of the container, for status; in DryRun, what would be set, with a note.
 func (c *ContainerPlan) Settings() []string {
 	var out []string
 	for _, s := range c.set {
@@ -56,8 +55,7 @@ func (c *ContainerPlan) Identity() *v1alpha1.RuntimeIdentity {
 	}
 }
 
-// Runs returns the certain runtime of the container in the API's spelling ("NodeJS"): declared, or from its command.
-// Empty: unknown.
+// Runs returns the certain runtime of the container in the API's spelling ("NodeJS"); empty: unknown.
 func (c *ContainerPlan) Runs() string {
 	if c.runtime.certain {
 		return c.runtime.runtime.Name
@@ -65,8 +63,7 @@ func (c *ContainerPlan) Runs() string {
 	return ""
 }
 
-// Advice returns what the container's owner should change or may try, warnings first. It omits settings with a measured
-// effect in this workload, which is reported elsewhere.
+// Advice returns what the container's owner should change or may try, warnings first, without the measured settings.
 func (c *ContainerPlan) Advice(measured ...string) []string {
 	texts := make([]string, 0, len(c.warned)+len(c.advice))
 	for _, w := range c.warned {

@@ -113,8 +113,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	return s
 }
 
-// fit adapts sizes to the bounds of the namespace and the nodes. If the profile does not allow the result, the
-// template's size remains.
+// fit adapts sizes to namespace and nodes. If the profile does not allow the result, the template's size remains.
 func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *wholeSizing) {
 	template := in.template(managed, sizings, whole)
 	var asks []constraints.Ask
@@ -337,8 +336,7 @@ func parse(s string) memory.Bytes {
 }
 
 // guaranteed reports whether the pod was Guaranteed before memfit sized it: every container has CPU and memory requests
-// equal to its limits. The API server sets missing requests to the limit. Unmanaged containers count with their current
-// size, because this plan drops their record.
+// equal to its limits, or none. Unmanaged containers count with their current size: this plan drops their record.
 func (in *Input) guaranteed(managed []target) bool {
 	every := func(containers []corev1.Container) bool {
 		for i := range containers {

@@ -26,8 +26,7 @@ type target struct {
 	volumesHold memory.Bytes
 	// once is a plain init container, which is managed only because the profile names it.
 	once bool
-	// before is the record of an earlier plan; nil: none. work is the container without it, which the plan changes, and
-	// program its program.
+	// before is the record of an earlier plan; nil: none. work is the container without it, which the plan changes.
 	before  *containerRecord
 	work    *working
 	program Program
@@ -81,8 +80,7 @@ func (id identity) String() string {
 	return title(id.runtime, id.spec) + " (" + id.evidence + ")"
 }
 
-// identify returns the declared runtime, otherwise that of the command, otherwise that detected in running replicas,
-// otherwise none.
+// identify returns the runtime that is declared, or by the command, or detected in replicas, or none.
 func identify(t target) identity { return identifyByFound(t, identifyBySpec(t)) }
 
 // identifyBySpec uses only the profile and the pod.
@@ -124,9 +122,8 @@ const (
 	tektonEntrypoint = "/tekton/bin/entrypoint" // tektoncd/pipeline:pkg/pod/entrypoint.go
 )
 
-// program returns the program that command starts, skipping small init programs that only forward signals, and those of
-// platforms; empty: unknown. It does not read shell scripts, whose program is uncertain. args alone prove nothing,
-// because the image's entrypoint interprets them.
+// program returns the program that command starts, skipping small init programs and those of platforms; empty: unknown.
+// It does not read shell scripts, nor args alone, which the image's entrypoint interprets.
 func program(command, args []string) string {
 	if len(command) > 0 {
 		switch command[0] {

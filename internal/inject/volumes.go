@@ -61,8 +61,7 @@ func isMemory(v *corev1.Volume) bool {
 	return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
 }
 
-// checkVolumes warns about memory-backed volumes without a size limit, if memfit sizes the container or has set
-// something that depends on its limit. Otherwise it is advice.
+// checkVolumes warns about memory-backed volumes without a size limit, if memfit uses the container's limit.
 func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	var names []string
 	for _, v := range MemoryVolumes(pod, t.container) {
@@ -94,8 +93,7 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 }
 
 // checkShares warns about containers without their own limits whose heap caps add up to more than the pod's limit. The
-// caps remain unchanged: a part of the limit for each would starve the largest heap, and which heap is the largest is
-// unknown.
+// caps remain, because a part of the limit for each would starve the largest heap.
 func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	if whole == 0 || len(pod.Spec.Containers) < 2 {
 		return
@@ -148,8 +146,7 @@ func WasResized(pod *corev1.Pod) bool {
 	})
 }
 
-// LimitMoved reports whether a container of a running pod has outdated settings and another limit than the one from
-// which they were derived.
+// LimitMoved reports whether a container has settings derived from another limit than its current one.
 func LimitMoved(pod *corev1.Pod, n *profile.Profile) bool {
 	p := OfRunning(pod, n, nil)
 	return slices.ContainsFunc(p.containers, func(c ContainerPlan) bool {

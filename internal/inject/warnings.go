@@ -20,13 +20,11 @@ import (
 const (
 	// warningsMax bounds the admission warnings; the rest is counted.
 	warningsMax = 3
-	// warningMost is the length of one warning in characters. The webhook puts "memfit: " in front, and from 256 on the
-	// API server may cut a warning.
+	// warningMost bounds one warning. With "memfit: " in front, the API server may cut it from 256 characters on.
 	warningMost = 248
 )
 
-// warning is a message for the creator of the pod: in the webhook's response, on standard error of kubectl memfit
-// inject, and in the advice in status.
+// warning is a message for the creator of the pod, in the webhook's response, and in the advice in status.
 type warning struct {
 	text string
 	// ofPod: it is about the pod, and every container that it concerns has it.
@@ -37,8 +35,7 @@ func (c *ContainerPlan) warn(format string, args ...any) {
 	c.warned = append(c.warned, warning{text: fmt.Sprintf(format, args...)})
 }
 
-// Warnings returns messages for the creator of the pod: a few short sentences, often none. A setting skipped because of
-// the user's own value is not a warning.
+// Warnings returns a few short messages for the creator of the pod. The user's own value is not a reason for one.
 func (p Plan) Warnings() []string {
 	out := p.EveryWarning()
 	if extra := len(out) - warningsMax; extra > 0 {

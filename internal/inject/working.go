@@ -113,8 +113,7 @@ func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	return true
 }
 
-// cutWords replaces the words wrote in value by was, with one separator if was is empty. ok is false if they are not
-// whole words in it.
+// cutWords replaces the words wrote in value by was; ok is false if they are not whole words in it.
 func cutWords(value, wrote, was string) (rest string, ok bool) {
 	if wrote == "" {
 		return value, false
@@ -160,8 +159,7 @@ func (w *working) find(name string) (v *Variable, count int) {
 	return v, count
 }
 
-// put sets a variable to a literal at its old index, otherwise at the end, so that the meaning of earlier $(NAME)
-// references is unchanged.
+// put sets a variable at its old index, otherwise at the end, so that earlier $(NAME) references keep their meaning.
 func (w *working) put(name, value string) {
 	for i := range w.env {
 		if w.env[i].Name == name {
@@ -243,8 +241,7 @@ func frontWords(settings []setting) string {
 	return strings.Join(words, " ")
 }
 
-// replaceFlag replaces the user's own words for the same flag by the setting; ok is false when they are not in plain
-// text.
+// replaceFlag replaces the user's words for the same flag by the setting; ok is false without plain ones.
 func replaceFlag(value string, s setting) (next string, ok bool) {
 	words := strings.Split(value, " ")
 	for i, word := range words {

@@ -37,8 +37,7 @@ const worthSaving = 0.03
 // busyLeast is the least processor time of a program, to exclude its start.
 const busyLeast = 10 * time.Second
 
-// collectorShare returns the collector's share of a process's processor time; false: the process ran too briefly, or
-// its sums are impossible, because it could forge them.
+// collectorShare returns the collector's share of processor time; false: the process ran too briefly, or forged it.
 func collectorShare(a amounts.Usage) (share float64, known bool) {
 	took, busy := a.Details[amounts.CollectorTime], a.Details[amounts.BusyTime]
 	if took < 0 || took > busy || time.Duration(busy) < busyLeast {

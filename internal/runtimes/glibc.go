@@ -10,8 +10,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Names of the glibc settings. Tunables of the same meaning in GLIBC_TUNABLES always win over them, so they never
-// conflict.
+// Names of the glibc settings. Tunables of the same meaning in GLIBC_TUNABLES win over them, so they never conflict.
 const (
 	arenaMaxName      = "MALLOC_ARENA_MAX"
 	trimThresholdName = "MALLOC_TRIM_THRESHOLD_" // the underscore at the end is part of the name
@@ -33,9 +32,8 @@ var otherAllocators = []Sign{
 	{Text: "libmimalloc", Why: "and mimalloc ignores glibc's settings"},
 }
 
-// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses: invalid
-// values are ignored, and other allocators never read them. byDefault is the number of arenas set by default (0: none);
-// try is the suggestion otherwise.
+// glibc is the pair of malloc settings that no version refuses, and other allocators never read. byDefault is the
+// number of arenas set by default (0: none); try is the suggestion otherwise.
 func glibc(byDefault int32, why, try string) []Knob {
 	return []Knob{
 		mallocKnob(arenaMaxName, "glibc.malloc.arena_max", `^[1-9][0-9]?$`,

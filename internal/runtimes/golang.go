@@ -6,7 +6,6 @@ package runtimes
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
@@ -67,11 +66,10 @@ func collectsOnlyAtLimit(f Facts) bool {
 	return f.Ask.OnlyAtLimit
 }
 
-// ownLimit are flags of programs that set their own memory limit, or were configured not to. The first covers the
-// flags around the automemlimit library as programs spell them: --auto-gomemlimit.ratio, --no-auto-gomemlimit and
-// --enable-feature=auto-gomemlimit (Prometheus, Alertmanager), --auto-gomemlimit-ratio (kube-state-metrics),
-// --enable-auto-gomemlimit (Thanos). With GOMEMLIMIT set the library does nothing, and does not refresh the limit
-// after a resize. An owner who switched it off wants no memory limit, so GOMEMLIMIT is skipped there as well.
+// ownLimit are flags of programs that set their own memory limit, or were configured not to. The first covers the flags
+// around the automemlimit library: --auto-gomemlimit.ratio, --no-auto-gomemlimit, --enable-feature=auto-gomemlimit
+// (Prometheus), --auto-gomemlimit-ratio (kube-state-metrics), --enable-auto-gomemlimit (Thanos). With GOMEMLIMIT the
+// library does nothing after a resize, and an owner who switched it off wants no memory limit.
 var ownLimit = []Sign{
 	{Text: "auto-gomemlimit",
 		Why: "so its owner decided how the program limits its memory: set GOMEMLIMIT in the pod to overrule that"},
@@ -116,8 +114,7 @@ func goFree(_ Process, a amounts.Usage) (Gain, bool) {
 }
 
 // goLimitEffect returns the effect of an existing GOMEMLIMIT: nothing now. If it leaves less than half of the live heap
-// between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as the live
-// heap, and cost processor time. A lower GOGC may leave less than the limit.
+// between two collections, they are at least twice as frequent as with GOGC=100. A lower GOGC may leave less.
 func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 	limit := goMemory(text)
 	live := a.Bytes(amounts.Live)
@@ -140,7 +137,10 @@ func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 		}
 		return g, ok
 	}
-	eased, at, share, took := goEased(beside, live), memory.Bytes(0), "", ""
+	// the GOMEMLIMIT that leaves as much as the live heap between two collections, and the headroom of 3 %
+	runtime := beside.Plus(live).Plus(live)
+	eased := max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB))
+	at, share, took := memory.Bytes(0), "", ""
 	if p.Limit > 0 {
 		at = memory.Bytes(float64(eased) * (float64(p.Limit) / float64(limit))).CeilTo(memory.MiB)
 		share = fmt.Sprintf("; at its share, a limit of %s", at)
@@ -189,19 +189,10 @@ func goPaced(text string, live memory.Bytes) memory.Bytes {
 	return live.Percent(int32(percent))
 }
 
-// goMemory parses an amount in Go's format, whose MiB is the API's Mi; 0: invalid.
+// goMemory is goBytes; 0: unlimited or invalid.
 func goMemory(text string) memory.Bytes {
-	q, err := memory.ParseQuantity(strings.TrimSuffix(text, "B"))
-	if err != nil {
-		return 0
-	}
-	return memory.FromQuantity(q)
-}
-
-// goEased returns the GOMEMLIMIT that leaves as much as the live heap between two collections.
-func goEased(beside, live memory.Bytes) memory.Bytes {
-	runtime := beside.Plus(live).Plus(live)
-	return max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB)) // the headroom of 3 %
+	limit, _, _ := goBytes(text)
+	return limit
 }
 
 // goLimitGain: the runtime stays below its limit while enough is free or garbage.
@@ -209,13 +200,12 @@ func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
 		return goLimitEffect(p, a, text)
 	}
-	text := p.Limit.String()
-	bytes, err := strconv.ParseInt(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: text}).Value, 10, 64)
-	if err != nil {
+	limit := goMemory(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: p.Limit.String()}).Value)
+	held := a.Bytes(amounts.MappedReady)
+	switch {
+	case limit == 0:
 		return noLever()
-	}
-	limit, held := memory.Bytes(bytes), a.Bytes(amounts.MappedReady)
-	if held <= limit {
+	case held <= limit:
 		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives nothing back now",
 			held, limit)
 	}

@@ -16,8 +16,7 @@ type Image struct {
 	Tagged bool
 }
 
-// ByImage finds the runtime of an image by its name, and the version in its tag; nil if unknown. It is only a
-// suggestion, because an image may contain anything.
+// ByImage suggests the runtime of an image by its name, and the version in its tag; nil if unknown.
 func ByImage(image string) (r *Runtime, version string) {
 	repository, tag := SplitImage(image)
 	for _, row := range table {

@@ -69,8 +69,7 @@ func (r *Runtime) SeesLimit(v Version) (s Sight, known bool) {
 	return s, known && (v.Known() || len(r.Sights) == 1)
 }
 
-// Unlisted is a program that manages its own memory and has no row in the table: it is not native code, and memfit has
-// no settings for it.
+// Unlisted is a program that manages its own memory, is not native code, and has no row in the table.
 type Unlisted struct {
 	Title string
 	Marks []Mark

@@ -46,15 +46,13 @@ type Runtime struct {
 	Title string
 	// Order is its position in lists for users, from 1; rows without one follow, by name.
 	Order int
-	// Commands are basenames of programs that are certainly this runtime. A trailing "*" matches digits and dots
-	// ("python3*" is python3.12).
+	// Commands are basenames of programs that are certainly this runtime. "python3*" also matches digits and dots.
 	Commands []string
 	// Images are images for it, by their documentation; see [ByImage]. They are only a suggestion for users.
 	Images []Image
 	// Marks are its traces in a running process; see [Mark].
 	Marks []Mark
-	// Sights are the versions from which it sizes its heap by the container's limit, the oldest first; see
-	// [Runtime.SeesLimit].
+	// Sights are the versions from which it sizes its heap by the container's limit, the oldest first.
 	Sights []Sight
 	// Variants are its builds with different settings, as in runtime.variant.
 	Variants []string
@@ -64,8 +62,7 @@ type Runtime struct {
 	Fold func(string) string
 	// Reads are names of knobs whose user values affect other knobs; see [Facts.Own].
 	Reads []string
-	// Sources are the variables from which it reads flags itself, the weakest first; "" is its command line, where
-	// scripts also put other variables.
+	// Sources are the variables from which it reads flags itself, the weakest first; "" is its command line.
 	Sources []string
 	// Checks find invalid values of the user.
 	Checks []Check
@@ -79,8 +76,7 @@ type Runtime struct {
 	Launchers []Launcher
 	// NoHeapLimit is why its profile must not set tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
-	// Growth returns how the runtime uses a limit with (set) or without memfit's heap knob: HeapPercent, Soft and
-	// Overhead. nil: unknown.
+	// Growth returns how the runtime uses a limit with (set) or without memfit's heap knob. nil: unknown.
 	Growth func(f Facts, set bool) Growth
 	// FullHeap describes the end of a process at its own heap cap.
 	FullHeap FullHeap
@@ -102,8 +98,7 @@ type Knob struct {
 	Name string
 	// Env is its environment variable.
 	Env string
-	// List is how the variable's value is split into words, for variables with several settings. nil: the value is the
-	// setting.
+	// List is how the variable's value is split into several settings. nil: the value is the setting.
 	List *Grammar
 	// Tier is the required certainty about the runtime.
 	Tier Tier
@@ -111,24 +106,21 @@ type Knob struct {
 	Follows Follows
 	// Guard are words before the setting, once per variable, so that versions that do not know it start anyway.
 	Guard []string
-	// SkipIf are signs of the user's own decision, or that the setting would be harmful; the first match is the reason.
+	// SkipIf are signs of the user's own decision, or of harm; the first match is the reason.
 	SkipIf []Sign
 	// Needs names a knob that memfit must also set; empty: none.
 	Needs string
-	// Form is a regular expression of valid settings. Others stop a process or have another meaning: GOMEMLIMIT=512Mi,
-	// DOTNET_GCHeapHardLimitPercent=75, MALLOC_TRIM_THRESHOLD_=128k. Tests check every value with it.
+	// Form is a regular expression of valid settings, for tests. Others stop a process or have another meaning, such as
+	// GOMEMLIMIT=512Mi.
 	Form string
 	// Derive computes the setting.
 	Derive func(Facts) Verdict
-	// Caps returns the heap that a text of the variable allows under a limit, for hard caps; 0: unknown. nil: the setting
-	// is not a hard cap.
+	// Caps returns the heap that a text of the variable allows under a limit; 0: unknown. nil: it is not a hard cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
-	// Turns returns the heap at which the runtime collects all it can with a text of the variable, for soft caps; 0:
-	// unknown. nil: Caps, or unknown.
+	// Turns returns the heap at which the runtime collects all it can, for soft caps; 0: unknown. nil: Caps, or unknown.
 	Turns func(text string) memory.Bytes
-	// MinPercentOfLive is the least cap, in percent of the observed live heap (see [Knob.BelowLiveHeap]): the lowest RSS
-	// between collections of processes without a cap. That is an upper bound: it includes uncollected garbage and memory
-	// besides the heap.
+	// MinPercentOfLive is the least cap, in percent of the observed live heap: the lowest RSS between collections of
+	// processes without a cap, an upper bound that includes garbage and memory besides the heap.
 	MinPercentOfLive int32
 }
 
@@ -140,8 +132,7 @@ type Sign struct {
 	In Where
 	// Why ends the sentence "X skipped: PLACE has TEXT, ...". Empty: "and the user's value wins".
 	Why string
-	// UnlessDivided: the sign shows an unknown number of processes, so it counts only if the profile does not set it
-	// ([Facts.Processes]).
+	// UnlessDivided: the sign shows an unknown number of processes, so it does not count with [Facts.Processes].
 	UnlessDivided bool
 	// UnlessSince: the sign does not count if the version is certainly this one or later. Zero: it always counts.
 	UnlessSince Version
@@ -152,8 +143,7 @@ type Where int
 
 // The places.
 const (
-	// Anywhere: in command, args and every literal environment value. Text of a shell script counts, because it may
-	// become a command line.
+	// Anywhere: in command, args and every literal environment value, because a script's text may become a command line.
 	Anywhere Where = iota
 	// InCommand: a word of command or args whose basename is the text.
 	InCommand
@@ -161,8 +151,8 @@ const (
 	AsVariable
 )
 
-// Launcher is a variable from which a start script in an image takes the heap cap. The script puts the cap on the
-// command line, where it wins over memfit's: the cap is the owner's decision, and may not follow the limit.
+// Launcher is a variable from which a start script in an image takes the heap cap, which then wins over memfit's and
+// may not follow the limit.
 type Launcher struct {
 	// Name is the variable.
 	Name string
@@ -188,12 +178,12 @@ const (
 
 // Launcher returns the launcher of a variable.
 func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
-	byName := func(l Launcher, name string) int { return strings.Compare(l.Name, name) }
-	i, ok := slices.BinarySearchFunc(r.Launchers, variable, byName)
-	if !ok {
-		return Launcher{}, false
+	for _, l := range r.Launchers {
+		if l.Name == variable {
+			return l, true
+		}
 	}
-	return r.Launchers[i], true
+	return Launcher{}, false
 }
 
 // Facts are the input of a setting.
@@ -206,15 +196,13 @@ type Facts struct {
 	NoGlibc string
 	// Limit is the effective limit of one process. 0: none.
 	Limit memory.Bytes
-	// Cgroup is the limit visible to the runtime; larger than Limit if memory-backed volumes, a reserve or other
-	// processes take a part. 0: none.
+	// Cgroup is the limit that the runtime sees: Limit and what volumes, a reserve or other processes take. 0: none.
 	Cgroup memory.Bytes
 	// Processes is the profile's number of processes of the runtime in the container; each has Limit. 0: unset, as one.
 	Processes int32
 	// LimitText is Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
 	LimitText string
-	// Live is the upper bound of the live heap of one process, measured in replicas that ran without a cap. 0: not
-	// measured.
+	// Live is the upper bound of the live heap of one process, measured in replicas without a cap. 0: unknown.
 	Live memory.Bytes
 	// Proven is a heap cap of running replicas: one as large needs no other evidence. 0: unknown.
 	Proven memory.Bytes
@@ -265,8 +253,7 @@ type Ask struct {
 	ConserveMemory       *int32
 }
 
-// Verdict is the result of a knob for some facts. At most one of Value, SkipReason and Suggest is set; none means that
-// nothing was requested.
+// Verdict is the result of a knob for some facts: at most one of Value, SkipReason and Suggest.
 type Verdict struct {
 	// Value is the setting as in the variable: "483183820", "--max-old-space-size=381".
 	Value string
@@ -292,19 +279,16 @@ func suggest(advice string) Verdict               { return Verdict{Suggest: advi
 func suggestf(format string, args ...any) Verdict { return suggest(fmt.Sprintf(format, args...)) }
 func notRequested() Verdict                       { return Verdict{} }
 
-// Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap. internal/inject
-// sets the fields that depend on the container.
+// Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap.
 type Growth struct {
-	// FollowsLimit: the managed heap is known to grow towards a cap derived from the limit: memfit or the owner set it,
-	// or an agent read it. The peak is then not demand.
+	// FollowsLimit: the managed heap is known to grow towards a cap derived from the limit. The peak is then not demand.
 	FollowsLimit bool
 	// MayFollow: the runtime uses HeapPercent by itself, unless the image or its start script sets another cap. A higher
 	// limit may then not help a full heap, and a lower one may shrink it.
 	MayFollow bool
 	// HeapPercent is the heap's maximum share of the limit, in percent; 0 without such a cap.
 	HeapPercent int32
-	// Soft: that share only matters near it, and otherwise the live heap determines the size. Use near the share is then
-	// demand, and growth below it is not a filling heap.
+	// Soft: that share only matters near it: use near it is demand, and growth below it is not a filling heap.
 	Soft bool
 	// Overhead is the memory besides the heap: code, stacks, buffers; of all processes together. 0: unknown.
 	Overhead memory.Bytes
@@ -405,11 +389,10 @@ func ByHeapReader(reader string) *Runtime {
 
 // Advise returns suggestions and the advisories that apply to f, in the order of the table.
 func (r *Runtime) Advise(f Facts) []string {
-	var out []string
-	if r.Advice != "" {
-		out = append(out, r.Advice)
+	if r.Advice == "" {
+		return r.Known(f)
 	}
-	return append(out, r.Known(f)...)
+	return append([]string{r.Advice}, r.Known(f)...)
 }
 
 // Known returns only the facts about the version that f declares.

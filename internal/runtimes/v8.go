@@ -21,8 +21,8 @@ var v8LastWords = []string{
 	"Fatal JavaScript out of memory",
 }
 
-// v8MinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): Node.js aborted with caps of up to 111 %
-// of the live heap and not from 115 % on, measured with a constantly replaced live set (docs/evidence/runtimes.md).
+// v8MinOfLive is [Knob.MinPercentOfLive]: Node.js aborted with caps of up to 111 % of the live heap and not from 115 %
+// on, measured with a constantly replaced live set (docs/evidence/runtimes.md).
 const v8MinOfLive = 120
 
 // v8 is a runtime with V8, Node.js or Deno.
@@ -77,8 +77,7 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	return set(fmt.Sprintf("%s=%d", oldSpaceFlag, old.MiB()), why)
 }
 
-// v8Collection: pages in V8's pool are certainly returned, and garbage, which is indistinguishable from live objects
-// before the collection.
+// v8Collection: pages in V8's pool are certainly returned; garbage is indistinguishable from live objects before.
 func v8Collection(_ Process, a amounts.Usage) (Gain, bool) {
 	pool := a.Bytes(amounts.PoolResident)
 	return between(pool, a.Resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated it is unknown "+
