@@ -57,15 +57,13 @@ type Result struct {
 	Libc, LibcVersion string `json:",omitempty"`
 	// Allocator is a malloc other than the C library's: "jemalloc", "tcmalloc", "mimalloc".
 	Allocator string `json:",omitempty"`
-	// SeesLimit has the cgroup versions under which the runtime sizes its heap by the container's limit; nil: unknown, or
-	// it has no such heap.
+	// SeesLimit has the cgroup versions under which the runtime sizes its heap by the limit; nil: unknown, or no heap.
 	SeesLimit *Sight `json:",omitempty"`
 	// Flags are memory settings at the process's start.
 	Flags []Flag `json:",omitempty"`
 	// HeapSet: an option sets the maximum heap, or the assumed limit, as a number.
 	HeapSet bool `json:",omitempty"`
-	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs and has version 17.0.15+6", the deciding one
-	// first.
+	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs", the deciding one first.
 	Evidence []string `json:",omitempty"`
 }
 

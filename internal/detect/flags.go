@@ -12,8 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Variables are the environment variables that concern memory: those that memfit sets, and those that prevent it.
-// Others may be secrets and are not read.
+// Variables are the environment variables that concern memory. Others may be secrets and are not read.
 func Variables() []string {
 	names := []string{"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"}
 	for _, row := range runtimes.All() {
@@ -95,8 +94,7 @@ func concerns[T string | []byte](word T, texts []string) bool {
 	return slices.ContainsFunc(texts, func(known string) bool { return holds(word, known) })
 }
 
-// holds searches for a text, ignoring case and the difference of - and _, because runtimes accept each spelling. It
-// makes no copy.
+// holds searches for a text without a copy, ignoring case and the difference of - and _, as runtimes do.
 func holds[T string | []byte](word T, text string) bool {
 	for at := 0; at+len(text) <= len(word); at++ {
 		i := 0
@@ -155,9 +153,7 @@ func (r *Result) words(row *runtimes.Runtime, from string, words []string) {
 
 // fixesHeap reports whether a flag sets the heap as a number.
 func fixesHeap(row *runtimes.Runtime, flag string) bool {
-	if row.Fold != nil {
-		flag = row.Fold(flag)
-	}
+	flag = row.Folded(flag)
 	return slices.ContainsFunc(row.HeapFixed, func(s runtimes.Sign) bool {
 		if s.In == runtimes.AsVariable {
 			return strings.HasPrefix(flag, s.Text+"=")

@@ -37,9 +37,8 @@ type Process struct {
 // Open opens a mapped file by its path, as the process sees it.
 type Open func(path string) (procmem.File, error)
 
-// Gather reads the traces of all marks in the files of a process, each once, in pieces, or from the cache of this
-// scope. An error means that a file was unreadable, which then matches no mark; a file other than 64-bit ELF is not an
-// error.
+// Gather reads the traces of all marks in the files of a process, each once, or from the cache of this scope. An error
+// means that a file was unreadable, which then matches no mark; a file other than 64-bit ELF is none.
 func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env}
 	var failed error
@@ -66,8 +65,7 @@ func (c *Cache) lookAt(scope string, which File, open Open) (File, error) {
 	return c.look(scope, which, file)
 }
 
-// vmArgs returns the arguments in a JVM's file of counters. The file also has the program's command, so the buffer is
-// cleared.
+// vmArgs returns the arguments in a JVM's file of counters, which also has secrets: the buffer is cleared.
 func vmArgs(p Process, open Open) (string, error) {
 	m := perfdata.Mapping(p.Mappings)
 	if m == nil {
@@ -292,8 +290,7 @@ func (l *looker) search(pattern *regexp.Regexp) {
 	l.found.Texts[pattern.String()] = texts
 }
 
-// constants returns the range of the file's read-only data: its section of that name, otherwise all loaded read-only
-// segments.
+// constants returns the range of the file's section of read-only data, otherwise of all read-only segments.
 func (l *looker) constants() (from, to int64) {
 	if s, err := l.elf.Section(".rodata"); err == nil {
 		return l.bounded(s.Offset, s.Size)

@@ -10,8 +10,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem/perfdata"
 )
 
-// parsePerfData returns a JVM's start arguments and flags file, as far as they concern memory, and nothing of the
-// application.
+// parsePerfData returns a JVM's start arguments and flags file, as far as they concern memory.
 func parsePerfData(b []byte) (string, error) {
 	var args, flags string
 	err := perfdata.Each(b, func(e perfdata.Entry) {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -77,12 +78,12 @@ func (p Plan) differences(pod *corev1.Pod) (differ []string, settings int) {
 		if c.edit.Env == nil {
 			continue
 		}
-		have := container(pod, c.name).Env
+		have, _ := constraints.Find(pod, c.name)
 		for j, v := range c.edit.Env {
 			switch {
 			case v.Absent:
 				differ = append(differ, fmt.Sprintf("no %s in container %s", short(v.Name), c.name))
-			case j >= len(have) || v.EnvVar != have[j]:
+			case j >= len(have.Env) || v.EnvVar != have.Env[j]:
 				differ = append(differ, fmt.Sprintf("%s=%s in container %s", short(v.Name), short(v.Value), c.name))
 			}
 		}

@@ -80,10 +80,8 @@ func (w *working) userHas(s setting, f runtimes.Facts) string {
 	case count > 1:
 		return fmt.Sprintf("%s is %d times in env, and only the last one counts: keep one", s.it(), count)
 	case count == 1 && v.ValueFrom != nil:
-		return fmt.Sprintf(
-			"%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom),
-			s.setThereIf(v.ValueFrom),
-		)
+		return fmt.Sprintf("%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom),
+			s.setThereIf(v.ValueFrom))
 	case slices.Contains(w.taken, s.knob.Env) && count == 0:
 		return fmt.Sprintf("%s was removed after memfit had set it, so it is not set again", s.it())
 	case slices.Contains(w.taken, s.knob.Env) && s.knob.List != nil:
@@ -163,7 +161,7 @@ func (w *working) shows(s setting, sign runtimes.Sign) string {
 			if s.replace && src.name == s.knob.Env {
 				text = withoutFlag(text, s.knob.Name)
 			}
-			if i := strings.Index(text, s.fold(sign.Text)); i >= 0 {
+			if i := strings.Index(text, s.runtime.Folded(sign.Text)); i >= 0 {
 				return fmt.Sprintf("%s has %s", src.title, short(wordAt(src.text, i)))
 			}
 		}
@@ -173,10 +171,8 @@ func (w *working) shows(s setting, sign runtimes.Sign) string {
 
 // withoutFlag returns text without the words that set the flag, which will be replaced.
 func withoutFlag(text, flag string) string {
-	words := slices.DeleteFunc(
-		strings.Split(text, " "), func(word string) bool { return strings.HasPrefix(word, flag+"=") },
-	)
-	return strings.Join(words, " ")
+	sets := func(word string) bool { return strings.HasPrefix(word, flag+"=") }
+	return strings.Join(slices.DeleteFunc(strings.Split(text, " "), sets), " ")
 }
 
 // matches reports whether an environment variable's name fits the pattern, whose trailing "*" makes it a prefix.
@@ -237,10 +233,8 @@ func (w *working) unsafe(s setting, version runtimes.Version) string {
 	// Space for every word that memfit could add, not only this one.
 	const ours, ourWords = 256, 7
 	if len(v.Value)+ours > g.MaxLength || len(words)+ourWords > g.MaxWords {
-		return fmt.Sprintf(
-			"%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env, len(v.Value),
-			g.StrictWhy,
-		)
+		return fmt.Sprintf("%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env,
+			len(v.Value), g.StrictWhy)
 	}
 	return ""
 }

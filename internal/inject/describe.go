@@ -22,7 +22,7 @@ func (w *working) gather(r *runtimes.Runtime) {
 	w.sources = make([]source, 0, len(w.env)+1)
 	add := func(name, title, text string) {
 		if text != "" {
-			w.sources = append(w.sources, source{name, title, text, fold(r, text)})
+			w.sources = append(w.sources, source{name, title, text, r.Folded(text)})
 		}
 	}
 	add("", "the command line", strings.Join(w.commands, " "))
@@ -122,5 +122,3 @@ func (s setting) setThere() string {
 	}
 	return fmt.Sprintf(": set %s=%s there", s.knob.Env, s.verdict.Value)
 }
-
-func (s setting) fold(text string) string { return fold(s.runtime, text) }

@@ -3,12 +3,7 @@
 
 package inject
 
-import (
-	"slices"
-
-	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/runtimes"
-)
+import "github.com/memfit/memfit/internal/memory"
 
 // Frozen is a heap cap that a running process keeps while its limit is resized.
 type Frozen struct {
@@ -28,12 +23,9 @@ func (c *ContainerPlan) Frozen() Frozen {
 		return Frozen{}
 	}
 	atAdmission := c.before.atAdmission() * c.before.parts()
-	literal := slices.ContainsFunc(c.set, func(s setting) bool {
-		return s.knob.Name == c.runtime.runtime.Heap && s.follows() == runtimes.Literal
-	})
-	from := max(atAdmission, c.limit.effective*memory.Bytes(max(c.facts.Processes, 1)))
-	if literal && atAdmission > 0 {
+	from := max(atAdmission, c.limit.effective*c.limit.by.parts())
+	if c.capLiteral() && atAdmission > 0 {
 		from = atAdmission
 	}
-	return Frozen{Cap: from.Percent(growth.HeapPercent), Overhead: growth.Overhead.Plus(growth.Reserve), Literal: literal}
+	return Frozen{from.Percent(growth.HeapPercent), growth.Overhead.Plus(growth.Reserve), c.capLiteral()}
 }

@@ -151,13 +151,18 @@ func (w *working) unreadable(in Input, t target, s setting) string {
 // heapSetting returns memfit's setting that caps the heap; nil: none.
 func (c *ContainerPlan) heapSetting() *setting {
 	r := c.runtime.runtime
-	i := slices.IndexFunc(c.set, func(s setting) bool {
-		return s.knob.Name == r.Heap || r.HeapByProgram != "" && s.knob.Name == r.HeapByProgram
-	})
-	if i < 0 {
-		return nil
+	for i := range c.set {
+		if s := &c.set[i]; s.knob.Name == r.Heap || s.knob.Name == r.HeapByProgram {
+			return s
+		}
 	}
-	return &c.set[i]
+	return nil
+}
+
+// capLiteral reports whether that setting is a number, which only a new pod changes.
+func (c *ContainerPlan) capLiteral() bool {
+	s := c.heapSetting()
+	return s != nil && s.follows() == runtimes.Literal
 }
 
 // following reports whether the heap cap is known to follow the limit as a share of percent, or may: the runtime or a

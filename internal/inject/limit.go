@@ -9,6 +9,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // limit is the memory that a container may use.
@@ -20,8 +21,8 @@ type limit struct {
 	// size is effective as a quantity, and from its computation: "448Mi" and "512Mi less 64Mi of memory-backed volumes".
 	// from is empty for the container's own limit. text has both for users.
 	size, from, text string
-	// reserve is the part of cgroup that the owner reserves.
-	reserve memory.Bytes
+	// by is how the owner divides cgroup; without a limit, it has no reserve.
+	by division
 	// unfit is why no memory is left to derive settings from, and what to change; empty otherwise.
 	unfit string
 }
@@ -33,12 +34,9 @@ type division struct {
 }
 
 func divided(t v1alpha1.TuningSpec) division {
-	var d division
+	d := division{reserve: profile.BytesOf(t.Reserve)}
 	if t.Processes != nil { // a profile from a file was not validated by the API server
 		d.processes = min(max(*t.Processes, 1), processesMost)
-	}
-	if t.Reserve != nil {
-		d.reserve = memory.FromQuantity(t.Reserve.Quantity)
 	}
 	return d
 }
@@ -71,12 +69,12 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 // effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what its memory-backed
 // volumes may take (tmpfs pages are charged to the writing process), divided as the owner says.
 func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
-	l := limit{cgroup: own, text: exact(own)}
+	l := limit{cgroup: own, text: exact(own), by: by}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
 		l.cgroup, l.from, l.text = whole, "the pod's limit", "the pod's "+exact(whole)
 	}
 	if l.cgroup == 0 {
-		return limit{from: "no limit", text: "no limit"}
+		return limit{from: "no limit", text: "no limit", by: division{processes: by.processes}}
 	}
 	if left := l.cgroup.Minus(volumes); by.reserve > 0 && by.reserve >= left {
 		l.unfit = fmt.Sprintf("tuning.reserve %s is not below the available memory (%s of %s), so nothing is derived "+
@@ -84,7 +82,7 @@ func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 	}
 	part, why := by.of(l.cgroup, volumes, l.text)
 	// 1 byte and not 0, which would mean no limit: every knob then refuses it as too small.
-	l.effective, l.reserve, l.size = max(part, 1), by.reserve, exact(part)
+	l.effective, l.size = max(part, 1), exact(part)
 	if why != "" {
 		l.from, l.text = why, fmt.Sprintf("%s (%s)", l.size, why)
 	}

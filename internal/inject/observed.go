@@ -65,20 +65,18 @@ func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 			heap = own
 		}
 	}
-	parts := divided(t.policy.Tuning).parts() // observed data is of all processes together
+	parts := c.limit.by.parts() // observed data is of all processes together
 	return (seen.LiveSet + parts - 1) / parts, heap
 }
 
 // HeapCap returns the heap cap of one process in the environment of a running pod's container; 0: none.
 func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
-	c := container(pod, name)
+	c, _ := constraints.Find(pod, name)
 	if c == nil {
 		return 0
 	}
-	return heapCap(
-		c, effectiveLimit(constraints.SizeOf(&c.Resources).Limit, constraints.WholeSize(pod).Limit, 0, division{}).cgroup,
-		readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name),
-	)
+	l := effectiveLimit(constraints.SizeOf(&c.Resources).Limit, constraints.WholeSize(pod).Limit, 0, division{})
+	return heapCap(c, l.cgroup, readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name))
 }
 
 // Wrote returns the variables of a pod's container that memfit wrote, in whole or in part.
@@ -115,8 +113,8 @@ func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok
 func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {
 	limit = max(limit, rec.atAdmission())
 	return runtimes.HeapCapIn(func(name string) string {
-		for i := range c.Env {
-			if e := &c.Env[len(c.Env)-1-i]; e.Name == name { // the last one counts
+		for _, e := range slices.Backward(c.Env) { // the last one counts
+			if e.Name == name {
 				return e.Value
 			}
 		}

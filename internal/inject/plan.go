@@ -147,11 +147,8 @@ func MakePlan(in Input) Plan {
 		return Plan{}
 	}
 	if n := len(in.Pod.Spec.InitContainers) + len(in.Pod.Spec.Containers); n > maxContainers {
-		p := Plan{
-			refused: fmt.Sprintf("nothing is set: the pod has %d containers, and memfit plans for at most %d", n, maxContainers),
-		}
-		p.notes = []string{p.refused}
-		return p
+		why := fmt.Sprintf("nothing is set: the pod has %d containers, and memfit plans for at most %d", n, maxContainers)
+		return Plan{refused: why, notes: []string{why}}
 	}
 	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)
@@ -171,7 +168,9 @@ func MakePlan(in Input) Plan {
 		c, rec := planContainer(in, t, s)
 		p.containers = append(p.containers, c)
 		p.notes = append(p.notes, t.policy.Notes...)
-		after.add(c.name, rec)
+		if rec != nil {
+			after.Containers[c.name] = rec
+		}
 	}
 	p.checkShares(in.Pod, in.whole)
 	if whole := in.Pod.Spec.Resources; whole != nil && len(p.containers) > 0 {
@@ -179,12 +178,8 @@ func MakePlan(in Input) Plan {
 	}
 	text, fits := after.text(space(in.Pod))
 	if !fits {
-		return Plan{
-			notes: []string{
-				fmt.Sprintf("nothing is set: the pod's annotations exceed 256 KiB with %s, which records what was set",
-					v1alpha1.InjectedAnnotation),
-			},
-		}
+		return Plan{notes: []string{fmt.Sprintf("nothing is set: the pod's annotations exceed 256 KiB with %s, which "+
+			"records what was set", v1alpha1.InjectedAnnotation)}}
 	}
 	p.annotation = text
 	p.annotated = p.annotation != in.Pod.Annotations[v1alpha1.InjectedAnnotation] &&
@@ -245,7 +240,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	spec := id.spec
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
-		Processes: divided(t.policy.Tuning).processes, Ask: ask(t.policy.Tuning),
+		Processes: l.by.processes, Ask: ask(t.policy.Tuning),
 	}
 	f.Variant = string(spec.Variant)
 	if spec.Version != "" {
@@ -264,15 +259,11 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 
 // ask translates the profile's tuning for the table.
 func ask(t v1alpha1.TuningSpec) runtimes.Ask {
-	a := runtimes.Ask{ArenaMax: t.ArenaMax}
+	a := runtimes.Ask{
+		ArenaMax: t.ArenaMax, HeapLimit: profile.BytesOf(t.HeapLimit), TrimThreshold: profile.BytesOf(t.TrimThreshold),
+	}
 	if t.HeapPercent != nil {
 		a.HeapPercent = *t.HeapPercent
-	}
-	if t.HeapLimit != nil {
-		a.HeapLimit = memory.FromQuantity(t.HeapLimit.Quantity)
-	}
-	if t.TrimThreshold != nil {
-		a.TrimThreshold = memory.FromQuantity(t.TrimThreshold.Quantity)
 	}
 	if t.TrimInterval != nil {
 		a.TrimInterval = &t.TrimInterval.Duration
@@ -285,10 +276,7 @@ func ask(t v1alpha1.TuningSpec) runtimes.Ask {
 		a.G1PeriodicGCInterval = t.JVM.G1PeriodicGCInterval.Duration
 	}
 	if t.NodeJS != nil {
-		a.WorkersLimited = t.NodeJS.WorkerThreads == "OwnLimits"
-		if t.NodeJS.SemiSpace != nil {
-			a.SemiSpace = memory.FromQuantity(t.NodeJS.SemiSpace.Quantity)
-		}
+		a.WorkersLimited, a.SemiSpace = t.NodeJS.WorkerThreads == "OwnLimits", profile.BytesOf(t.NodeJS.SemiSpace)
 	}
 	if t.DotNet != nil {
 		a.ConserveMemory = t.DotNet.ConserveMemory

@@ -37,7 +37,7 @@ type Program struct {
 
 // ProgramOf returns the program of a container of a pod that exists; zero: no such container. perRun: see [Input].
 func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
-	c := container(pod, name)
+	c, _ := constraints.Find(pod, name)
 	if c == nil {
 		return Program{}
 	}

@@ -110,7 +110,10 @@ func readRecord(text string) *record {
 }
 
 func newRecord(n *profile.Profile) *record {
-	return &record{Version: recordVersion, Profile: n.Ref.Kind + "/" + n.Ref.Name, Generation: n.Generation}
+	return &record{
+		Version: recordVersion, Profile: n.Ref.Kind + "/" + n.Ref.Name, Generation: n.Generation,
+		Containers: map[string]*containerRecord{},
+	}
 }
 
 func (r *record) of(container string) *containerRecord {
@@ -118,16 +121,6 @@ func (r *record) of(container string) *containerRecord {
 		return nil
 	}
 	return r.Containers[container]
-}
-
-func (r *record) add(container string, c *containerRecord) {
-	if c == nil {
-		return
-	}
-	if r.Containers == nil {
-		r.Containers = make(map[string]*containerRecord)
-	}
-	r.Containers[container] = c
 }
 
 // annotationsMax is the API server's bound of all annotations of an object, keys and values together.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
@@ -84,8 +83,8 @@ func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.Known(c
 func (c *ContainerPlan) Growth() runtimes.Growth {
 	g := c.growth()
 	g.Name = c.runtime.runtime.Title
-	g.Overhead *= memory.Bytes(max(c.facts.Processes, 1))
-	g.Reserve = c.limit.reserve
+	g.Overhead *= c.limit.by.parts()
+	g.Reserve = c.limit.by.reserve
 	g.FollowsLimit, g.MayFollow, g.HeapPercent = c.following(g.HeapPercent)
 	return g
 }
@@ -105,9 +104,8 @@ func (c *ContainerPlan) CapFollows() (follows, frozen bool) {
 	if c.facts.Limit == 0 || c.blind {
 		return false, false
 	}
-	ours := c.heapSetting()
 	follows, _, _ = c.following(c.growth().HeapPercent)
-	return follows, ours != nil && ours.follows() == runtimes.Literal
+	return follows, c.capLiteral()
 }
 
 // Container returns the outcome for a container. It is empty for a container outside of the plan.

@@ -87,10 +87,9 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	s := sizing{base: have, next: have, wanted: true}
 	if before := t.before; before != nil && before.Size != nil {
 		if !before.Size.unchanged(have) {
-			s.wanted, s.left = false, fmt.Sprintf(
-				"the request or limit was changed to %s after memfit had set %s, so it is not touched again", have,
-				before.Size.text(),
-			)
+			s.wanted = false
+			s.left = fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is not touched again",
+				have, before.Size.text())
 			return s
 		}
 		s.base = before.Size.takeBack(have)
@@ -172,7 +171,7 @@ func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
 		if pod == in.Pod {
 			pod = in.Pod.DeepCopy()
 		}
-		c := container(pod, managed[i].container.Name)
+		c, _ := constraints.Find(pod, managed[i].container.Name)
 		c.Resources.Limits = with(c.Resources.Limits, s.base.Limit)
 		c.Resources.Requests = with(c.Resources.Requests, s.base.Request)
 	}

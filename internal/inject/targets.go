@@ -175,13 +175,3 @@ func afterOptions(words []string) []string {
 	}
 	return nil
 }
-
-// container finds a container or init container by name.
-func container(pod *corev1.Pod, name string) *corev1.Container {
-	for c := range constraints.Containers(&pod.Spec) {
-		if c.Name == name {
-			return c
-		}
-	}
-	return nil
-}

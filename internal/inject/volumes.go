@@ -125,17 +125,15 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 
 // heapSet returns the planned heap cap of all processes together; 0: none.
 func (c *ContainerPlan) heapSet() memory.Bytes {
-	r := c.runtime.runtime
-	for _, s := range c.set {
-		if s.knob.Name != r.Heap {
-			continue
-		}
-		if s.knob.Caps != nil {
-			return s.knob.Caps(s.verdict.Value, c.limit.cgroup) * memory.Bytes(max(c.facts.Processes, 1))
-		}
-		return parse(s.verdict.Value) * memory.Bytes(max(c.facts.Processes, 1)) // GOMEMLIMIT, in bytes
+	s := c.heapSetting()
+	if s == nil {
+		return 0
 	}
-	return 0
+	word := s.verdict.Value
+	if s.knob.List == nil {
+		word = s.assignment()
+	}
+	return s.runtime.HeapTurn([]string{word}, c.limit.cgroup) * c.limit.by.parts()
 }
 
 // WasResized reports whether a pod was resized since its creation. It uses the managed fields, which the cache keeps,

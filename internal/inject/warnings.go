@@ -107,14 +107,11 @@ func (c *ContainerPlan) warnings() []string {
 
 // lacksLimit reports whether a setting of the runtime follows the limit and could not be set without one.
 func (c *ContainerPlan) lacksLimit() bool {
-	for _, s := range c.set {
-		if s.knob.Follows == runtimes.Literal {
-			return false
-		}
+	if slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Follows == runtimes.Literal }) {
+		return false
 	}
-	return slices.ContainsFunc(
-		c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal && k.Needs == "" },
-	)
+	derived := func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal && k.Needs == "" }
+	return slices.ContainsFunc(c.runtime.runtime.Knobs, derived)
 }
 
 // leastMemory is less than any process takes.
@@ -235,7 +232,7 @@ func lastFlag(r *runtimes.Runtime, text, flag string) (value string, has bool) {
 		return "", false
 	}
 	for word := range strings.FieldsFuncSeq(text, betweenWords) {
-		if rest, found := strings.CutPrefix(fold(r, word), flag); found {
+		if rest, found := strings.CutPrefix(r.Folded(word), flag); found {
 			value, has = rest, true
 		}
 	}

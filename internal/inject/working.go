@@ -227,16 +227,12 @@ func (w *working) writeList(name string, settings []setting) {
 // frontWords returns the words of settings, guards first, without duplicates.
 func frontWords(settings []setting) string {
 	var words []string
-	add := func(word string) {
-		if !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
 	for _, s := range settings {
-		for _, g := range s.knob.Guard {
-			add(g)
+		for _, word := range append(slices.Clone(s.knob.Guard), s.verdict.Value) {
+			if !slices.Contains(words, word) {
+				words = append(words, word)
+			}
 		}
-		add(s.verdict.Value)
 	}
 	return strings.Join(words, " ")
 }
@@ -245,7 +241,7 @@ func frontWords(settings []setting) string {
 func replaceFlag(value string, s setting) (next string, ok bool) {
 	words := strings.Split(value, " ")
 	for i, word := range words {
-		if strings.HasPrefix(s.fold(word), s.knob.Name+"=") {
+		if strings.HasPrefix(s.runtime.Folded(word), s.knob.Name+"=") {
 			words[i], ok = s.verdict.Value, true
 		}
 	}
@@ -263,11 +259,4 @@ func (w *working) owns(r *runtimes.Runtime) map[string]string {
 		}
 	}
 	return out
-}
-
-func fold(r *runtimes.Runtime, text string) string {
-	if r.Fold == nil {
-		return text
-	}
-	return r.Fold(text)
 }

@@ -52,9 +52,8 @@ func ControllerOf(pod metav1.Object) types.UID {
 	return ""
 }
 
-// ResolveCached resolves one pod like [Resolver.Resolve], from caches only: it never waits. If an owner is missing, it
-// uses kept. [owners.ErrNotSeen] means that the owner is missing and kept is empty; the Resolution then has the best
-// known name of the workload.
+// ResolveCached resolves one pod like [Resolver.Resolve], from caches only. If an owner is missing, it uses kept; if
+// that is empty, it returns [owners.ErrNotSeen] and the best known name of the workload.
 func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
 	resolved, err := r.resolveCached(ctx, pod, kept)
 	if kept.of(pod) {

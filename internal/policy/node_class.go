@@ -24,8 +24,7 @@ func (r *Resolver) InNodeClass(ctx context.Context, pod *corev1.Pod, resolved Re
 	return resolved
 }
 
-// inNodeClass returns the workload of a pod on its class of nodes, and its identity, if the profile names a label of
-// nodes; otherwise the workload and nil.
+// inNodeClass returns the workload of a pod on its class of nodes, and its identity; nil: the profile has no classes.
 func (r *Resolver) inNodeClass(
 	ctx context.Context, pod *corev1.Pod, w memory.WorkloadRef, by *profile.Profile,
 ) (memory.WorkloadRef, *identity.Identity) {

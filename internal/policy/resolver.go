@@ -43,8 +43,7 @@ func New(cached, apiReader client.Reader) *Resolver {
 	}
 }
 
-// Without excludes namespaces, those that the webhook configuration excludes. Otherwise their pods would be reported as
-// missed. Call it before anything else.
+// Without excludes the namespaces that the webhook configuration excludes. Call it before anything else.
 func (r *Resolver) Without(namespaces ...string) *Resolver {
 	r.excluded = map[string]bool{}
 	for _, name := range namespaces {
@@ -66,8 +65,7 @@ func (r *Resolver) Home() string { return r.home }
 // Resolution is the workload and profile of one pod.
 type Resolution struct {
 	profile.Match
-	// Owner is the pod's workload: its topmost controller, the pod itself, or its identity. Its Ref may have the class of
-	// the pod's node.
+	// Owner is the pod's workload: its topmost controller, itself, or its identity, perhaps with the class of its node.
 	owners.Owner
 	// Identity identifies the pod instead of its owner, or besides it ([identity.ByNode]); nil: the owner does.
 	Identity *identity.Identity
@@ -121,8 +119,7 @@ func (r *Resolver) govern(
 	return Resolution{Owner: owner, Identity: id, Paused: paused, Match: match}, nil
 }
 
-// identified replaces the owner by the pod's identity, if the owner does not outlive it. The owner's annotations are
-// then read from the pod.
+// identified replaces the owner by the pod's identity, with its annotations, if the owner does not outlive it.
 func identified(pod metav1.Object, owner owners.Owner, by *profile.Profile) (owners.Owner, *identity.Identity) {
 	id, found := identity.Of(pod, owner.Ref, by.Identity())
 	if !found {
@@ -200,8 +197,7 @@ func (r *Resolver) Profiles() *profile.Index { return r.index.Load() }
 // Built is closed when profiles have been read for the first time. Until then no profile governs a pod.
 func (r *Resolver) Built() <-chan struct{} { return r.built }
 
-// namespace returns the annotations and labels of a namespace. A missing one has none. They are the cache's own: do not
-// change them.
+// namespace returns the annotations and labels of a namespace, the cache's own: do not change them. Missing: none.
 func (r *Resolver) namespace(ctx context.Context, name string) (annotations, labels map[string]string, err error) {
 	ns := &metav1.PartialObjectMetadata{TypeMeta: namespaceKind}
 	err = r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read

@@ -12,8 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Invalid returns the errors of spec that the API's own rules cannot detect, each with what to change. Empty: the
-// profile can be applied.
+// Invalid returns the errors of spec that the API's own rules cannot detect, each with what to change.
 func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	var out []string
 	if spec.Selector != nil {
@@ -88,8 +87,7 @@ func heapLimitRefused(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
 	return fmt.Sprintf("heapLimit: %s %s", t.HeapLimit, why)
 }
 
-// reserveRefused returns an error if no limit within the bounds would leave memory besides the reserve; empty
-// otherwise.
+// reserveRefused returns an error if no limit within the bounds would leave memory besides the reserve.
 func reserveRefused(reserve *v1alpha1.MemoryQuantity, limit *v1alpha1.Bounds) string {
 	if reserve == nil || limit == nil || limit.Max == nil || reserve.Cmp(limit.Max.Quantity) < 0 {
 		return ""

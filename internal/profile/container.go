@@ -128,8 +128,7 @@ func (c *Container) declare(podAnnotations map[string]string) {
 // versionPattern is the pattern of RuntimeSpec.version.
 var versionPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}([+_u][0-9]+)?$`)
 
-// ParseRuntime reads the value of the memfit.dev/runtime annotation: a runtime type, in any case, and optionally ":"
-// and a version ("NodeJS", "jvm:17.0.9").
+// ParseRuntime reads the memfit.dev/runtime annotation: a runtime type, in any case, and a version ("jvm:17.0.9").
 func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 	name, version, hasVersion := strings.Cut(strings.TrimSpace(text), ":")
 	version = strings.TrimSpace(version)

@@ -47,8 +47,7 @@ type Profile struct {
 	Created time.Time
 	// NamespaceSelector limits a ClusterMemoryProfile to namespaces by label; nil: every namespace.
 	NamespaceSelector *metav1.LabelSelector
-	// Spec is the effective spec: the profile's own and, after [NewIndex] or [Inherit], its defaults. Shared: do not
-	// change it.
+	// Spec is the effective spec, after [NewIndex] or [Inherit] with defaults. It is shared: do not change it.
 	Spec *v1alpha1.MemoryProfileSpec
 
 	// own is the profile's own spec; nil: Spec, because it inherits nothing.
@@ -59,8 +58,7 @@ type Profile struct {
 	clashes    []string
 	held       bool // its sizing.mode would change sizes without the clashes
 	inherited  string
-	// effective has the effective policies of containers by the name of their entry; "": without one. It was merged from
-	// mergedFrom, and is invalid for another Spec.
+	// effective has the policies of containers by the name of their entry, "" without one, for the Spec mergedFrom.
 	effective  map[string]policy
 	mergedFrom *v1alpha1.MemoryProfileSpec
 }
@@ -82,8 +80,7 @@ func profileOf(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfil
 	}
 }
 
-// Reaches reports whether the profile may govern pods of a namespace with these labels. The profile must be of an
-// [Index].
+// Reaches reports whether the profile, of an [Index], may govern pods of a namespace with these labels.
 func (n *Profile) Reaches(namespaceLabels map[string]string) bool {
 	return n.NamespaceSelector == nil || n.namespaces != nil && n.namespaces.Matches(labels.Set(namespaceLabels))
 }
@@ -156,8 +153,7 @@ func (x *Index) add(n *Profile) {
 	s.choose(chooser{profile: n, selector: selector}, n.Spec.Selector)
 }
 
-// choose adds c under its required label that the fewest other selectors require, so that a common label (team=shop)
-// does not put all in one list.
+// choose adds c under its required label that the fewest other selectors require, so that no list becomes long.
 func (s *space) choose(c chooser, spec *metav1.LabelSelector) {
 	var best label
 	found := false
@@ -173,8 +169,7 @@ func (s *space) choose(c chooser, spec *metav1.LabelSelector) {
 	s.byLabel[best] = append(s.byLabel[best], c)
 }
 
-// required returns the exact labels that a pod must have for spec to match, sorted, so that equal input gives an equal
-// index.
+// required returns the exact labels that a pod must have for spec to match, sorted, for equal indexes.
 func required(spec *metav1.LabelSelector) []label {
 	var out []label
 	for k, v := range spec.MatchLabels {

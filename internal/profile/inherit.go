@@ -48,8 +48,7 @@ func Inherit(profiles []*Profile) {
 	}
 }
 
-// elder returns the older of two: a second one, created by mistake, has no effect. Using neither would be worse,
-// because profiles would lose a limit.max or a tuning.mode.
+// elder returns the older of two: without either, profiles would lose a limit.max or a tuning.mode.
 func elder(a, b *Profile) *Profile {
 	if a == nil || cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.Ref.Name, a.Ref.Name)) < 0 {
 		return b
@@ -131,8 +130,7 @@ func (n *Profile) inheritsFrom() string {
 	return "with what it inherits from " + strings.Join(names, " and ")
 }
 
-// boundsClash finds bounds of a container that exclude every size; "" is one without an entry. Unset bounds do not
-// count.
+// boundsClash finds bounds of a container that exclude every size; "" is one without an entry.
 func (n *Profile) boundsClash(container string) []string {
 	entry, _ := n.entry(container)
 	s := stated(n.Spec, entry).Sizing

@@ -54,8 +54,7 @@ func (p Problem) EventReason() string {
 type Match struct {
 	// Profile is the pod's profile; nil: none.
 	Profile *Profile
-	// Why describes the match for a status message: "annotation memfit.dev/profile on the Deployment". With a Problem it
-	// describes the fix.
+	// Why describes the match, "annotation memfit.dev/profile on the Deployment", or the fix of the Problem.
 	Why string
 	// Problem is empty if a profile governs the pod, or none was requested.
 	Problem Problem
@@ -156,8 +155,7 @@ func labelText(selector *metav1.LabelSelector) string {
 	return ""
 }
 
-// asked returns the profile name of the nearest annotation and its place. An empty value, as from a template with an
-// unset variable, counts as missing.
+// asked returns the profile name of the nearest annotation and its place. Empty values count as missing.
 func (s Subject) asked() (name, where string) {
 	for _, p := range s.places() {
 		if name := strings.TrimSpace(p.annotations[v1alpha1.ProfileAnnotation]); name != "" {

@@ -29,9 +29,8 @@ const (
 	FromClash = "memfit, until the profile and its defaults are consistent"
 )
 
-// Values returns the effective fields of sizing, tuning, drift and identity of the named container, in alphabetical
-// order. Values are those of [Profile.Container]; this only adds their sources. Of drift and identity, which are common
-// to all containers, it lists only what a profile sets.
+// Values returns the effective fields of sizing, tuning, drift and identity of the named container, sorted, as in
+// [Profile.Container]. Of drift and identity, it lists only what a profile sets.
 func (n *Profile) Values(name string) []Value {
 	c := n.Container(name, nil)
 	inForce := fields(map[string]any{

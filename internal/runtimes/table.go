@@ -176,6 +176,14 @@ const (
 	HoldsPercent Holds = "percent of the limit"
 )
 
+// Folded is text after [Runtime.Fold].
+func (r *Runtime) Folded(text string) string {
+	if r.Fold == nil {
+		return text
+	}
+	return r.Fold(text)
+}
+
 // Launcher returns the launcher of a variable.
 func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
 	for _, l := range r.Launchers {

@@ -46,8 +46,7 @@ type validator struct {
 	kind  string
 }
 
-// Handle refuses objects beyond the bounds of [boundedjson.Decode], because every client that reaches the port may send
-// one.
+// Handle refuses objects beyond the bounds of [boundedjson.Decode]: every client that reaches the port may send one.
 func (v validator) Handle(_ context.Context, req admission.Request) admission.Response {
 	var p, old v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields except namespaceSelector
 	before := &old.Spec.MemoryProfileSpec
@@ -73,9 +72,8 @@ func everything(s *metav1.LabelSelector) bool {
 	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// verdict refuses contradictions in a profile that has passed the schema and its CEL rules. old is nil for a new
-// profile. A contradiction between a profile and inherited settings is only a warning, because authors do not control
-// the order in which both are applied.
+// verdict refuses contradictions that pass the schema and its CEL rules. old is nil for a new profile. Those with
+// inherited settings are only a warning, because authors do not control the order in which both are applied.
 func (v validator) verdict(
 	old *v1alpha1.MemoryProfileSpec, p *v1alpha1.ClusterMemoryProfile,
 ) (warnings []string, errs field.ErrorList) {

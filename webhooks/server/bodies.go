@@ -21,11 +21,9 @@ const (
 	MaxBody = 3 << 20
 	// mostUnread bounds the rest of an oversized request that is read and dropped before the answer.
 	mostUnread = 2 * MaxBody
-	// maxBodies bounds the memory of all bodies together. A usual review has 4 to 20 KiB, and is answered in less than a
-	// millisecond.
+	// maxBodies bounds the memory of all bodies together. A usual review has 4 to 20 KiB, and takes less than 1 ms.
 	maxBodies = 16 << 20
-	// beginning is the initial buffer of a connection, before a body arrives. The UID of a review is in its first 200
-	// bytes.
+	// beginning is the initial buffer of a connection. The UID of a review is in its first 200 bytes.
 	beginning = 4 << 10
 	// usual is the largest body that is handled without waiting for others.
 	usual = 64 << 10
@@ -42,8 +40,7 @@ type Refuser interface {
 type bodies struct {
 	connections *connections
 	metrics     *Metrics
-	// turns limits large bodies: decoding takes many times their size, so at most MaxBody bytes of them are handled at a
-	// time.
+	// turns limits large bodies to MaxBody bytes at a time, because decoding takes many times their size.
 	turns *semaphore.Weighted
 }
 

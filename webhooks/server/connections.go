@@ -88,8 +88,7 @@ func (cs *connections) next() uint64 {
 	return cs.last
 }
 
-// giveUp closes one connection for which may is true: of the addresses with the most connections, the one with the
-// lowest turn.
+// giveUp closes the connection with the lowest turn for which may is true, of the addresses with the most connections.
 func (cs *connections) giveUp(may func(*connection) bool) bool {
 	var victim *connection
 	for c := range cs.open {
@@ -159,8 +158,7 @@ func under(conn net.Conn) *connection {
 	return c
 }
 
-// hold takes memory for the body of a request, if necessary from the sender that has been sending longest. False: no
-// memory is available.
+// hold takes memory for the body of a request, if necessary from the slowest sender; false: none is available.
 func (cs *connections) hold(c *connection, bytes int) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
