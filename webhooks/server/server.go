@@ -57,7 +57,6 @@ type Server struct {
 	options     Options
 	mux         *http.ServeMux
 	connections *connections
-	bodies      *bodies
 	listening   atomic.Bool
 }
 
@@ -65,13 +64,12 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{options: o, mux: http.NewServeMux(), connections: newConnections(maxConnections, maxBodies, o.Metrics)}
 	s.Server = webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, CertDir: o.CertDir, WebhookMux: s.mux})
-	s.bodies = newBodies(s.connections, o.Metrics)
 	return s
 }
 
 // Register serves a webhook at a path.
 func (s *Server) Register(path string, hook http.Handler) {
-	s.Server.Register(path, s.bodies.handler(hook))
+	s.Server.Register(path, s.connections.handler(hook))
 }
 
 // WebhookMux returns the mux with the webhooks by path.
