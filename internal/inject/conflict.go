@@ -113,18 +113,15 @@ func (w *working) assigned(name string) bool {
 		if strings.Contains(text, "$"+name) || strings.Contains(text, "${"+name) {
 			return false
 		}
-		for at := 0; !found; {
-			i := strings.Index(text[at:], name+"=")
-			if i < 0 {
-				break
-			}
-			at += i
-			found = at == 0 || strings.IndexByte(" \t\n;&|(", text[at-1]) >= 0
-			at += len(name)
+		for word := range strings.FieldsFuncSeq(text, beforeCommand) {
+			found = found || strings.HasPrefix(word, name+"=")
 		}
 	}
 	return found
 }
+
+// beforeCommand are the separators after which a shell or env takes an assignment.
+func beforeCommand(c rune) bool { return strings.ContainsRune(" \t\n;&|(", c) }
 
 // sign returns where a sign is that excludes the setting, and why; empty if there is none, or the profile replaces it.
 func (w *working) sign(s setting, sign runtimes.Sign) string {

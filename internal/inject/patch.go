@@ -17,7 +17,6 @@ import (
 
 // finish compares the planned container with the pod's and keeps the differences.
 func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
-	c.policy = w.resizeSet
 	for i := range w.env {
 		if w.env[i].Absent || i >= len(have.Env) || w.env[i].EnvVar != have.Env[i] {
 			c.edit.Env = slices.Clone(w.env)

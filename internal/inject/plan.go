@@ -94,7 +94,6 @@ type ContainerPlan struct {
 	sized *sizeRecord
 	// refused is the part of the recommended size that is not allowed, and why; empty: none.
 	refused string
-	policy  string // the memory resizePolicy that memfit set; empty: none
 }
 
 // setting is one knob that is set.
@@ -152,20 +151,15 @@ func MakePlan(in Input) Plan {
 	}
 	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)
-	var p Plan
 	managed := targets(in)
-	p.containers = make([]ContainerPlan, 0, len(managed))
+	p := Plan{containers: make([]ContainerPlan, 0, len(managed))}
 	sizings, whole := in.sizings(managed)
-	if have := constraints.WholeSize(in.Pod); whole.next != have {
+	if whole.next != constraints.WholeSize(in.Pod) {
 		p.whole = &whole.next
 	}
 	in.whole, after.Pod = whole.next.Limit, whole.rec
 	for i, t := range managed {
-		var s sizing
-		if sizings != nil {
-			s = sizings[i]
-		}
-		c, rec := planContainer(in, t, s)
+		c, rec := planContainer(in, t, sizings[i])
 		p.containers = append(p.containers, c)
 		p.notes = append(p.notes, t.policy.Notes...)
 		if rec != nil {

@@ -168,12 +168,10 @@ func (r *record) encode() string {
 func (c *ContainerPlan) record(w *working, t target) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,
-		ResizePolicy: c.policy, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
+		ResizePolicy: w.resizeSet, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
+		Skipped: map[string]string{},
 	}
 	for _, s := range c.skips {
-		if r.Skipped == nil {
-			r.Skipped = make(map[string]string)
-		}
 		r.Skipped[s.name] = s.why
 	}
 	if c.mode == v1alpha1.TuningDisabled && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {

@@ -39,18 +39,17 @@ type wholeSizing struct {
 }
 
 // sizings decides the sizes of all containers before settings are derived from them, because LimitRanges, quotas and
-// nodes count the whole pod. A pod without requests and limits gets them, and with them a QoS class, because the
-// profile's sizing mode requests it. A Guaranteed pod remains Guaranteed, and no request exceeds its limit. nil:
-// nothing to size. The size of the whole pod follows its containers.
+// nodes count the whole pod, whose own size follows them. A pod without requests and limits gets them, and with them a
+// QoS class. A Guaranteed pod remains Guaranteed, and no request exceeds its limit.
 func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	whole := wholeSizing{next: constraints.WholeSize(in.Pod)}
 	if in.before != nil {
 		whole.rec = in.before.Pod
 	}
-	if len(in.Sizes) == 0 {
-		return nil, whole
-	}
 	out := make([]sizing, len(managed))
+	if len(in.Sizes) == 0 {
+		return out, whole
+	}
 	fixed := in.guaranteed(managed)
 	for i, t := range managed {
 		if offer, found := in.Sizes[t.container.Name]; found && t.policy.Tuning.Mode != v1alpha1.TuningDryRun {
@@ -194,24 +193,21 @@ func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 
 // size stores the decision about the container's memory, with the reasons.
 func (c *ContainerPlan) size(s sizing, w *working) {
-	switch {
-	case s.left != "":
-		c.skips = append(c.skips, skip{name: sizeName, why: s.left})
-		return
-	case !s.wanted: // the size at creation and its reason remain
-		if why := w.before.Skipped[sizeName]; why != "" {
-			c.skips = append(c.skips, skip{name: sizeName, why: why})
-		}
-		return
-	}
-	w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.short
 	why := strings.Join(s.why, "; ")
 	switch {
-	case why == "":
-	case c.sized == nil:
-		c.skips = append(c.skips, skip{name: sizeName, why: why})
+	case s.left != "":
+		why = s.left
+	case !s.wanted: // the size at creation and its reason remain
+		why = w.before.Skipped[sizeName]
 	default:
-		c.sized.Why = why
+		w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.short
+		if c.sized != nil {
+			c.sized.Why = why
+			return
+		}
+	}
+	if why != "" {
+		c.skips = append(c.skips, skip{name: sizeName, why: why})
 	}
 }
 
@@ -246,14 +242,14 @@ func recordOf(base, next memory.Size) *sizeRecord {
 	if next == base {
 		return nil
 	}
-	rec := &sizeRecord{}
+	var rec sizeRecord
 	if next.Limit != base.Limit {
 		rec.Limit, rec.WasLimit = text(next.Limit), text(base.Limit)
 	}
 	if next.Request != base.Request {
 		rec.Request, rec.WasRequest = text(next.Request), text(base.Request)
 	}
-	return rec
+	return &rec
 }
 
 // ownerBefore returns the memory of a container without what memfit gave it, according to the record.
@@ -307,14 +303,14 @@ func (r *sizeRecord) text() string {
 // with returns a copy of list with its memory set, or removed if 0.
 func with(list corev1.ResourceList, b memory.Bytes) corev1.ResourceList {
 	out := maps.Clone(list)
-	if b == 0 {
+	switch {
+	case b == 0:
 		delete(out, corev1.ResourceMemory)
-		return out
+	case out == nil:
+		return corev1.ResourceList{corev1.ResourceMemory: b.Quantity()}
+	default:
+		out[corev1.ResourceMemory] = b.Quantity()
 	}
-	if out == nil {
-		out = make(corev1.ResourceList, 1)
-	}
-	out[corev1.ResourceMemory] = b.Quantity()
 	return out
 }
 

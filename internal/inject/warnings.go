@@ -46,20 +46,14 @@ func (p Plan) Warnings() []string {
 
 // EveryWarning returns [Plan.Warnings] without a bound.
 func (p Plan) EveryWarning() []string {
-	var out []string
-	known := map[string]bool{}
-	add := func(text string) {
-		if text = cut(text); !known[text] { // a note about the annotation comes once per container
-			known[text] = true
-			out = append(out, text)
-		}
-	}
-	for _, n := range p.notes {
-		add(n)
-	}
+	texts := slices.Clone(p.notes)
 	for i := range p.containers {
-		for _, text := range p.containers[i].warnings() {
-			add(text)
+		texts = append(texts, p.containers[i].warnings()...)
+	}
+	var out []string
+	for _, text := range texts {
+		if text = cut(text); !slices.Contains(out, text) { // a note about the annotation comes once per container
+			out = append(out, text)
 		}
 	}
 	return out
@@ -75,31 +69,29 @@ func cut(text string) string {
 
 func (c *ContainerPlan) warnings() []string {
 	var out []string
-	add := func(format string, args ...any) {
-		out = append(out, "container "+c.name+" "+fmt.Sprintf(format, args...))
-	}
+	add := func(text string) { out = append(out, "container "+c.name+text) }
 	if c.refused != "" {
-		add("does not get the recommended size: %s", c.refused)
+		add(" does not get the recommended size: " + c.refused)
 	}
 	for _, w := range c.warned {
 		if w.ofPod {
 			out = append(out, w.text)
-			continue
+		} else {
+			add(": " + w.text)
 		}
-		out = append(out, "container "+c.name+": "+w.text)
 	}
 	if c.mode == v1alpha1.TuningDisabled {
 		return out
 	}
 	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
-		add("has no memory limit, so nothing derived from it is set: set resources.limits.memory")
+		add(" has no memory limit, so nothing derived from it is set: set resources.limits.memory")
 	}
 	if c.limit.unfit != "" {
-		out = append(out, "container "+c.name+": "+c.limit.unfit)
+		add(": " + c.limit.unfit)
 	}
 	for _, s := range c.set {
 		if s.verdict.Warning != "" {
-			out = append(out, "container "+c.name+": "+s.verdict.Warning)
+			add(": " + s.verdict.Warning)
 		}
 	}
 	return out
@@ -155,9 +147,8 @@ func (c *ContainerPlan) checkValues(w *working) {
 				continue
 			}
 			if wrong := check.Wrong(own, c.facts); wrong != "" {
-				text := subject + " " + wrong
-				if !slices.ContainsFunc(c.warned, func(known warning) bool { return known.text == text }) {
-					c.warn("%s", text)
+				if w := (warning{text: subject + " " + wrong}); !slices.Contains(c.warned, w) {
+					c.warned = append(c.warned, w)
 				}
 			}
 		}
