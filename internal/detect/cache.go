@@ -3,9 +3,7 @@
 
 package detect
 
-import (
-	"github.com/memfit/memfit/internal/procmem"
-)
+import "github.com/memfit/memfit/internal/procmem"
 
 // Cache caches what was found in files. It reuses results only within one scope, so that a file forged to resemble
 // another affects only its own. It is not safe for concurrent use; its zero value is ready.

@@ -73,7 +73,7 @@ func Words(cmdline []byte) []string {
 	kept := []string{""}
 	first := true
 	for word := range bytes.SplitSeq(bytes.TrimRight(cmdline, "\x00"), []byte{0}) {
-		if !first && len(word) <= maxFlagText && mayBeSetting(word) && len(kept) < maxWords {
+		if !first && mayBeSetting(word) && len(kept) < maxWords {
 			kept = append(kept, string(word))
 		}
 		first = false
@@ -81,12 +81,9 @@ func Words(cmdline []byte) []string {
 	return kept
 }
 
-// mayBeSetting reports whether the table of some runtime has a prefix or part of the word.
+// mayBeSetting reports whether a word has a text of the table, and can be reported.
 func mayBeSetting(word []byte) bool {
-	if len(word) == 0 || word[0] != '-' {
-		return false
-	}
-	return concerns(word, allTexts())
+	return len(word) > 0 && len(word) <= maxFlagText && word[0] == '-' && concerns(word, allTexts())
 }
 
 // concerns reports whether a word contains one of the texts.

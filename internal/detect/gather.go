@@ -197,9 +197,7 @@ func (l *looker) symbol(name, text string) {
 	if l.found.Symbols == nil {
 		l.found.Symbols = map[string]string{}
 	}
-	if l.found.Symbols[name] == "" {
-		l.found.Symbols[name] = text
-	}
+	l.found.Symbols[name] = cmp.Or(l.found.Symbols[name], text)
 }
 
 // versions reads the places of a mark in order, until one has a version.
@@ -207,12 +205,13 @@ func (l *looker) versions(m runtimes.Mark) {
 	for _, at := range m.Versions {
 		switch {
 		case at.Symbol != "":
-			if text, err := l.textOf(at.Symbol); err == nil {
+			if b, err := l.bytesOf(at.Symbol); err == nil {
+				text, _, _ := strings.Cut(string(b), "\x00")
 				l.symbol(at.Symbol, text)
 			}
-		case at.Hex != "":
-			if text, err := l.hexOf(at.Hex); err == nil {
-				l.symbol(at.Hex, text)
+		case at.Hex != "": // a byte each for the kind of release, patch, minor and major
+			if b, err := l.bytesOf(at.Hex); err == nil && len(b) >= 4 {
+				l.symbol(at.Hex, fmt.Sprintf("%d.%d.%d", b[3], b[2], b[1]))
 			}
 		case at.Text != nil:
 			l.search(at.Text)
@@ -240,22 +239,6 @@ func (l *looker) bytesOf(symbol string) ([]byte, error) {
 		}
 	}
 	return nil, elffile.ErrNotFound
-}
-
-// textOf returns the zero-terminated text of a variable.
-func (l *looker) textOf(symbol string) (string, error) {
-	b, err := l.bytesOf(symbol)
-	text, _, _ := strings.Cut(string(b), "\x00")
-	return text, err
-}
-
-// hexOf returns a version in CPython's form: a byte each for major, minor and patch, then the kind of release.
-func (l *looker) hexOf(symbol string) (string, error) {
-	b, err := l.bytesOf(symbol)
-	if err != nil || len(b) < 4 {
-		return "", errors.Join(elffile.ErrFormat, err)
-	}
-	return fmt.Sprintf("%d.%d.%d", b[3], b[2], b[1]), nil
 }
 
 // piece is the size of a searched piece of a file, and overlap that of the overlap of two pieces.

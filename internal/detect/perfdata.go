@@ -31,7 +31,7 @@ func parsePerfData(b []byte) (string, error) {
 func ofMemory(text []byte) string {
 	var kept []string
 	for word := range bytes.FieldsSeq(text) {
-		if len(word) <= maxFlagText && mayBeSetting(word) && len(kept) < maxWords {
+		if mayBeSetting(word) && len(kept) < maxWords {
 			kept = append(kept, string(word))
 		}
 	}

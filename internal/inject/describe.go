@@ -104,14 +104,6 @@ func (s setting) instead() string {
 	return fmt.Sprintf(" (memfit would set %s)", s.verdict.Value)
 }
 
-// setThereIf is setThere for sources with text of the user.
-func (s setting) setThereIf(from *corev1.EnvVarSource) string {
-	if from.ConfigMapKeyRef == nil && from.SecretKeyRef == nil && from.FileKeyRef == nil {
-		return ""
-	}
-	return s.setThere()
-}
-
 // setThere returns what the user should write where memfit cannot.
 func (s setting) setThere() string {
 	switch {

@@ -21,10 +21,8 @@ type limit struct {
 	// size is effective as a quantity, and from its computation: "448Mi" and "512Mi less 64Mi of memory-backed volumes".
 	// from is empty for the container's own limit. text has both for users.
 	size, from, text string
-	// by is how the owner divides cgroup; without a limit, it has no reserve.
-	by division
-	// unfit is why no memory is left to derive settings from, and what to change; empty otherwise.
-	unfit string
+	by               division // how the owner divides cgroup; without a limit, it has no reserve
+	unfit            string   // why no memory is left to derive settings from, and what to change; empty otherwise
 }
 
 // division is how the owner divides a container's limit.

@@ -25,20 +25,16 @@ type Observed struct {
 	// Limit is their recommended limit, 0: none. If all replicas have a cap, it follows from their low points below it,
 	// which are better evidence than those without a cap.
 	Limit memory.Bytes
-	// Found is the runtime detected by agents; nil: not inspected, or replicas differ.
-	Found *v1alpha1.FoundRuntime
+	Found *v1alpha1.FoundRuntime // the runtime detected by agents; nil: not inspected, or replicas differ
 }
 
-// ObservedIn returns the data about running replicas in the status of a MemoryRecommendation; nil if there is none.
+// ObservedIn returns the data about running replicas in the status of a MemoryRecommendation.
 func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observed {
-	var out map[string]Observed
+	out := map[string]Observed{}
 	for i := range containers {
 		c := &containers[i]
 		if c.Evidence.LiveSet == nil && c.FoundRuntime == nil {
 			continue
-		}
-		if out == nil {
-			out = make(map[string]Observed, len(containers))
 		}
 		o := Observed{
 			LiveSet: memory.FromOptional(c.Evidence.LiveSet), HeapCap: memory.FromOptional(c.Evidence.HeapCap),

@@ -32,8 +32,7 @@ type Input struct {
 	PerRun bool
 	// SizesOnly: the pod is a template, in which only memory is changed. Its pods are planned again at creation.
 	SizesOnly bool
-	// Created: the pod exists, so memfit's settings in it were made with knowledge of its ConfigMaps.
-	Created bool
+	Created   bool // the pod exists, so memfit's settings in it were made with knowledge of its ConfigMaps
 
 	// Set by MakePlan: the record in the pod's annotation, and the limit of the whole pod.
 	before *record
@@ -79,21 +78,17 @@ type ContainerPlan struct {
 	skips  []skip
 	advice []tip
 	warned []warning
-	// shares: it has no limit of its own below the limit of the whole pod.
-	shares bool
-	// owner is the owner's decision about the heap cap.
-	owner ownersCap
-	// found is the heap cap that agents read in replicas of this image, as a share of the limit; 0: none.
-	found int32
+	shares bool      // it has no limit of its own below the limit of the whole pod
+	owner  ownersCap // the owner's decision about the heap cap
+	found  int32     // the heap cap that agents read in replicas of this image, as a share of the limit; 0: none
 
 	// blind: the heap of the running process is a share of the node's memory, because it was started without the setting
 	// that makes it one of the limit.
 	blind bool
 
-	edit  Edit
-	sized *sizeRecord
-	// refused is the part of the recommended size that is not allowed, and why; empty: none.
-	refused string
+	edit    Edit
+	sized   *sizeRecord
+	refused string // the part of the recommended size that is not allowed, and why; empty: none
 }
 
 // setting is one knob that is set.
@@ -101,8 +96,7 @@ type setting struct {
 	knob    *runtimes.Knob
 	verdict runtimes.Verdict
 	runtime *runtimes.Runtime
-	// replace: the profile names it in tuning.replace, so it replaces the user's value.
-	replace bool
+	replace bool // the profile names it in tuning.replace, so it replaces the user's value
 }
 
 // text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or "NODE_OPTIONS: --max-old-space-size=381 (...)".
@@ -128,8 +122,7 @@ func (s setting) assignment() string {
 // skip is one knob that is not set.
 type skip struct {
 	name, why string
-	// tight: the live heap needs more than the cap.
-	tight bool
+	tight     bool // the live heap needs more than the cap
 }
 
 func (s skip) text() string { return s.name + " skipped: " + s.why }

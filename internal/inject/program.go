@@ -24,15 +24,13 @@ import (
 type Program struct {
 	// ID is a fingerprint of image, command, args, env and envFrom without memfit's settings, and of the profile's
 	// tuning, which changes the program's behavior. It excludes labels, annotations, resources and the pod's name.
-	ID string
-	// Owner is the container's memory without memfit; 0: not set.
-	Owner memory.Size
+	ID    string
+	Owner memory.Size // the container's memory without memfit; 0: not set
 	// Recorded: memfit recorded both at creation. Otherwise Owner is the current size, which a resize may have changed.
 	Recorded bool
 	// Created is the limit that memfit set at creation; 0: unknown. A later resize may not have taken effect.
 	Created memory.Bytes
-	// Changed: the image was changed in place, so the size is for another program.
-	Changed bool
+	Changed bool // the image was changed in place, so the size is for another program
 }
 
 // ProgramOf returns the program of a container of a pod that exists; zero: no such container. perRun: see [Input].
@@ -71,14 +69,11 @@ func (r *containerRecord) created() memory.Bytes {
 type Offer struct {
 	// Program is the program of the evidence, and Owner the owner's size at that time. With an empty Program the size is
 	// for every program.
-	Program string
-	Owner   memory.Size
-	// Size is the size for new pods of that program while the owner's size is unchanged.
-	Size memory.Size
-	// Recommended is the recommendation regardless of the owner's size; zero: none.
-	Recommended memory.Size
-	// Others are offers for other programs, each for pods of that program with that owner's size.
-	Others []Offer
+	Program     string
+	Owner       memory.Size
+	Size        memory.Size // the size for new pods of that program while the owner's size is unchanged
+	Recommended memory.Size // the recommendation regardless of the owner's size; zero: none
+	Others      []Offer     // offers for other programs, each for pods of that program with that owner's size
 }
 
 // Raised returns o, changed so that pods of a program with its owner's size get at least size.
@@ -156,8 +151,7 @@ func fingerprint(pod string, c *corev1.Container, w *working, tuning v1alpha1.Tu
 // hashed collects the text to hash.
 type hashed struct {
 	all []byte
-	// pod is the pod's name, which is hashed as [theirName]; empty: none.
-	pod string
+	pod string // the pod's name, which is hashed as [theirName]; empty: none
 }
 
 // theirName replaces a pod's name, which CloudNativePG, for example, writes into the environment of each instance.

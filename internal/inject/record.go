@@ -35,29 +35,23 @@ type record struct {
 
 // containerRecord is the part about one container.
 type containerRecord struct {
-	// DryRun: Set would be set.
-	DryRun bool `json:"dryRun,omitempty"`
+	DryRun bool `json:"dryRun,omitempty"` // Set would be set
 	// Limit is the effective limit that settings were derived from, a quantity; empty: no limit. LimitFrom is its
 	// computation, if it is not the container's own limit.
-	Limit     string `json:"limit,omitempty"`
-	LimitFrom string `json:"limitFrom,omitempty"`
-	// Owner is the owner's memory size of the container.
-	Owner *sizeRecord `json:"owner,omitempty"`
+	Limit     string      `json:"limit,omitempty"`
+	LimitFrom string      `json:"limitFrom,omitempty"`
+	Owner     *sizeRecord `json:"owner,omitempty"` // the owner's memory size of the container
 	// Processes is the number of processes in the container, each with that limit; 0: one.
 	Processes int32 `json:"processes,omitempty"`
 	// Program is the fingerprint of what the container runs (see [Program]), and Image the image in it.
-	Program string `json:"program,omitempty"`
-	Image   string `json:"image,omitempty"`
-	// ResizePolicy is the memory resizePolicy that memfit added.
-	ResizePolicy string `json:"resizePolicy,omitempty"`
-	// Runtime is the assumed runtime of the container, and its source.
-	Runtime string `json:"runtime,omitempty"`
+	Program      string `json:"program,omitempty"`
+	Image        string `json:"image,omitempty"`
+	ResizePolicy string `json:"resizePolicy,omitempty"` // the memory resizePolicy that memfit added
+	Runtime      string `json:"runtime,omitempty"`      // the assumed runtime of the container, and its source
 	// Set is, by variable, exactly the text that memfit wrote: the whole value, or the words before the user's.
-	Set map[string]string `json:"set,omitempty"`
-	// Size is memfit's memory request and limit, and the previous ones.
-	Size *sizeRecord `json:"size,omitempty"`
-	// Skipped is the reason for each setting that was skipped.
-	Skipped map[string]string `json:"skipped,omitempty"`
+	Set     map[string]string `json:"set,omitempty"`
+	Size    *sizeRecord       `json:"size,omitempty"`    // memfit's memory request and limit, and the previous ones
+	Skipped map[string]string `json:"skipped,omitempty"` // the reason for each setting that was skipped
 	// Taken are variables that were removed or changed after memfit had set them. They are not set again.
 	Taken []string `json:"taken,omitempty"`
 	// Was is, by variable, the text that Set replaced.
@@ -89,8 +83,7 @@ type sizeRecord struct {
 	Request    string `json:"request,omitempty"`
 	WasLimit   string `json:"wasLimit,omitempty"`
 	WasRequest string `json:"wasRequest,omitempty"`
-	// Why is the reason for a size other than the recommended one.
-	Why string `json:"why,omitempty"`
+	Why        string `json:"why,omitempty"` // the reason for a size other than the recommended one
 }
 
 // readRecord reads the annotation; nil when it is missing or memfit cannot have written it. Annotations above the API

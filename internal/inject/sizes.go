@@ -20,16 +20,14 @@ import (
 type sizing struct {
 	// base is the size without memfit, next the planned one; equal if nothing is set.
 	base, next memory.Size
-	// wanted: a size is recommended and may be set.
-	wanted bool
+	wanted     bool // a size is recommended and may be set
 	// left is why a recommended size is ignored; why is the reason for a size other than the recommended one, and short
 	// is the same for the creator of the pod.
 	left  string
 	why   []string
 	short string
-	// part is the share of the whole pod's limit that a container without a limit needs.
-	part  memory.Size
-	never bool // the profile forbids lowering
+	part  memory.Size // the share of the whole pod's limit that a container without a limit needs
+	never bool        // the profile forbids lowering
 }
 
 // wholeSizing is the planned size of the whole pod (spec.resources).
@@ -333,20 +331,16 @@ func parse(s string) memory.Bytes {
 // guaranteed reports whether the pod was Guaranteed before memfit sized it: every container has CPU and memory requests
 // equal to its limits, or none. Unmanaged containers count with their current size: this plan drops their record.
 func (in *Input) guaranteed(managed []target) bool {
-	every := func(containers []corev1.Container) bool {
-		for i := range containers {
-			c := &containers[i]
-			var rec *containerRecord
-			if slices.ContainsFunc(managed, func(t target) bool { return t.container == c }) {
-				rec = in.before.of(c.Name)
-			}
-			if !fixedCPU(&c.Resources) || !fixedMemory(c, rec) {
-				return false
-			}
+	for c := range constraints.Containers(&in.Pod.Spec) {
+		var rec *containerRecord
+		if slices.ContainsFunc(managed, func(t target) bool { return t.container == c }) {
+			rec = in.before.of(c.Name)
 		}
-		return true
+		if !fixedCPU(&c.Resources) || !fixedMemory(c, rec) {
+			return false
+		}
 	}
-	return len(in.Pod.Spec.Containers) > 0 && every(in.Pod.Spec.Containers) && every(in.Pod.Spec.InitContainers)
+	return len(in.Pod.Spec.Containers) > 0
 }
 
 // fixedCPU reports whether there is a CPU limit and no other request.

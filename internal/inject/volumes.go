@@ -19,9 +19,8 @@ import (
 // least of its sizeLimit, the memory limit of the pod and what the node can allocate. A resize of the pod does not
 // change that size (calculateEmptyDirMemorySize and RequiresRemount in pkg/volume/emptydir, Kubernetes 1.36).
 type MemoryVolume struct {
-	Name string
-	// SizeLimit is the volume's sizeLimit; 0: it has none.
-	SizeLimit memory.Bytes
+	Name      string
+	SizeLimit memory.Bytes // the volume's sizeLimit; 0: it has none
 }
 
 // MemoryVolumes returns the memory-backed volumes that a container of the pod mounts, in the order of the pod's

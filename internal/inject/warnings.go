@@ -26,9 +26,8 @@ const (
 
 // warning is a message for the creator of the pod, in the webhook's response, and in the advice in status.
 type warning struct {
-	text string
-	// ofPod: it is about the pod, and every container that it concerns has it.
-	ofPod bool
+	text  string
+	ofPod bool // it is about the pod, and every container that it concerns has it
 }
 
 func (c *ContainerPlan) warn(format string, args ...any) {

@@ -28,11 +28,9 @@ type working struct {
 
 	sources []source // see gather
 
-	// resizeSet is the memory resizePolicy that this plan added.
-	resizeSet string
+	resizeSet string // the memory resizePolicy that this plan added
 
-	// written and was are the written and the replaced texts, for the record.
-	written, was map[string]string
+	written, was map[string]string // the written and the replaced texts, for the record
 }
 
 // takeBack reverts memfit's changes to c by the record, as far as they are unchanged.

@@ -18,14 +18,12 @@ import (
 // Kept is the part of a pod's [Resolution] that outlives its owners: pods may run for minutes after their ReplicaSet
 // and Deployment were deleted, and still belong to them. The zero value is empty.
 type Kept struct {
-	// Workload is the pod's workload, and Owner its UID; empty: unknown.
-	Workload memory.WorkloadRef
-	Owner    types.UID
+	Workload memory.WorkloadRef // the pod's workload; empty: unknown
+	Owner    types.UID          // the UID of the workload; empty: unknown
 	// Controller is the UID in the pod's own controller reference at that time. An adopted or orphaned pod has another
 	// one, and is resolved again.
 	Controller types.UID
-	// Profile is the pod's profile; empty: none.
-	Profile profile.Key
+	Profile    profile.Key // the pod's profile; empty: none
 }
 
 // Keep returns the lasting part of a resolution; false if an owner was missing.

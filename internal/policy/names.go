@@ -30,7 +30,8 @@ func RecordName(w memory.WorkloadRef) string {
 		return w.Name
 	}
 	group := workloadkind.Group(w.APIVersion)
-	kind, ours := strings.ToLower(w.Kind), ships(group, w.Kind)
+	kind, known := strings.ToLower(w.Kind), workloadkind.InGroup(group, w.Kind)
+	ours := known != nil && known.Recorded() // memfit reads the kind and Kubernetes ships it
 	if !ours && (!title(w.Kind) || !owners.ValidName(group) || strings.Contains(group, "-")) {
 		return hashedName(group, w)
 	}
@@ -41,12 +42,6 @@ func RecordName(w memory.WorkloadRef) string {
 		return name
 	}
 	return hashedName(group, w)
-}
-
-// ships reports whether memfit reads the kind and Kubernetes ships it.
-func ships(group, kind string) bool {
-	k := workloadkind.InGroup(group, kind)
-	return k != nil && k.Recorded()
 }
 
 // title reports whether only the first letter is upper case, which is true for one spelling only.
@@ -62,14 +57,14 @@ func title(kind string) bool {
 
 // hashedName is for names that could collide. The dot before the first dash distinguishes it from built-in kinds.
 func hashedName(group string, w memory.WorkloadRef) string {
-	whole, kind := group, strings.ToLower(w.Kind)
+	sum := sha256.Sum256([]byte(group + "\x00" + w.Kind + "\x00" + w.Name))
+	kind := strings.ToLower(w.Kind)
 	if !owners.ValidName(kind) || strings.ContainsAny(kind, ".-") || len(kind) > 63 {
 		kind = "kind"
 	}
 	if !owners.ValidName(group) || len(group) > 60 {
 		group = "group"
 	}
-	sum := sha256.Sum256([]byte(whole + "\x00" + w.Kind + "\x00" + w.Name))
 	name := kind + "." + group + "-"
 	if owners.ValidName(w.Name) && len(w.Name) <= 80 {
 		name += w.Name + "-"

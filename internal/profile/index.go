@@ -35,25 +35,19 @@ func (k Key) String() string {
 
 // Profile is one profile. It must not change after [NewIndex].
 type Profile struct {
-	// Ref is MemoryProfile or ClusterMemoryProfile and the name.
-	Ref v1alpha1.ProfileReference
-	// Namespace is empty for a ClusterMemoryProfile.
-	Namespace string
+	Ref       v1alpha1.ProfileReference // MemoryProfile or ClusterMemoryProfile and the name
+	Namespace string                    // empty for a ClusterMemoryProfile
 	// UID is metadata.uid: with the generation, it identifies the spec. Empty outside a cluster.
-	UID types.UID
-	// Generation is metadata.generation, so that what was injected can be traced to the spec it came from.
-	Generation int64
-	// Created is metadata.creationTimestamp, which decides between two profiles with role Defaults.
-	Created time.Time
+	UID        types.UID
+	Generation int64     // metadata.generation, so that what was injected can be traced to the spec it came from
+	Created    time.Time // metadata.creationTimestamp, which decides between two profiles with role Defaults
 	// NamespaceSelector limits a ClusterMemoryProfile to namespaces by label; nil: every namespace.
 	NamespaceSelector *metav1.LabelSelector
 	// Spec is the effective spec, after [NewIndex] or [Inherit] with defaults. It is shared: do not change it.
 	Spec *v1alpha1.MemoryProfileSpec
 
-	// own is the profile's own spec; nil: Spec, because it inherits nothing.
-	own *v1alpha1.MemoryProfileSpec
-	// namespaces is NamespaceSelector, compiled by [NewIndex]; nil if invalid.
-	namespaces labels.Selector
+	own        *v1alpha1.MemoryProfileSpec // the profile's own spec; nil: Spec, because it inherits nothing
+	namespaces labels.Selector             // NamespaceSelector, compiled by [NewIndex]; nil if invalid
 	from       []*Profile
 	clashes    []string
 	held       bool // its sizing.mode would change sizes without the clashes
@@ -99,9 +93,8 @@ type Index struct {
 
 // space is the profiles of one namespace.
 type space struct {
-	byName map[string]*Profile
-	// defaults is the effective profile with role Defaults.
-	defaults *Profile
+	byName   map[string]*Profile
+	defaults *Profile // the effective profile with role Defaults
 	// byLabel finds the selectors that can only match pods with that label; the rest require no exact label.
 	byLabel map[label][]chooser
 	rest    []chooser
@@ -119,9 +112,9 @@ type chooser struct {
 // selector selects nothing; [Invalid] returns why. It merges each profile with its defaults, here and not for each pod.
 func NewIndex(profiles []Profile) *Index {
 	x := &Index{spaces: make(map[string]*space)}
-	all := make([]*Profile, len(profiles))
+	var all []*Profile
 	for i := range profiles {
-		all[i] = &profiles[i]
+		all = append(all, &profiles[i])
 	}
 	Inherit(all)
 	for _, n := range all {
@@ -180,9 +173,7 @@ func required(spec *metav1.LabelSelector) []label {
 			out = append(out, label{e.Key, e.Values[0]})
 		}
 	}
-	slices.SortFunc(out, func(a, b label) int {
-		return strings.Compare(a.key+"="+a.value, b.key+"="+b.value)
-	})
+	slices.SortFunc(out, func(a, b label) int { return strings.Compare(a.key+"="+a.value, b.key+"="+b.value) })
 	return out
 }
 
@@ -220,13 +211,7 @@ func (x *Index) Defaults(namespace string) *Profile {
 
 // Inheriting returns a profile merged with the defaults of the index.
 func (x *Index) Inheriting(n Profile) *Profile {
-	giving := map[string]*Profile{}
-	for _, namespace := range []string{n.Namespace, ""} {
-		if d := x.Defaults(namespace); d != nil {
-			giving[namespace] = d
-		}
-	}
-	n.inherit(giving)
+	n.inherit(map[string]*Profile{n.Namespace: x.Defaults(n.Namespace), "": x.Defaults("")})
 	return &n
 }
 

@@ -52,14 +52,11 @@ func (p Problem) EventReason() string {
 
 // Match is the profile of a pod, or why it has none.
 type Match struct {
-	// Profile is the pod's profile; nil: none.
-	Profile *Profile
+	Profile *Profile // the pod's profile; nil: none
 	// Why describes the match, "annotation memfit.dev/profile on the Deployment", or the fix of the Problem.
-	Why string
-	// Problem is empty if a profile governs the pod, or none was requested.
-	Problem Problem
-	// Missing is the name of a missing profile in an annotation.
-	Missing string
+	Why     string
+	Problem Problem // empty if a profile governs the pod, or none was requested
+	Missing string  // the name of a missing profile in an annotation
 	// Claims are the conflicting profiles if the problem is Ambiguous. They contain no text of a pod's owner.
 	Claims []*Profile
 }
@@ -90,24 +87,22 @@ func (x *Index) Match(s Subject) Match {
 }
 
 func (x *Index) byAnnotation(s Subject, name, where string) Match {
-	if n := x.Find(s.Namespace, name); n != nil {
-		if !n.Reaches(s.NamespaceLabels) {
-			return Match{Problem: NotFound, Why: fmt.Sprintf(
-				"annotation %s on the %s names %s, whose namespaceSelector (%s) does not match the labels of namespace %q: name "+
-					"another profile, or label the namespace", v1alpha1.ProfileAnnotation, where, n, labelText(n.NamespaceSelector),
-				s.Namespace)}
-		}
-		if n.GivesDefaults() {
-			return Match{Problem: NotFound, Why: fmt.Sprintf(
-				"annotation %s on the %s names %s, which governs no pod: its role is Defaults, and other profiles inherit from "+
-					"it; name one of those", v1alpha1.ProfileAnnotation, where, n)}
-		}
-		return Match{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
+	by := fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)
+	n := x.Find(s.Namespace, name)
+	switch {
+	case n == nil:
+		return Match{Problem: NotFound, Missing: name, Why: fmt.Sprintf("%s names %s, but there is no MemoryProfile of that "+
+			"name in namespace %q and no ClusterMemoryProfile: create one or correct the annotation", by, quote.Name(name),
+			s.Namespace)}
+	case !n.Reaches(s.NamespaceLabels):
+		return Match{Problem: NotFound, Why: fmt.Sprintf("%s names %s, whose namespaceSelector (%s) does not match the "+
+			"labels of namespace %q: name another profile, or label the namespace", by, n, labelText(n.NamespaceSelector),
+			s.Namespace)}
+	case n.GivesDefaults():
+		return Match{Problem: NotFound, Why: fmt.Sprintf("%s names %s, which governs no pod: its role is Defaults, and "+
+			"other profiles inherit from it; name one of those", by, n)}
 	}
-	return Match{Problem: NotFound, Missing: name, Why: fmt.Sprintf(
-		"annotation %s on the %s names %s, but there is no MemoryProfile of that name in namespace %q and no "+
-			"ClusterMemoryProfile: create one or correct the annotation",
-		v1alpha1.ProfileAnnotation, where, quote.Name(name), s.Namespace)}
+	return Match{Profile: n, Why: by}
 }
 
 func bySelector(chosen []*Profile) Match {
@@ -128,9 +123,8 @@ func bySelector(chosen []*Profile) Match {
 	if len(chosen) > 2 {
 		how = "all choose"
 	}
-	return Match{Problem: Ambiguous, Claims: chosen, Why: fmt.Sprintf(
-		"%s %s this pod, so none is applied: narrow a selector, or name one with annotation %s",
-		strings.Join(named, " and "), how, v1alpha1.ProfileAnnotation)}
+	return Match{Problem: Ambiguous, Claims: chosen, Why: fmt.Sprintf("%s %s this pod, so none is applied: narrow a "+
+		"selector, or name one with annotation %s", strings.Join(named, " and "), how, v1alpha1.ProfileAnnotation)}
 }
 
 // claimsNamed bounds the named profiles that select one pod: a condition holds 32 KiB, and there may be thousands.
@@ -186,11 +180,8 @@ type place struct {
 
 // places are the places of annotations, nearest to the pod first.
 func (s Subject) places() [3]place {
-	workload := s.WorkloadKind
-	if workload == "" {
-		workload = "workload"
-	}
 	return [3]place{
-		{"pod template", s.PodAnnotations}, {workload, s.WorkloadAnnotations}, {"Namespace", s.NamespaceAnnotations},
+		{"pod template", s.PodAnnotations}, {cmp.Or(s.WorkloadKind, "workload"), s.WorkloadAnnotations},
+		{"Namespace", s.NamespaceAnnotations},
 	}
 }

@@ -60,9 +60,9 @@ func (n *Profile) Identity() []string {
 	if n == nil || n.Spec.Identity == nil {
 		return nil
 	}
-	keys := make([]string, len(n.Spec.Identity.Labels))
-	for i, key := range n.Spec.Identity.Labels {
-		keys[i] = string(key)
+	var keys []string
+	for _, key := range n.Spec.Identity.Labels {
+		keys = append(keys, string(key))
 	}
 	return keys
 }
@@ -106,16 +106,11 @@ func stated(spec *v1alpha1.MemoryProfileSpec, entry *v1alpha1.ContainerPolicy) v
 	if entry == nil {
 		return *spec
 	}
-	own := v1alpha1.MemoryProfileSpec{
-		Runtime: spec.Runtime, Sizing: v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request},
-	}
-	if entry.Runtime != nil {
-		own.Runtime = *entry.Runtime
-	}
-	if entry.Tuning != nil {
-		own.Tuning = *entry.Tuning
-	}
-	return under(own, spec)
+	return under(v1alpha1.MemoryProfileSpec{
+		Runtime: *orPointer(entry.Runtime, &spec.Runtime),
+		Tuning:  *orPointer(entry.Tuning, &v1alpha1.TuningSpec{}),
+		Sizing:  v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request},
+	}, spec)
 }
 
 // under merges spec over defaults, field by field, without changing either. Settings that only work together are taken

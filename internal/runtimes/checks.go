@@ -15,23 +15,18 @@ import (
 // Check warns about an invalid value of the user, with which the process does not start, ignores it, or is killed.
 type Check struct {
 	// Env is the variable whose whole value is checked. Empty: the check is about Flag.
-	Env string
-	// Flag is the prefix of a word on the command line or in a variable, after [Runtime.Fold]: "-Xmx".
-	Flag string
-	// Against is the flag whose value [Own.Other] is; empty: none.
-	Against string
+	Env     string
+	Flag    string // the prefix of a word on the command line or in a variable, after [Runtime.Fold]: "-Xmx"
+	Against string // the flag whose value [Own.Other] is; empty: none
 	// Wrong returns the effect of the value and what to set instead, as a predicate of the setting. Empty: valid.
 	Wrong func(Own, Facts) string
 }
 
 // Own is a value that the user set.
 type Own struct {
-	// Value is the variable's value, or what follows the flag.
-	Value string
-	// Direct: the runtime reads the variable itself ([Runtime.Sources]); no script can change the value first.
-	Direct bool
-	// Other is the effective value of [Check.Against]; empty: none.
-	Other string
+	Value  string // the variable's value, or what follows the flag
+	Direct bool   // the runtime reads the variable itself ([Runtime.Sources]); no script can change the value first
+	Other  string // the effective value of [Check.Against]; empty: none
 }
 
 // killedFirst is the effect of a heap cap above the memory limit.

@@ -16,8 +16,7 @@ const MoreLimit = 64 * memory.MiB
 
 // Cost is the garbage collection cost of a limit, as shares of the process's processor time.
 type Cost struct {
-	// Collector is the share of collections since the process started; 0: unknown.
-	Collector float64
+	Collector float64 // the share of collections since the process started; 0: unknown
 	// Saved is the share saved with a limit higher by [MoreLimit]; 0: none, or unknown. It is a lower bound: runtimes
 	// count work after a collection, such as sweeping, as the program's.
 	Saved float64

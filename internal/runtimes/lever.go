@@ -18,14 +18,11 @@ import (
 type Lever struct {
 	// Action is in users' terms: "malloc_trim". The gains of a container's processes are added up by Action.
 	Action string
-	// Knob is the name of the runtime's knob for it; empty: none.
-	Knob string
-	// How is the instruction.
-	How string
+	Knob   string // the name of the runtime's knob for it; empty: none
+	How    string // the instruction
 	// Unreachable: programs of this runtime cannot do it. The gain then only measures free memory.
 	Unreachable bool
-	// Reader is the reader whose amounts Gain uses.
-	Reader string
+	Reader      string // the reader whose amounts Gain uses
 	// Gain computes the gain from those amounts; ok is false if it does not apply to the process.
 	Gain func(Process, amounts.Usage) (g Gain, ok bool)
 }
@@ -50,26 +47,19 @@ func (p *Process) usage(reader string) (u amounts.Usage, ok bool) {
 
 // Gain is the resident memory that a lever would give back.
 type Gain struct {
-	// Least and Most are the bounds; equal where the gain is exact.
-	Least, Most memory.Bytes
+	Least, Most memory.Bytes // the bounds; equal where the gain is exact
 	// Limit is the container's limit with which the runtime would collect no more than by itself; 0: unknown.
 	Limit memory.Bytes
-	// Cost is the cost of the current limit.
-	Cost Cost
-	// Why is their computation, with the numbers of this process.
-	Why string
+	Cost  Cost   // the cost of the current limit
+	Why   string // their computation, with the numbers of this process
 }
 
 // Process describes a running process, for [Lever.Predict].
 type Process struct {
-	// Usages are the results of readers.
-	Usages []amounts.Usage
-	// Env are its variables for memory settings.
-	Env map[string]string
-	// Limit is the effective memory limit; 0: none.
-	Limit memory.Bytes
-	// Version is the runtime's version, if known.
-	Version Version
+	Usages  []amounts.Usage   // the results of readers
+	Env     map[string]string // its variables for memory settings
+	Limit   memory.Bytes      // the effective memory limit; 0: none
+	Version Version           // the runtime's version, if known
 }
 
 // exactly returns an exact gain.

@@ -40,80 +40,56 @@ const (
 
 // Runtime is one row of the table: one language runtime.
 type Runtime struct {
-	// Name is the value of runtime.type in a MemoryProfile.
-	Name string
-	// Title is its common name: "Node.js".
-	Title string
-	// Order is its position in lists for users, from 1; rows without one follow, by name.
-	Order int
+	Name  string // the value of runtime.type in a MemoryProfile
+	Title string // its common name: "Node.js"
+	Order int    // its position in lists for users, from 1; rows without one follow, by name
 	// Commands are basenames of programs that are certainly this runtime. "python3*" also matches digits and dots.
 	Commands []string
 	// Images are images for it, by their documentation; see [ByImage]. They are only a suggestion for users.
-	Images []Image
-	// Marks are its traces in a running process; see [Mark].
-	Marks []Mark
-	// Sights are the versions from which it sizes its heap by the container's limit, the oldest first.
-	Sights []Sight
-	// Variants are its builds with different settings, as in runtime.variant.
-	Variants []string
-	// Knobs are the settings, in their order in a shared variable.
-	Knobs []Knob
+	Images   []Image
+	Marks    []Mark   // its traces in a running process; see [Mark]
+	Sights   []Sight  // the versions from which it sizes its heap by the container's limit, the oldest first
+	Variants []string // its builds with different settings, as in runtime.variant
+	Knobs    []Knob   // the settings, in their order in a shared variable
 	// Fold normalizes text for signs, for runtimes with several spellings of a flag. nil: unchanged.
-	Fold func(string) string
-	// Reads are names of knobs whose user values affect other knobs; see [Facts.Own].
-	Reads []string
-	// Sources are the variables from which it reads flags itself, the weakest first; "" is its command line.
-	Sources []string
-	// Checks find invalid values of the user.
-	Checks []Check
+	Fold    func(string) string
+	Reads   []string // names of knobs whose user values affect other knobs; see [Facts.Own]
+	Sources []string // the variables from which it reads flags itself, the weakest first; "" is its command line
+	Checks  []Check
 	// Heap names the knob that caps the managed heap; empty if none does.
 	Heap string
 	// HeapByProgram names the knob with which a program caps its heap itself, instead of Heap; empty if none does.
 	HeapByProgram string
-	// HeapFixed are signs of a user's heap cap in bytes.
-	HeapFixed []Sign
-	// Launchers are variables from which start scripts in images take the heap cap, sorted by name.
-	Launchers []Launcher
+	HeapFixed     []Sign     // signs of a user's heap cap in bytes
+	Launchers     []Launcher // variables from which start scripts in images take the heap cap, sorted by name
 	// NoHeapLimit is why its profile must not set tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
 	// Growth returns how the runtime uses a limit with (set) or without memfit's heap knob. nil: unknown.
-	Growth func(f Facts, set bool) Growth
-	// FullHeap describes the end of a process at its own heap cap.
-	FullHeap FullHeap
-	// HeapReader is the name of the reader of its managed heap (internal/attribution); empty: none.
-	HeapReader string
-	// MaxHeap is that reader's detail with the maximum heap of the process; empty: none.
-	MaxHeap string
-	// Levers are actions that may give memory of a running process back, with their gains.
-	Levers []Lever
-	// Advisories are known facts about versions.
-	Advisories []Advisory
-	// Advice is a hint for every version; may be empty.
-	Advice string
+	Growth     func(f Facts, set bool) Growth
+	FullHeap   FullHeap
+	HeapReader string     // the name of the reader of its managed heap (internal/attribution); empty: none
+	MaxHeap    string     // that reader's detail with the maximum heap of the process; empty: none
+	Levers     []Lever    // actions that may give memory of a running process back, with their gains
+	Advisories []Advisory // known facts about versions
+	Advice     string     // a hint for every version; may be empty
 }
 
 // Knob is one setting.
 type Knob struct {
-	// Name is its common name, also in tuning.replace: "GOMEMLIMIT", "--max-old-space-size".
-	Name string
-	// Env is its environment variable.
-	Env string
+	Name string // its common name, also in tuning.replace: "GOMEMLIMIT", "--max-old-space-size"
+	Env  string // its environment variable
 	// List is how the variable's value is split into several settings. nil: the value is the setting.
-	List *Grammar
-	// Tier is the required certainty about the runtime.
-	Tier Tier
-	// Follows is how the setting follows a resize.
-	Follows Follows
+	List    *Grammar
+	Tier    Tier    // the required certainty about the runtime
+	Follows Follows // how the setting follows a resize
 	// Guard are words before the setting, once per variable, so that versions that do not know it start anyway.
-	Guard []string
-	// SkipIf are signs of the user's own decision, or of harm; the first match is the reason.
-	SkipIf []Sign
+	Guard  []string
+	SkipIf []Sign // signs of the user's own decision, or of harm; the first match is the reason
 	// Needs names a knob that memfit must also set; empty: none.
 	Needs string
 	// Form is a regular expression of valid settings, for tests. Others stop a process or have another meaning, such as
 	// GOMEMLIMIT=512Mi.
-	Form string
-	// Derive computes the setting.
+	Form   string
 	Derive func(Facts) Verdict
 	// Caps returns the heap that a text of the variable allows under a limit; 0: unknown. nil: it is not a hard cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
@@ -126,10 +102,8 @@ type Knob struct {
 
 // Sign is something in a container that makes memfit skip a setting.
 type Sign struct {
-	// Text is searched literally, after [Runtime.Fold] of both texts.
-	Text string
-	// In is the place of the search.
-	In Where
+	Text string // searched literally, after [Runtime.Fold] of both texts
+	In   Where  // the place of the search
 	// Why ends the sentence "X skipped: PLACE has TEXT, ...". Empty: "and the user's value wins".
 	Why string
 	// UnlessDivided: the sign shows an unknown number of processes, so it does not count with [Facts.Processes].
@@ -154,14 +128,10 @@ const (
 // Launcher is a variable from which a start script in an image takes the heap cap, which then wins over memfit's and
 // may not follow the limit.
 type Launcher struct {
-	// Name is the variable.
-	Name string
-	// Holds is the format of the value.
-	Holds Holds
-	// Of is the owner of the start script: "Cassandra".
-	Of string
-	// Source is its documentation.
-	Source string
+	Name   string // the variable
+	Holds  Holds  // the format of the value
+	Of     string // the owner of the start script: "Cassandra"
+	Source string // its documentation
 }
 
 // Holds is the format of a [Launcher]'s value.
@@ -196,30 +166,23 @@ func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
 
 // Facts are the input of a setting.
 type Facts struct {
-	// Version is the declared version; the zero value is unknown.
-	Version Version
-	// Variant is "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack".
-	Variant string
-	// NoGlibc is why MALLOC_* settings have no effect here; empty if they may.
-	NoGlibc string
+	Version Version // the declared version; the zero value is unknown
+	Variant string  // "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack"
+	NoGlibc string  // why MALLOC_* settings have no effect here; empty if they may
 	// Limit is the effective limit of one process. 0: none.
 	Limit memory.Bytes
 	// Cgroup is the limit that the runtime sees: Limit and what volumes, a reserve or other processes take. 0: none.
 	Cgroup memory.Bytes
 	// Processes is the profile's number of processes of the runtime in the container; each has Limit. 0: unset, as one.
 	Processes int32
-	// LimitText is Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
-	LimitText string
+	LimitText string // Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)"
 	// Live is the upper bound of the live heap of one process, measured in replicas without a cap. 0: unknown.
 	Live memory.Bytes
 	// Proven is a heap cap of running replicas: one as large needs no other evidence. 0: unknown.
-	Proven memory.Bytes
-	// LimitUnseen: in replicas the runtime sizes its heap by the node, whatever its version.
-	LimitUnseen bool
-	// Own are the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod.
-	Own map[string]string
-	// Ask is the profile's request.
-	Ask Ask
+	Proven      memory.Bytes
+	LimitUnseen bool              // in replicas the runtime sizes its heap by the node, whatever its version
+	Own         map[string]string // the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod
+	Ask         Ask               // the profile's request
 }
 
 // parts returns the divisor of the container's limit: at least 1.
@@ -263,20 +226,14 @@ type Ask struct {
 
 // Verdict is the result of a knob for some facts: at most one of Value, SkipReason and Suggest.
 type Verdict struct {
-	// Value is the setting as in the variable: "483183820", "--max-old-space-size=381".
-	Value string
-	// Why is the computation of the value: "90 % of 512Mi".
-	Why string
-	// Fixed: the profile sets the value itself, so it does not follow the limit even if the knob does.
-	Fixed bool
+	Value string // the setting as in the variable: "483183820", "--max-old-space-size=381"
+	Why   string // the computation of the value: "90 % of 512Mi"
+	Fixed bool   // the profile sets the value itself, so it does not follow the limit even if the knob does
 	// AtCreation: the value is computed from the limit at creation, although the knob otherwise follows it at each start.
 	AtCreation bool
-	// Warning is a message about the value for the creator of the pod.
-	Warning string
-	// SkipReason is why a requested or default setting is skipped.
-	SkipReason string
-	// Suggest is advice to try the setting by hand, and why memfit does not set it by default.
-	Suggest string
+	Warning    string // a message about the value for the creator of the pod
+	SkipReason string // why a requested or default setting is skipped
+	Suggest    string // advice to try the setting by hand, and why memfit does not set it by default
 }
 
 func set(value, why string) Verdict               { return Verdict{Value: value, Why: why} }
@@ -293,17 +250,14 @@ type Growth struct {
 	FollowsLimit bool
 	// MayFollow: the runtime uses HeapPercent by itself, unless the image or its start script sets another cap. A higher
 	// limit may then not help a full heap, and a lower one may shrink it.
-	MayFollow bool
-	// HeapPercent is the heap's maximum share of the limit, in percent; 0 without such a cap.
-	HeapPercent int32
-	// Soft: that share only matters near it: use near it is demand, and growth below it is not a filling heap.
-	Soft bool
+	MayFollow   bool
+	HeapPercent int32 // the heap's maximum share of the limit, in percent; 0 without such a cap
+	Soft        bool  // that share only matters near it: use near it is demand, and growth below it is not a filling heap
 	// Overhead is the memory besides the heap: code, stacks, buffers; of all processes together. 0: unknown.
 	Overhead memory.Bytes
 	// Reserve is the part of the limit for anything but the runtime. It does not grow with the limit.
 	Reserve memory.Bytes
-	// Name is the runtime's common name: "Node.js".
-	Name string
+	Name    string // the runtime's common name: "Node.js"
 }
 
 // Advisory is a known fact about a range of versions.
@@ -312,10 +266,8 @@ type Advisory struct {
 	Since, Before Version
 	// Variant limits it to one variant; empty: every one.
 	Variant string
-	// Text is the problem and what to do.
-	Text string
-	// Source is the source of the fact.
-	Source string
+	Text    string // the problem and what to do
+	Source  string // the source of the fact
 }
 
 // table has every runtime; Auto, for an unknown one, is first.

@@ -27,9 +27,8 @@ const v8MinOfLive = 120
 
 // v8 is a runtime with V8, Node.js or Deno.
 type v8 struct {
-	name string
-	// semiSpace is the size of one of the three semi-spaces that V8 adds on top of its old space.
-	semiSpace memory.Bytes
+	name      string
+	semiSpace memory.Bytes // the size of one of the three semi-spaces that V8 adds on top of its old space
 }
 
 // oldSpace returns the flag for V8's old generation: the requested share of the limit (75 %) less three semi-spaces.

@@ -85,9 +85,8 @@ func (v validator) verdict(
 	if v.kind == profile.KindCluster {
 		errs = append(errs, validateSelector(p.Spec.NamespaceSelector, root.Child("namespaceSelector"))...)
 		if everything(spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
-			warnings = append(
-				warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
-			)
+			warnings = append(warnings,
+				"memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs")
 		}
 	}
 	if len(errs) == 0 { // Invalid reports an unreadable selector too, with less detail
@@ -97,9 +96,8 @@ func (v validator) verdict(
 	}
 	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != p.Name &&
 		(old == nil || old.Role != v1alpha1.RoleDefaults) { // if both exist already, either may be edited
-		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf(
-			"%s has role: Defaults already, and there is one for each scope: put the values there", other,
-		)))
+		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s has role: Defaults already, and there is "+
+			"one for each scope: put the values there", other)))
 	}
 	for _, text := range (*profile.Index)(nil).Inheriting(n).Clashes() { // of its own settings
 		errs = append(errs, field.Forbidden(root, text))
@@ -128,8 +126,6 @@ func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
 	if d == nil || d.Milliseconds()*1e6 == d.Nanoseconds() {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(
-		at.Child("trimInterval"), d.Duration.String(),
-		"must be whole milliseconds, the JVM's unit: for example 30s",
-	)}
+	return field.ErrorList{field.Invalid(at.Child("trimInterval"), d.Duration.String(),
+		"must be whole milliseconds, the JVM's unit: for example 30s")}
 }

@@ -35,11 +35,8 @@ func (c *complaints) Write(line []byte) (int, error) {
 	case slices.ContainsFunc(withoutCertificate, func(why string) bool { return strings.Contains(text, why) }):
 		c.metrics.refused.WithLabelValues(reasonCertificate).Inc()
 		if c.says.Allow() {
-			log.Info(
-				"Refused a client without the certificate that --client-ca requires; if it is the API server, pods are "+
-					"admitted without their settings",
-				"why", text,
-			)
+			log.Info("Refused a client without the certificate that --client-ca requires; if it is the API server, pods are "+
+				"admitted without their settings", "why", text)
 			return len(line), nil
 		}
 	default:

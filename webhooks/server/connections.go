@@ -31,8 +31,7 @@ type connection struct {
 
 	all    *connections
 	source string // address without port
-	// turn is higher the later the connection was accepted or its last request began or ended.
-	turn uint64
+	turn   uint64 // higher the later the connection was accepted or its last request began or ended
 	// busy: a request is being answered. The connection is then left alone, because that does not take long.
 	busy bool
 	held int // bytes of the body of the current request
