@@ -16,8 +16,7 @@ import (
 // buildRead bounds the part of the section that is read: the version comes first.
 const buildRead = 1 << 10
 
-// readBuild reads the linker's version of Go; empty: none. It does not use debug/buildinfo, because debug/elf is not
-// safe for malicious files.
+// readBuild reads the linker's version of Go; empty: none. debug/elf is not safe for malicious files.
 func readBuild(file io.ReaderAt, size int64, elf *elffile.File) (version string) {
 	s, err := elf.Section(".go.buildinfo")
 	if err != nil || s.Offset > uint64(max(size, 0)) {

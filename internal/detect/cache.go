@@ -3,13 +3,10 @@
 
 package detect
 
-import (
-	"github.com/memfit/memfit/internal/procmem"
-)
+import "github.com/memfit/memfit/internal/procmem"
 
-// Cache caches what was found in files, so that a program of many processes is read once. It reuses results only within
-// one scope, so that a file forged to resemble another affects only its own scope. It is not safe for concurrent use;
-// its zero value is ready.
+// Cache caches what was found in files. It reuses results only within one scope, so that a file forged to resemble
+// another affects only its own. It is not safe for concurrent use; its zero value is ready.
 type Cache struct {
 	files map[cached]File
 }

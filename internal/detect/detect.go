@@ -15,57 +15,39 @@ import (
 
 // Facts are the traces of a runtime in a process.
 type Facts struct {
-	// Program is the path of the program, as seen inside the container.
-	Program string
-	// Unreadable is why the program's file could not be read; empty: readable.
-	Unreadable string `json:",omitempty"`
-	// Files are the program and mapped libraries, as far as a mark needs them.
-	Files []File
-	// Argv is the command line.
-	Argv []string `json:",omitempty"`
-	// Env are those of [Variables] that are set.
-	Env map[string]string `json:",omitempty"`
-	// VMArgs are the start arguments of a JVM.
-	VMArgs string `json:",omitempty"`
+	Program    string            // the path of the program, as seen inside the container
+	Unreadable string            `json:",omitempty"` // why the program's file could not be read; empty: readable
+	Files      []File            // the program and mapped libraries, as far as a mark needs them
+	Argv       []string          `json:",omitempty"` // the command line
+	Env        map[string]string `json:",omitempty"` // those of [Variables] that are set
+	VMArgs     string            `json:",omitempty"` // the start arguments of a JVM
 }
 
 // File is a program or library that may match a mark, with the traces that were searched for and found.
 type File struct {
-	Path    string
-	Program bool `json:",omitempty"`
-	// Symbols are exported symbols, with the text of those that hold a version.
-	Symbols map[string]string `json:",omitempty"`
-	// Sections are the names of sections that it has.
-	Sections []string `json:",omitempty"`
-	// Texts are the matches in its constants by pattern, in file order.
-	Texts map[string][]string `json:",omitempty"`
+	Path     string
+	Program  bool                `json:",omitempty"`
+	Symbols  map[string]string   `json:",omitempty"` // exported symbols, with the text of those that hold a version
+	Sections []string            `json:",omitempty"` // the names of sections that it has
+	Texts    map[string][]string `json:",omitempty"` // the matches in its constants by pattern, in file order
 	// Build is the linker's version of Go, without the letters before it; empty for other programs.
 	Build string `json:",omitempty"`
 }
 
 // Result is the runtime of a process.
 type Result struct {
-	// Runtime is the matching value of runtime.type; empty: no match, or unreadable.
-	Runtime string `json:",omitempty"`
-	// Title is its common name: "Node.js", "Bun", "native code".
-	Title string `json:",omitempty"`
-	// Version is exact if a file holds it; empty: unknown.
-	Version string `json:",omitempty"`
-	// Variant is the build, as runtime.variant spells it.
-	Variant string `json:",omitempty"`
+	Runtime string `json:",omitempty"` // the matching value of runtime.type; empty: no match, or unreadable
+	Title   string `json:",omitempty"` // its common name: "Node.js", "Bun", "native code"
+	Version string `json:",omitempty"` // exact if a file holds it; empty: unknown
+	Variant string `json:",omitempty"` // the build, as runtime.variant spells it
 	// Libc is "glibc" or "musl"; empty: no C library is mapped, as in static programs.
 	Libc, LibcVersion string `json:",omitempty"`
-	// Allocator is a malloc other than the C library's: "jemalloc", "tcmalloc", "mimalloc".
-	Allocator string `json:",omitempty"`
-	// SeesLimit has the cgroup versions under which the runtime sizes its heap by the container's limit; nil: unknown, or
-	// it has no such heap.
+	Allocator         string `json:",omitempty"` // a malloc other than the C library's: "jemalloc", "tcmalloc", "mimalloc"
+	// SeesLimit has the cgroup versions under which the runtime sizes its heap by the limit; nil: unknown, or no heap.
 	SeesLimit *Sight `json:",omitempty"`
-	// Flags are memory settings at the process's start.
-	Flags []Flag `json:",omitempty"`
-	// HeapSet: an option sets the maximum heap, or the assumed limit, as a number.
-	HeapSet bool `json:",omitempty"`
-	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs and has version 17.0.15+6", the deciding one
-	// first.
+	Flags     []Flag `json:",omitempty"` // memory settings at the process's start
+	HeapSet   bool   `json:",omitempty"` // an option sets the maximum heap, or the assumed limit, as a number
+	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs", the deciding one first.
 	Evidence []string `json:",omitempty"`
 }
 
@@ -75,8 +57,7 @@ type Sight struct{ V1, V2 bool }
 // Flag is one setting with its source.
 type Flag struct {
 	Text string
-	// From is a variable, "command line" or "hsperfdata".
-	From string
+	From string // a variable, "command line" or "hsperfdata"
 }
 
 // Detect decides which runtime a process has.
@@ -232,10 +213,8 @@ func (f *File) version(m runtimes.Mark) string {
 
 func (f *File) versionAt(at runtimes.VersionAt, all []runtimes.VersionAt) string {
 	switch {
-	case at.Symbol != "":
-		return plain(f.Symbols[at.Symbol])
-	case at.Hex != "":
-		return plain(f.Symbols[at.Hex])
+	case at.Symbol != "", at.Hex != "":
+		return plain(f.Symbols[at.Symbol+at.Hex])
 	case at.Text != nil:
 		return plain(agreeing(f.Texts[at.Text.String()], f.pathVersion(all)))
 	case at.Path != nil:
@@ -282,18 +261,14 @@ func (r *Result) libc(f Facts) {
 	for _, l := range libraries {
 		for _, file := range f.Files {
 			if i := slices.IndexFunc(l.marks, file.matches); i >= 0 {
-				r.library(l, file.version(l.marks[i]))
+				if l.libc {
+					r.Libc, r.LibcVersion = l.name, file.version(l.marks[i])
+				} else {
+					r.Allocator = l.name
+				}
 				r.Evidence = append(r.Evidence, file.evidence(l.marks[i]))
 				break
 			}
 		}
 	}
-}
-
-func (r *Result) library(l library, version string) {
-	if !l.libc {
-		r.Allocator = l.name
-		return
-	}
-	r.Libc, r.LibcVersion = l.name, version
 }

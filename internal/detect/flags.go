@@ -12,8 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Variables are the environment variables that concern memory: those that memfit sets, and those that prevent it.
-// Others may be secrets and are not read.
+// Variables are the environment variables that concern memory. Others may be secrets and are not read.
 func Variables() []string {
 	names := []string{"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"}
 	for _, row := range runtimes.All() {
@@ -74,7 +73,7 @@ func Words(cmdline []byte) []string {
 	kept := []string{""}
 	first := true
 	for word := range bytes.SplitSeq(bytes.TrimRight(cmdline, "\x00"), []byte{0}) {
-		if !first && len(word) <= maxFlagText && mayBeSetting(word) && len(kept) < maxWords {
+		if !first && mayBeSetting(word) && len(kept) < maxWords {
 			kept = append(kept, string(word))
 		}
 		first = false
@@ -82,12 +81,9 @@ func Words(cmdline []byte) []string {
 	return kept
 }
 
-// mayBeSetting reports whether the table of some runtime has a prefix or part of the word.
+// mayBeSetting reports whether a word has a text of the table, and can be reported.
 func mayBeSetting(word []byte) bool {
-	if len(word) == 0 || word[0] != '-' {
-		return false
-	}
-	return concerns(word, allTexts())
+	return len(word) > 0 && len(word) <= maxFlagText && word[0] == '-' && concerns(word, allTexts())
 }
 
 // concerns reports whether a word contains one of the texts.
@@ -95,8 +91,7 @@ func concerns[T string | []byte](word T, texts []string) bool {
 	return slices.ContainsFunc(texts, func(known string) bool { return holds(word, known) })
 }
 
-// holds searches for a text, ignoring case and the difference of - and _, because runtimes accept each spelling. It
-// makes no copy.
+// holds searches for a text without a copy, ignoring case and the difference of - and _, as runtimes do.
 func holds[T string | []byte](word T, text string) bool {
 	for at := 0; at+len(text) <= len(word); at++ {
 		i := 0
@@ -155,9 +150,7 @@ func (r *Result) words(row *runtimes.Runtime, from string, words []string) {
 
 // fixesHeap reports whether a flag sets the heap as a number.
 func fixesHeap(row *runtimes.Runtime, flag string) bool {
-	if row.Fold != nil {
-		flag = row.Fold(flag)
-	}
+	flag = row.Folded(flag)
 	return slices.ContainsFunc(row.HeapFixed, func(s runtimes.Sign) bool {
 		if s.In == runtimes.AsVariable {
 			return strings.HasPrefix(flag, s.Text+"=")

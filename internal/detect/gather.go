@@ -37,9 +37,8 @@ type Process struct {
 // Open opens a mapped file by its path, as the process sees it.
 type Open func(path string) (procmem.File, error)
 
-// Gather reads the traces of all marks in the files of a process, each once, in pieces, or from the cache of this
-// scope. An error means that a file was unreadable, which then matches no mark; a file other than 64-bit ELF is not an
-// error.
+// Gather reads the traces of all marks in the files of a process, each once, or from the cache of this scope. An error
+// means that a file was unreadable, which then matches no mark; a file other than 64-bit ELF is none.
 func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env}
 	var failed error
@@ -66,8 +65,7 @@ func (c *Cache) lookAt(scope string, which File, open Open) (File, error) {
 	return c.look(scope, which, file)
 }
 
-// vmArgs returns the arguments in a JVM's file of counters. The file also has the program's command, so the buffer is
-// cleared.
+// vmArgs returns the arguments in a JVM's file of counters, which also has secrets: the buffer is cleared.
 func vmArgs(p Process, open Open) (string, error) {
 	m := perfdata.Mapping(p.Mappings)
 	if m == nil {
@@ -199,9 +197,7 @@ func (l *looker) symbol(name, text string) {
 	if l.found.Symbols == nil {
 		l.found.Symbols = map[string]string{}
 	}
-	if l.found.Symbols[name] == "" {
-		l.found.Symbols[name] = text
-	}
+	l.found.Symbols[name] = cmp.Or(l.found.Symbols[name], text)
 }
 
 // versions reads the places of a mark in order, until one has a version.
@@ -209,12 +205,13 @@ func (l *looker) versions(m runtimes.Mark) {
 	for _, at := range m.Versions {
 		switch {
 		case at.Symbol != "":
-			if text, err := l.textOf(at.Symbol); err == nil {
+			if b, err := l.bytesOf(at.Symbol); err == nil {
+				text, _, _ := strings.Cut(string(b), "\x00")
 				l.symbol(at.Symbol, text)
 			}
-		case at.Hex != "":
-			if text, err := l.hexOf(at.Hex); err == nil {
-				l.symbol(at.Hex, text)
+		case at.Hex != "": // a byte each for the kind of release, patch, minor and major
+			if b, err := l.bytesOf(at.Hex); err == nil && len(b) >= 4 {
+				l.symbol(at.Hex, fmt.Sprintf("%d.%d.%d", b[3], b[2], b[1]))
 			}
 		case at.Text != nil:
 			l.search(at.Text)
@@ -242,22 +239,6 @@ func (l *looker) bytesOf(symbol string) ([]byte, error) {
 		}
 	}
 	return nil, elffile.ErrNotFound
-}
-
-// textOf returns the zero-terminated text of a variable.
-func (l *looker) textOf(symbol string) (string, error) {
-	b, err := l.bytesOf(symbol)
-	text, _, _ := strings.Cut(string(b), "\x00")
-	return text, err
-}
-
-// hexOf returns a version in CPython's form: a byte each for major, minor and patch, then the kind of release.
-func (l *looker) hexOf(symbol string) (string, error) {
-	b, err := l.bytesOf(symbol)
-	if err != nil || len(b) < 4 {
-		return "", errors.Join(elffile.ErrFormat, err)
-	}
-	return fmt.Sprintf("%d.%d.%d", b[3], b[2], b[1]), nil
 }
 
 // piece is the size of a searched piece of a file, and overlap that of the overlap of two pieces.
@@ -292,8 +273,7 @@ func (l *looker) search(pattern *regexp.Regexp) {
 	l.found.Texts[pattern.String()] = texts
 }
 
-// constants returns the range of the file's read-only data: its section of that name, otherwise all loaded read-only
-// segments.
+// constants returns the range of the file's section of read-only data, otherwise of all read-only segments.
 func (l *looker) constants() (from, to int64) {
 	if s, err := l.elf.Section(".rodata"); err == nil {
 		return l.bounded(s.Offset, s.Size)

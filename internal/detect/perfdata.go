@@ -10,8 +10,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem/perfdata"
 )
 
-// parsePerfData returns a JVM's start arguments and flags file, as far as they concern memory, and nothing of the
-// application.
+// parsePerfData returns a JVM's start arguments and flags file, as far as they concern memory.
 func parsePerfData(b []byte) (string, error) {
 	var args, flags string
 	err := perfdata.Each(b, func(e perfdata.Entry) {
@@ -32,7 +31,7 @@ func parsePerfData(b []byte) (string, error) {
 func ofMemory(text []byte) string {
 	var kept []string
 	for word := range bytes.FieldsSeq(text) {
-		if len(word) <= maxFlagText && mayBeSetting(word) && len(kept) < maxWords {
+		if mayBeSetting(word) && len(kept) < maxWords {
 			kept = append(kept, string(word))
 		}
 	}

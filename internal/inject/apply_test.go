@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -77,4 +78,9 @@ func withPolicy(
 		return nil
 	}
 	return out
+}
+
+func container(pod *corev1.Pod, name string) *corev1.Container {
+	c, _ := constraints.Find(pod, name)
+	return c
 }

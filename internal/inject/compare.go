@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -38,7 +39,7 @@ func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) 
 	if p.refused != "" {
 		return Skipped, p.refused
 	}
-	if !slices.ContainsFunc(p.containers, func(c ContainerPlan) bool { return c.mode == v1alpha1.TuningInject }) {
+	if !p.has(v1alpha1.TuningInject) {
 		return Disabled, p.offText()
 	}
 	differ, settings := p.differences(pod)
@@ -58,15 +59,17 @@ func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) 
 }
 
 func (p Plan) offText() string {
-	for i := range p.containers {
-		if p.containers[i].mode == v1alpha1.TuningDryRun {
-			return "tuning.mode is DryRun: nothing is set"
-		}
-	}
-	if len(p.containers) == 0 {
+	switch {
+	case len(p.containers) == 0:
 		return "the profile manages no container of this pod"
+	case p.has(v1alpha1.TuningDryRun):
+		return "tuning.mode is DryRun: nothing is set"
 	}
-	return `tuning.mode is Disabled: nothing is set`
+	return "tuning.mode is Disabled: nothing is set"
+}
+
+func (p Plan) has(mode v1alpha1.TuningMode) bool {
+	return slices.ContainsFunc(p.containers, func(c ContainerPlan) bool { return c.mode == mode })
 }
 
 // differences returns the variables that differ in a new pod, and the number of settings in the plan.
@@ -77,12 +80,12 @@ func (p Plan) differences(pod *corev1.Pod) (differ []string, settings int) {
 		if c.edit.Env == nil {
 			continue
 		}
-		have := container(pod, c.name).Env
+		have, _ := constraints.Find(pod, c.name)
 		for j, v := range c.edit.Env {
 			switch {
 			case v.Absent:
 				differ = append(differ, fmt.Sprintf("no %s in container %s", short(v.Name), c.name))
-			case j >= len(have) || v.EnvVar != have[j]:
+			case j >= len(have.Env) || v.EnvVar != have.Env[j]:
 				differ = append(differ, fmt.Sprintf("%s=%s in container %s", short(v.Name), short(v.Value), c.name))
 			}
 		}

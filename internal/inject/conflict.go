@@ -54,8 +54,7 @@ func (c *ContainerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	c.set = append(c.set, s)
 }
 
-// launched returns the skip reason if a start script takes the heap cap from a variable of the pod, which overrides
-// memfit's.
+// launched returns the skip reason if a start script overrides memfit's heap cap by a variable of the pod.
 func (c *ContainerPlan) launched(s setting) string {
 	if s.knob.Caps == nil || !c.owner.launcher {
 		return ""
@@ -81,10 +80,12 @@ func (w *working) userHas(s setting, f runtimes.Facts) string {
 	case count > 1:
 		return fmt.Sprintf("%s is %d times in env, and only the last one counts: keep one", s.it(), count)
 	case count == 1 && v.ValueFrom != nil:
-		return fmt.Sprintf(
-			"%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom),
-			s.setThereIf(v.ValueFrom),
-		)
+		there := ""
+		if from := v.ValueFrom; from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil || from.FileKeyRef != nil {
+			there = s.setThere()
+		}
+		return fmt.Sprintf("%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom),
+			there)
 	case slices.Contains(w.taken, s.knob.Env) && count == 0:
 		return fmt.Sprintf("%s was removed after memfit had set it, so it is not set again", s.it())
 	case slices.Contains(w.taken, s.knob.Env) && s.knob.List != nil:
@@ -116,18 +117,15 @@ func (w *working) assigned(name string) bool {
 		if strings.Contains(text, "$"+name) || strings.Contains(text, "${"+name) {
 			return false
 		}
-		for at := 0; !found; {
-			i := strings.Index(text[at:], name+"=")
-			if i < 0 {
-				break
-			}
-			at += i
-			found = at == 0 || strings.IndexByte(" \t\n;&|(", text[at-1]) >= 0
-			at += len(name)
+		for word := range strings.FieldsFuncSeq(text, beforeCommand) {
+			found = found || strings.HasPrefix(word, name+"=")
 		}
 	}
 	return found
 }
+
+// beforeCommand are the separators after which a shell or env takes an assignment.
+func beforeCommand(c rune) bool { return strings.ContainsRune(" \t\n;&|(", c) }
 
 // sign returns where a sign is that excludes the setting, and why; empty if there is none, or the profile replaces it.
 func (w *working) sign(s setting, sign runtimes.Sign) string {
@@ -164,7 +162,7 @@ func (w *working) shows(s setting, sign runtimes.Sign) string {
 			if s.replace && src.name == s.knob.Env {
 				text = withoutFlag(text, s.knob.Name)
 			}
-			if i := strings.Index(text, s.fold(sign.Text)); i >= 0 {
+			if i := strings.Index(text, s.runtime.Folded(sign.Text)); i >= 0 {
 				return fmt.Sprintf("%s has %s", src.title, short(wordAt(src.text, i)))
 			}
 		}
@@ -174,10 +172,8 @@ func (w *working) shows(s setting, sign runtimes.Sign) string {
 
 // withoutFlag returns text without the words that set the flag, which will be replaced.
 func withoutFlag(text, flag string) string {
-	words := slices.DeleteFunc(
-		strings.Split(text, " "), func(word string) bool { return strings.HasPrefix(word, flag+"=") },
-	)
-	return strings.Join(words, " ")
+	sets := func(word string) bool { return strings.HasPrefix(word, flag+"=") }
+	return strings.Join(slices.DeleteFunc(strings.Split(text, " "), sets), " ")
 }
 
 // matches reports whether an environment variable's name fits the pattern, whose trailing "*" makes it a prefix.
@@ -188,8 +184,7 @@ func matches(pattern, name string) bool {
 	return name == pattern
 }
 
-// elsewhere returns the skip reason if the variable may come from envFrom, because an entry in env would silently
-// replace it.
+// elsewhere returns the skip reason if envFrom may set the variable, which an entry in env would silently replace.
 func (w *working) elsewhere(s setting, t target, in Input) string {
 	if _, count := w.find(s.knob.Env); count > 0 {
 		return ""
@@ -239,10 +234,8 @@ func (w *working) unsafe(s setting, version runtimes.Version) string {
 	// Space for every word that memfit could add, not only this one.
 	const ours, ourWords = 256, 7
 	if len(v.Value)+ours > g.MaxLength || len(words)+ourWords > g.MaxWords {
-		return fmt.Sprintf(
-			"%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env, len(v.Value),
-			g.StrictWhy,
-		)
+		return fmt.Sprintf("%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env,
+			len(v.Value), g.StrictWhy)
 	}
 	return ""
 }

@@ -22,7 +22,7 @@ func (w *working) gather(r *runtimes.Runtime) {
 	w.sources = make([]source, 0, len(w.env)+1)
 	add := func(name, title, text string) {
 		if text != "" {
-			w.sources = append(w.sources, source{name, title, text, fold(r, text)})
+			w.sources = append(w.sources, source{name, title, text, r.Folded(text)})
 		}
 	}
 	add("", "the command line", strings.Join(w.commands, " "))
@@ -33,8 +33,7 @@ func (w *working) gather(r *runtimes.Runtime) {
 	}
 }
 
-// betweenWords are the separators of words in scripts and lists of flags: white space, quotes and separators. Deno's
-// variable has commas between its flags.
+// betweenWords are the separators of words in scripts and lists of flags. Deno's variable has commas between its flags.
 func betweenWords(c rune) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', '\'', '"', ',', ';', '&', '|', '(', ')':
@@ -105,14 +104,6 @@ func (s setting) instead() string {
 	return fmt.Sprintf(" (memfit would set %s)", s.verdict.Value)
 }
 
-// setThereIf is setThere for sources with text of the user.
-func (s setting) setThereIf(from *corev1.EnvVarSource) string {
-	if from.ConfigMapKeyRef == nil && from.SecretKeyRef == nil && from.FileKeyRef == nil {
-		return ""
-	}
-	return s.setThere()
-}
-
 // setThere returns what the user should write where memfit cannot.
 func (s setting) setThere() string {
 	switch {
@@ -123,5 +114,3 @@ func (s setting) setThere() string {
 	}
 	return fmt.Sprintf(": set %s=%s there", s.knob.Env, s.verdict.Value)
 }
-
-func (s setting) fold(text string) string { return fold(s.runtime, text) }

@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// heapShare returns the heap's share of the limit in replicas of the same image, in percent; 0: unknown. An image may
-// have flags, so another tag proves nothing.
+// heapShare returns the heap's percentage of the limit in replicas of the same image, which may have flags; 0: unknown.
 func (t *target) heapShare(r *runtimes.Runtime) int32 {
 	if f := t.found; f != nil && f.Image == t.container.Image && !moves(f.Image) && string(f.Type) == r.Name {
 		return f.HeapPercent
@@ -36,8 +35,7 @@ func (t *target) foundSpec() (spec v1alpha1.RuntimeSpec, known bool) {
 	return v1alpha1.RuntimeSpec{}, false
 }
 
-// limitUnseen reports whether the runtime did not detect the memory limit in replicas of any tag of the image. Whether
-// another tag fixes that is unknown before one was inspected.
+// limitUnseen reports whether the runtime did not detect the memory limit in replicas of any tag of the image.
 func (t *target) limitUnseen(r *runtimes.Runtime) bool {
 	f := t.found
 	return f != nil && f.NodeHeap != nil && string(f.Type) == r.Name && SameRepository(t.container.Image, f.Image)

@@ -15,15 +15,12 @@ import (
 // ownersCap is the owner's decision about the heap cap, as visible in the pod.
 type ownersCap struct {
 	// by is the source of the decision: "KAFKA_HEAP_OPTS has -Xmx2g". Empty: none.
-	by string
-	// fixed: the cap does not follow the limit, or nothing shows that it does.
-	fixed bool
-	// launcher: a start script takes the cap from a variable and overrides memfit's settings.
-	launcher bool
+	by       string
+	fixed    bool // the cap does not follow the limit, or nothing shows that it does
+	launcher bool // a start script takes the cap from a variable and overrides memfit's settings
 	// unsure describes a text that memfit does not read and that may have a cap; empty: none.
-	unsure string
-	// percent is the owner's share of the limit; 0: none, or unreadable.
-	percent int32
+	unsure  string
+	percent int32 // the owner's share of the limit; 0: none, or unreadable
 	// direct: that share is on the command line, or in the variable that the runtime reads, and is as certain as memfit's
 	// own. Elsewhere it depends on a start script.
 	direct bool
@@ -68,8 +65,7 @@ func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	return nil
 }
 
-// launcher returns the variable from which a start script takes a number for the heap cap; empty: none. Signs find
-// flags in literals.
+// launcher returns the variable from which a start script takes a number for the heap cap; empty: none.
 func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 	for i := range w.env {
 		v := &w.env[i]
@@ -161,18 +157,22 @@ func (w *working) unreadable(in Input, t target, s setting) string {
 // heapSetting returns memfit's setting that caps the heap; nil: none.
 func (c *ContainerPlan) heapSetting() *setting {
 	r := c.runtime.runtime
-	i := slices.IndexFunc(c.set, func(s setting) bool {
-		return s.knob.Name == r.Heap || r.HeapByProgram != "" && s.knob.Name == r.HeapByProgram
-	})
-	if i < 0 {
-		return nil
+	for i := range c.set {
+		if s := &c.set[i]; s.knob.Name == r.Heap || s.knob.Name == r.HeapByProgram {
+			return s
+		}
 	}
-	return &c.set[i]
+	return nil
 }
 
-// following reports whether the heap cap follows the limit. known: memfit or the owner set it as a share that the
-// runtime reads, or an agent read such a cap in running replicas. may: the runtime or a start script makes it a share
-// unless the image overrides it. percent is that share.
+// capLiteral reports whether that setting is a number, which only a new pod changes.
+func (c *ContainerPlan) capLiteral() bool {
+	s := c.heapSetting()
+	return s != nil && s.follows() == runtimes.Literal
+}
+
+// following reports whether the heap cap is known to follow the limit as a share of percent, or may: the runtime or a
+// start script makes it a share unless the image overrides it.
 func (c *ContainerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {
@@ -219,4 +219,26 @@ func (c *ContainerPlan) adviseCap() {
 	if c.owner.fixed && !reported && c.heapSetting() == nil {
 		c.advise(c.owner.by + ": that is the owner's decision, and a higher limit does not raise it, so change both together")
 	}
+}
+
+// Frozen is a heap cap that a running process keeps while its limit is resized.
+type Frozen struct {
+	Cap      memory.Bytes // the heap cap of all processes together; 0: unknown
+	Overhead memory.Bytes // the runtime's memory besides the heap, plus the owner's reserve
+	Literal  bool         // the cap is a number in the pod's environment, which a restart of the container does not change
+}
+
+// Frozen returns the heap cap at the start of a container, if it is or may be a share of the limit. It uses the larger
+// of the limit at admission and the effective one, because the process may have started under either.
+func (c *ContainerPlan) Frozen() Frozen {
+	growth := c.Growth()
+	if growth.HeapPercent == 0 {
+		return Frozen{}
+	}
+	atAdmission := c.before.atAdmission() * c.before.parts()
+	from := max(atAdmission, c.limit.effective*c.limit.by.parts())
+	if c.capLiteral() && atAdmission > 0 {
+		from = atAdmission
+	}
+	return Frozen{from.Percent(growth.HeapPercent), growth.Overhead.Plus(growth.Reserve), c.capLiteral()}
 }

@@ -9,22 +9,20 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // limit is the memory that a container may use.
 type limit struct {
-	// effective is the limit of one process: cgroup less memory-backed volumes and the reserve, divided by the number of
-	// processes. 0: no limit.
+	// effective is the limit of one process: its part of cgroup less volumes and the reserve. 0: no limit.
 	effective memory.Bytes
 	// cgroup is the limit that the runtime reads. 0: no limit.
 	cgroup memory.Bytes
 	// size is effective as a quantity, and from its computation: "448Mi" and "512Mi less 64Mi of memory-backed volumes".
 	// from is empty for the container's own limit. text has both for users.
 	size, from, text string
-	// reserve is the part of cgroup that the owner reserves.
-	reserve memory.Bytes
-	// unfit is why no memory is left to derive settings from, and what to change; empty otherwise.
-	unfit string
+	by               division // how the owner divides cgroup; without a limit, it has no reserve
+	unfit            string   // why no memory is left to derive settings from, and what to change; empty otherwise
 }
 
 // division is how the owner divides a container's limit.
@@ -34,12 +32,9 @@ type division struct {
 }
 
 func divided(t v1alpha1.TuningSpec) division {
-	var d division
+	d := division{reserve: profile.BytesOf(t.Reserve)}
 	if t.Processes != nil { // a profile from a file was not validated by the API server
 		d.processes = min(max(*t.Processes, 1), processesMost)
-	}
-	if t.Reserve != nil {
-		d.reserve = memory.FromQuantity(t.Reserve.Quantity)
 	}
 	return d
 }
@@ -69,16 +64,15 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 	return part, why
 }
 
-// effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what the container's
-// memory-backed volumes may take: tmpfs pages are charged to the writing process, up to the volume's sizeLimit. The
-// owner's division applies to the rest.
+// effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what its memory-backed
+// volumes may take (tmpfs pages are charged to the writing process), divided as the owner says.
 func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
-	l := limit{cgroup: own, text: exact(own)}
+	l := limit{cgroup: own, text: exact(own), by: by}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
 		l.cgroup, l.from, l.text = whole, "the pod's limit", "the pod's "+exact(whole)
 	}
 	if l.cgroup == 0 {
-		return limit{from: "no limit", text: "no limit"}
+		return limit{from: "no limit", text: "no limit", by: division{processes: by.processes}}
 	}
 	if left := l.cgroup.Minus(volumes); by.reserve > 0 && by.reserve >= left {
 		l.unfit = fmt.Sprintf("tuning.reserve %s is not below the available memory (%s of %s), so nothing is derived "+
@@ -86,7 +80,7 @@ func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 	}
 	part, why := by.of(l.cgroup, volumes, l.text)
 	// 1 byte and not 0, which would mean no limit: every knob then refuses it as too small.
-	l.effective, l.reserve, l.size = max(part, 1), by.reserve, exact(part)
+	l.effective, l.size = max(part, 1), exact(part)
 	if why != "" {
 		l.from, l.text = why, fmt.Sprintf("%s (%s)", l.size, why)
 	}

@@ -20,26 +20,21 @@ type Observed struct {
 	// LiveSet is the upper bound of the live heap: the lowest RSS between collections of replicas that ran without a heap
 	// cap. memfit sets no cap without a margin above it, which would stop a running process. 0: unknown.
 	LiveSet memory.Bytes
-	// HeapCap is the least heap cap of replicas; 0 while one of them has none. A cap of this size is safe regardless of
-	// LiveSet.
+	// HeapCap is the least heap cap of replicas, which is safe regardless of LiveSet; 0 while one of them has none.
 	HeapCap memory.Bytes
 	// Limit is their recommended limit, 0: none. If all replicas have a cap, it follows from their low points below it,
 	// which are better evidence than those without a cap.
 	Limit memory.Bytes
-	// Found is the runtime detected by agents; nil: not inspected, or replicas differ.
-	Found *v1alpha1.FoundRuntime
+	Found *v1alpha1.FoundRuntime // the runtime detected by agents; nil: not inspected, or replicas differ
 }
 
-// ObservedIn returns the data about running replicas in the status of a MemoryRecommendation; nil if there is none.
+// ObservedIn returns the data about running replicas in the status of a MemoryRecommendation.
 func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observed {
-	var out map[string]Observed
+	out := map[string]Observed{}
 	for i := range containers {
 		c := &containers[i]
 		if c.Evidence.LiveSet == nil && c.FoundRuntime == nil {
 			continue
-		}
-		if out == nil {
-			out = make(map[string]Observed, len(containers))
 		}
 		o := Observed{
 			LiveSet: memory.FromOptional(c.Evidence.LiveSet), HeapCap: memory.FromOptional(c.Evidence.HeapCap),
@@ -66,21 +61,18 @@ func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 			heap = own
 		}
 	}
-	parts := divided(t.policy.Tuning).parts() // observed data is of all processes together
+	parts := c.limit.by.parts() // observed data is of all processes together
 	return (seen.LiveSet + parts - 1) / parts, heap
 }
 
-// HeapCap returns the heap cap in the environment of a running pod's container, for one process, by memfit or the user;
-// 0: none.
+// HeapCap returns the heap cap of one process in the environment of a running pod's container; 0: none.
 func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
-	c := container(pod, name)
+	c, _ := constraints.Find(pod, name)
 	if c == nil {
 		return 0
 	}
-	return heapCap(
-		c, effectiveLimit(constraints.SizeOf(&c.Resources).Limit, constraints.WholeSize(pod).Limit, 0, division{}).cgroup,
-		readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name),
-	)
+	l := effectiveLimit(constraints.SizeOf(&c.Resources).Limit, constraints.WholeSize(pod).Limit, 0, division{})
+	return heapCap(c, l.cgroup, readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name))
 }
 
 // Wrote returns the variables of a pod's container that memfit wrote, in whole or in part.
@@ -113,13 +105,12 @@ func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok
 	return parse(size.WasRequest), parse(size.Request), true
 }
 
-// heapCap takes a share of the larger of the current limit and the one at admission, because the process may have
-// started under either.
+// heapCap takes a share of the larger of the limits now and at admission: the process may have started under either.
 func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {
 	limit = max(limit, rec.atAdmission())
 	return runtimes.HeapCapIn(func(name string) string {
-		for i := range c.Env {
-			if e := &c.Env[len(c.Env)-1-i]; e.Name == name { // the last one counts
+		for _, e := range slices.Backward(c.Env) { // the last one counts
+			if e.Name == name {
 				return e.Value
 			}
 		}

@@ -169,7 +169,7 @@ func TestLiveIn(t *testing.T) {
 	q := func(s string) *resource.Quantity { return new(resource.MustParse(s)) }
 	if got := ObservedIn(
 		[]v1alpha1.ContainerRecommendation{{Container: "app", Evidence: v1alpha1.Evidence{PeakRSS: q("1Gi")}}},
-	); got != nil {
+	); len(got) != 0 {
 		t.Errorf("nothing was seen, and yet %v", got)
 	}
 	got := ObservedIn([]v1alpha1.ContainerRecommendation{

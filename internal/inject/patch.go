@@ -17,7 +17,6 @@ import (
 
 // finish compares the planned container with the pod's and keeps the differences.
 func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
-	c.policy = w.resizeSet
 	for i := range w.env {
 		if w.env[i].Absent || i >= len(have.Env) || w.env[i].EnvVar != have.Env[i] {
 			c.edit.Env = slices.Clone(w.env)
@@ -34,12 +33,9 @@ func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 
 // Edit is what a plan changes in one container; nil fields remain unchanged. The plan owns the values it points at.
 type Edit struct {
-	// Env are the variables of the container at their indexes, then new ones.
-	Env []Variable
-	// ResizePolicy is the restart policy of a resize of memory; empty: none.
-	ResizePolicy *corev1.ResourceResizeRestartPolicy
-	// Memory is the request and the limit; 0: unset.
-	Memory *memory.Size
+	Env          []Variable                          // the variables of the container at their indexes, then new ones
+	ResizePolicy *corev1.ResourceResizeRestartPolicy // the restart policy of a resize of memory; empty: none
+	Memory       *memory.Size                        // the request and the limit; 0: unset
 }
 
 // Variable is an entry of env. Memfit's own are absent until written again, and keep their index.

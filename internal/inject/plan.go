@@ -20,32 +20,26 @@ import (
 type Input struct {
 	Pod     *corev1.Pod
 	Profile *profile.Profile
-	// Sizes are the sizes for new pods by container name, for sizing modes that size new pods; a request or limit of 0
-	// leaves the pod's own. Nil: none.
+	// Sizes are the sizes for new pods by container name; a request or limit of 0 leaves the pod's own. nil: none.
 	Sizes map[string]Offer
 	// Facts are the bounds of LimitRanges, quotas and nodes. nil: unknown, and sizes are not bounded by them.
 	Facts *constraints.Facts
 	// Observed is the data about running replicas by container name. nil: none.
 	Observed map[string]Observed
-	// ConfigMapKeys are the keys of the readable ConfigMaps of the pod's namespace, by name. A ConfigMap that is not here
-	// may have any key. Values are never needed.
+	// ConfigMapKeys are the keys of the readable ConfigMaps of the pod's namespace, by name. Others may have any key.
 	ConfigMapKeys map[string]map[string]bool
-	// PerRun: the pod is one run of an identity, with arguments and variables of the run (its name, a commit, a token).
-	// Only the image distinguishes programs.
+	// PerRun: the pod is one run of an identity, with arguments of the run: only the image distinguishes programs.
 	PerRun bool
-	// SizesOnly: the pod is the template of an object, in which only memory is changed. Its pods are planned again at
-	// creation.
+	// SizesOnly: the pod is a template, in which only memory is changed. Its pods are planned again at creation.
 	SizesOnly bool
-	// Created: the pod exists, so memfit's settings in it were made with knowledge of its ConfigMaps.
-	Created bool
+	Created   bool // the pod exists, so memfit's settings in it were made with knowledge of its ConfigMaps
 
 	// Set by MakePlan: the record in the pod's annotation, and the limit of the whole pod.
 	before *record
 	whole  memory.Bytes
 }
 
-// Plan has the settings that memfit would set on a pod, and the skipped ones, with reasons. Its methods do not change
-// it.
+// Plan has the settings that memfit would set on a pod, and the skipped ones, with reasons. Methods do not change it.
 type Plan struct {
 	containers []ContainerPlan
 	whole      *memory.Size // the new size of the whole pod; nil: unchanged
@@ -55,15 +49,13 @@ type Plan struct {
 	refused    string       // the reason for no plan; empty: planned
 }
 
-// maxContainers is ten times the usual maximum of a pod. It bounds the cost of a plan, part of which is per container
-// and volume.
+// maxContainers bounds the cost of a plan: ten times the usual maximum of a pod.
 const maxContainers = 256
 
 // Refused returns the reason for not planning a pod that exceeds all bounds; empty: it was planned.
 func (p Plan) Refused() string { return p.refused }
 
-// tip is one piece of advice. Those with a setting report its effect elsewhere, and are dropped if the effect here is
-// known.
+// tip is advice. With a setting, it is dropped if the effect of that is known.
 type tip struct{ setting, text string }
 
 // advise adds advice without a setting.
@@ -86,22 +78,17 @@ type ContainerPlan struct {
 	skips  []skip
 	advice []tip
 	warned []warning
-	// shares: it has no limit of its own below the limit of the whole pod.
-	shares bool
-	// owner is the owner's decision about the heap cap.
-	owner ownersCap
-	// found is the heap cap that agents read in replicas of this image, as a share of the limit; 0: none.
-	found int32
+	shares bool      // it has no limit of its own below the limit of the whole pod
+	owner  ownersCap // the owner's decision about the heap cap
+	found  int32     // the heap cap that agents read in replicas of this image, as a share of the limit; 0: none
 
 	// blind: the heap of the running process is a share of the node's memory, because it was started without the setting
 	// that makes it one of the limit.
 	blind bool
 
-	edit  Edit
-	sized *sizeRecord
-	// refused is the part of the recommended size that is not allowed, and why; empty: none.
-	refused string
-	policy  string // the memory resizePolicy that memfit set; empty: none
+	edit    Edit
+	sized   *sizeRecord
+	refused string // the part of the recommended size that is not allowed, and why; empty: none
 }
 
 // setting is one knob that is set.
@@ -109,12 +96,10 @@ type setting struct {
 	knob    *runtimes.Knob
 	verdict runtimes.Verdict
 	runtime *runtimes.Runtime
-	// replace: the profile names it in tuning.replace, so it replaces the user's value.
-	replace bool
+	replace bool // the profile names it in tuning.replace, so it replaces the user's value
 }
 
-// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or, for a variable of several settings, "NODE_OPTIONS:
-// --max-old-space-size=381 (...)".
+// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or "NODE_OPTIONS: --max-old-space-size=381 (...)".
 func (s setting) text() string {
 	return s.assignment() + " (" + s.verdict.Why + ")"
 }
@@ -137,14 +122,12 @@ func (s setting) assignment() string {
 // skip is one knob that is not set.
 type skip struct {
 	name, why string
-	// tight: the live heap needs more than the cap.
-	tight bool
+	tight     bool // the live heap needs more than the cap
 }
 
 func (s skip) text() string { return s.name + " skipped: " + s.why }
 
-// MakePlan decides what to set on in.Pod. It never panics and does not change its input. A nil pod or profile, and a
-// mirror pod, which the kubelet owns, give an empty plan.
+// MakePlan decides what to set on in.Pod. It never panics. Without pod or profile, and for a mirror pod, it is empty.
 //
 // The plan is for the pod without memfit's changes: it first reverts those of an earlier plan, by the annotation. That
 // makes it idempotent, and correct after another webhook changed the limit.
@@ -156,31 +139,25 @@ func MakePlan(in Input) Plan {
 		return Plan{}
 	}
 	if n := len(in.Pod.Spec.InitContainers) + len(in.Pod.Spec.Containers); n > maxContainers {
-		p := Plan{
-			refused: fmt.Sprintf("nothing is set: the pod has %d containers, and memfit plans for at most %d", n, maxContainers),
-		}
-		p.notes = []string{p.refused}
-		return p
+		why := fmt.Sprintf("nothing is set: the pod has %d containers, and memfit plans for at most %d", n, maxContainers)
+		return Plan{refused: why, notes: []string{why}}
 	}
 	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)
-	var p Plan
 	managed := targets(in)
-	p.containers = make([]ContainerPlan, 0, len(managed))
+	p := Plan{containers: make([]ContainerPlan, 0, len(managed))}
 	sizings, whole := in.sizings(managed)
-	if have := constraints.WholeSize(in.Pod); whole.next != have {
+	if whole.next != constraints.WholeSize(in.Pod) {
 		p.whole = &whole.next
 	}
 	in.whole, after.Pod = whole.next.Limit, whole.rec
 	for i, t := range managed {
-		var s sizing
-		if sizings != nil {
-			s = sizings[i]
-		}
-		c, rec := planContainer(in, t, s)
+		c, rec := planContainer(in, t, sizings[i])
 		p.containers = append(p.containers, c)
 		p.notes = append(p.notes, t.policy.Notes...)
-		after.add(c.name, rec)
+		if rec != nil {
+			after.Containers[c.name] = rec
+		}
 	}
 	p.checkShares(in.Pod, in.whole)
 	if whole := in.Pod.Spec.Resources; whole != nil && len(p.containers) > 0 {
@@ -188,12 +165,8 @@ func MakePlan(in Input) Plan {
 	}
 	text, fits := after.text(space(in.Pod))
 	if !fits {
-		return Plan{
-			notes: []string{
-				fmt.Sprintf("nothing is set: the pod's annotations exceed 256 KiB with %s, which records what was set",
-					v1alpha1.InjectedAnnotation),
-			},
-		}
+		return Plan{notes: []string{fmt.Sprintf("nothing is set: the pod's annotations exceed 256 KiB with %s, which "+
+			"records what was set", v1alpha1.InjectedAnnotation)}}
 	}
 	p.annotation = text
 	p.annotated = p.annotation != in.Pod.Annotations[v1alpha1.InjectedAnnotation] &&
@@ -201,8 +174,7 @@ func MakePlan(in Input) Plan {
 	return p
 }
 
-// OfRunning returns the plan that a running pod would get today. observed is the data about running replicas; nil:
-// none.
+// OfRunning returns the plan that a running pod would get today. observed is that of its replicas; nil: none.
 func OfRunning(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) Plan {
 	return MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 }
@@ -243,8 +215,7 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	return c, c.record(w, t)
 }
 
-// restartHelps reports whether a restart of the container would adapt the settings to a new limit: a share of the limit
-// adapts, a number in the environment needs a new pod.
+// restartHelps reports whether a restart would adapt a setting to a new limit: a share adapts, a number does not.
 func (c *ContainerPlan) restartHelps() bool {
 	return c.runtime.certain && slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.follows() == runtimes.AtStart && !s.verdict.Fixed
@@ -256,7 +227,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	spec := id.spec
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
-		Processes: divided(t.policy.Tuning).processes, Ask: ask(t.policy.Tuning),
+		Processes: l.by.processes, Ask: ask(t.policy.Tuning),
 	}
 	f.Variant = string(spec.Variant)
 	if spec.Version != "" {
@@ -275,15 +246,11 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 
 // ask translates the profile's tuning for the table.
 func ask(t v1alpha1.TuningSpec) runtimes.Ask {
-	a := runtimes.Ask{ArenaMax: t.ArenaMax}
+	a := runtimes.Ask{
+		ArenaMax: t.ArenaMax, HeapLimit: profile.BytesOf(t.HeapLimit), TrimThreshold: profile.BytesOf(t.TrimThreshold),
+	}
 	if t.HeapPercent != nil {
 		a.HeapPercent = *t.HeapPercent
-	}
-	if t.HeapLimit != nil {
-		a.HeapLimit = memory.FromQuantity(t.HeapLimit.Quantity)
-	}
-	if t.TrimThreshold != nil {
-		a.TrimThreshold = memory.FromQuantity(t.TrimThreshold.Quantity)
 	}
 	if t.TrimInterval != nil {
 		a.TrimInterval = &t.TrimInterval.Duration
@@ -296,10 +263,7 @@ func ask(t v1alpha1.TuningSpec) runtimes.Ask {
 		a.G1PeriodicGCInterval = t.JVM.G1PeriodicGCInterval.Duration
 	}
 	if t.NodeJS != nil {
-		a.WorkersLimited = t.NodeJS.WorkerThreads == "OwnLimits"
-		if t.NodeJS.SemiSpace != nil {
-			a.SemiSpace = memory.FromQuantity(t.NodeJS.SemiSpace.Quantity)
-		}
+		a.WorkersLimited, a.SemiSpace = t.NodeJS.WorkerThreads == "OwnLimits", profile.BytesOf(t.NodeJS.SemiSpace)
 	}
 	if t.DotNet != nil {
 		a.ConserveMemory = t.DotNet.ConserveMemory

@@ -24,22 +24,18 @@ import (
 type Program struct {
 	// ID is a fingerprint of image, command, args, env and envFrom without memfit's settings, and of the profile's
 	// tuning, which changes the program's behavior. It excludes labels, annotations, resources and the pod's name.
-	ID string
-	// Owner is the container's memory without memfit; 0: not set.
-	Owner memory.Size
-	// Recorded: memfit recorded both when the pod was created. Otherwise Owner is the pod's current size, which a resize
-	// may have changed.
+	ID    string
+	Owner memory.Size // the container's memory without memfit; 0: not set
+	// Recorded: memfit recorded both at creation. Otherwise Owner is the current size, which a resize may have changed.
 	Recorded bool
 	// Created is the limit that memfit set at creation; 0: unknown. A later resize may not have taken effect.
 	Created memory.Bytes
-	// Changed: the image was changed in place, so the size is for another program.
-	Changed bool
+	Changed bool // the image was changed in place, so the size is for another program
 }
 
-// ProgramOf returns the program of a container of a pod that exists; zero for a container that it does not have.
-// perRun is [Input.PerRun].
+// ProgramOf returns the program of a container of a pod that exists; zero: no such container. perRun: see [Input].
 func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
-	c := container(pod, name)
+	c, _ := constraints.Find(pod, name)
 	if c == nil {
 		return Program{}
 	}
@@ -73,14 +69,11 @@ func (r *containerRecord) created() memory.Bytes {
 type Offer struct {
 	// Program is the program of the evidence, and Owner the owner's size at that time. With an empty Program the size is
 	// for every program.
-	Program string
-	Owner   memory.Size
-	// Size is the size for new pods of that program while the owner's size is unchanged.
-	Size memory.Size
-	// Recommended is the recommendation regardless of the owner's size; zero: none.
-	Recommended memory.Size
-	// Others are offers for other programs, each for pods of that program with that owner's size.
-	Others []Offer
+	Program     string
+	Owner       memory.Size
+	Size        memory.Size // the size for new pods of that program while the owner's size is unchanged
+	Recommended memory.Size // the recommendation regardless of the owner's size; zero: none
+	Others      []Offer     // offers for other programs, each for pods of that program with that owner's size
 }
 
 // Raised returns o, changed so that pods of a program with its owner's size get at least size.
@@ -95,8 +88,7 @@ func (o Offer) Raised(of Program, size memory.Size) Offer {
 }
 
 // sizeFor returns the size for a new pod; zero: the owner's. An owner's edit is effective immediately, unless evidence
-// of the same program shows that more is needed. Evidence of another program may only raise a size that the owner did
-// not change.
+// of the same program shows that more is needed. Evidence of another program may only raise an unchanged size.
 func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
 	for _, other := range o.Others {
 		if other.Program == program && other.Owner == owner {
@@ -159,15 +151,13 @@ func fingerprint(pod string, c *corev1.Container, w *working, tuning v1alpha1.Tu
 // hashed collects the text to hash.
 type hashed struct {
 	all []byte
-	// pod is the pod's name, which is hashed as [theirName]; empty: none.
-	pod string
+	pod string // the pod's name, which is hashed as [theirName]; empty: none
 }
 
 // theirName replaces a pod's name, which CloudNativePG, for example, writes into the environment of each instance.
 const theirName = "$(POD)"
 
-// namesPod reports whether a text is the name of a pod, or differs from it only in the ordinal: replicas may have the
-// name of the first.
+// namesPod reports whether a text is the name of a pod, or of a replica of it, with another ordinal.
 func namesPod(text, pod string) bool {
 	const digits = "0123456789"
 	base := strings.TrimRight(pod, digits)

@@ -238,7 +238,7 @@ func (c chance) forged(pod *corev1.Pod) *record {
 			Request: pick(c, "", text(have.Request), text(have.Request), "7Mi"), WasRequest: was(have.Request),
 		}
 	}
-	r := &record{Version: recordVersion}
+	r := &record{Version: recordVersion, Containers: map[string]*containerRecord{}}
 	if c.one(3) {
 		r.Pod = size(constraints.WholeSize(pod))
 	}
@@ -253,7 +253,7 @@ func (c chance) forged(pod *corev1.Pod) *record {
 			if c.one(3) {
 				rec.Limit, rec.DryRun, rec.ResizePolicy = pick(c, "", "1", "512Mi (x)", "8Ei"), c.one(2), pick(c, "", "NotRequired")
 			}
-			r.add(list[i].Name, rec)
+			r.Containers[list[i].Name] = rec
 		}
 	}
 	return r

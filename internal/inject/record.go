@@ -19,8 +19,7 @@ import (
 // count as the user's, and remain.
 const recordVersion = 1
 
-// recordMax bounds the annotation: all annotations of an object together may take 256 KiB. Above it the reasons are
-// omitted, because only the written values are needed later.
+// recordMax bounds the annotation. Above it the reasons are omitted: only the written values are needed later.
 const recordMax = 32 << 10
 
 // record is the value of the memfit.dev/injected annotation, compact JSON: what memfit wrote into the pod, so that it
@@ -36,29 +35,23 @@ type record struct {
 
 // containerRecord is the part about one container.
 type containerRecord struct {
-	// DryRun: Set would be set.
-	DryRun bool `json:"dryRun,omitempty"`
+	DryRun bool `json:"dryRun,omitempty"` // Set would be set
 	// Limit is the effective limit that settings were derived from, a quantity; empty: no limit. LimitFrom is its
 	// computation, if it is not the container's own limit.
-	Limit     string `json:"limit,omitempty"`
-	LimitFrom string `json:"limitFrom,omitempty"`
-	// Owner is the owner's memory size of the container.
-	Owner *sizeRecord `json:"owner,omitempty"`
+	Limit     string      `json:"limit,omitempty"`
+	LimitFrom string      `json:"limitFrom,omitempty"`
+	Owner     *sizeRecord `json:"owner,omitempty"` // the owner's memory size of the container
 	// Processes is the number of processes in the container, each with that limit; 0: one.
 	Processes int32 `json:"processes,omitempty"`
 	// Program is the fingerprint of what the container runs (see [Program]), and Image the image in it.
-	Program string `json:"program,omitempty"`
-	Image   string `json:"image,omitempty"`
-	// ResizePolicy is the memory resizePolicy that memfit added.
-	ResizePolicy string `json:"resizePolicy,omitempty"`
-	// Runtime is the assumed runtime of the container, and its source.
-	Runtime string `json:"runtime,omitempty"`
+	Program      string `json:"program,omitempty"`
+	Image        string `json:"image,omitempty"`
+	ResizePolicy string `json:"resizePolicy,omitempty"` // the memory resizePolicy that memfit added
+	Runtime      string `json:"runtime,omitempty"`      // the assumed runtime of the container, and its source
 	// Set is, by variable, exactly the text that memfit wrote: the whole value, or the words before the user's.
-	Set map[string]string `json:"set,omitempty"`
-	// Size is memfit's memory request and limit, and the previous ones.
-	Size *sizeRecord `json:"size,omitempty"`
-	// Skipped is the reason for each setting that was skipped.
-	Skipped map[string]string `json:"skipped,omitempty"`
+	Set     map[string]string `json:"set,omitempty"`
+	Size    *sizeRecord       `json:"size,omitempty"`    // memfit's memory request and limit, and the previous ones
+	Skipped map[string]string `json:"skipped,omitempty"` // the reason for each setting that was skipped
 	// Taken are variables that were removed or changed after memfit had set them. They are not set again.
 	Taken []string `json:"taken,omitempty"`
 	// Was is, by variable, the text that Set replaced.
@@ -90,8 +83,7 @@ type sizeRecord struct {
 	Request    string `json:"request,omitempty"`
 	WasLimit   string `json:"wasLimit,omitempty"`
 	WasRequest string `json:"wasRequest,omitempty"`
-	// Why is the reason for a size other than the recommended one.
-	Why string `json:"why,omitempty"`
+	Why        string `json:"why,omitempty"` // the reason for a size other than the recommended one
 }
 
 // readRecord reads the annotation; nil when it is missing or memfit cannot have written it. Annotations above the API
@@ -111,7 +103,10 @@ func readRecord(text string) *record {
 }
 
 func newRecord(n *profile.Profile) *record {
-	return &record{Version: recordVersion, Profile: n.Ref.Kind + "/" + n.Ref.Name, Generation: n.Generation}
+	return &record{
+		Version: recordVersion, Profile: n.Ref.Kind + "/" + n.Ref.Name, Generation: n.Generation,
+		Containers: map[string]*containerRecord{},
+	}
 }
 
 func (r *record) of(container string) *containerRecord {
@@ -119,16 +114,6 @@ func (r *record) of(container string) *containerRecord {
 		return nil
 	}
 	return r.Containers[container]
-}
-
-func (r *record) add(container string, c *containerRecord) {
-	if c == nil {
-		return
-	}
-	if r.Containers == nil {
-		r.Containers = make(map[string]*containerRecord)
-	}
-	r.Containers[container] = c
 }
 
 // annotationsMax is the API server's bound of all annotations of an object, keys and values together.
@@ -176,12 +161,10 @@ func (r *record) encode() string {
 func (c *ContainerPlan) record(w *working, t target) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,
-		ResizePolicy: c.policy, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
+		ResizePolicy: w.resizeSet, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
+		Skipped: map[string]string{},
 	}
 	for _, s := range c.skips {
-		if r.Skipped == nil {
-			r.Skipped = make(map[string]string)
-		}
 		r.Skipped[s.name] = s.why
 	}
 	if c.mode == v1alpha1.TuningDisabled && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {

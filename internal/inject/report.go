@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Settings returns the settings of the container, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what
-// would be set, with a note.
+// Settings returns the settings of the container, for status; in DryRun, what would be set, with a note.
 func (c *ContainerPlan) Settings() []string {
 	var out []string
 	for _, s := range c.set {
@@ -56,8 +54,7 @@ func (c *ContainerPlan) Identity() *v1alpha1.RuntimeIdentity {
 	}
 }
 
-// Runs returns the certain runtime of the container in the API's spelling ("NodeJS"): declared, or from its command.
-// Empty: unknown.
+// Runs returns the certain runtime of the container in the API's spelling ("NodeJS"); empty: unknown.
 func (c *ContainerPlan) Runs() string {
 	if c.runtime.certain {
 		return c.runtime.runtime.Name
@@ -65,8 +62,7 @@ func (c *ContainerPlan) Runs() string {
 	return ""
 }
 
-// Advice returns what the container's owner should change or may try, warnings first. It omits settings with a measured
-// effect in this workload, which is reported elsewhere.
+// Advice returns what the container's owner should change or may try, warnings first, without the measured settings.
 func (c *ContainerPlan) Advice(measured ...string) []string {
 	texts := make([]string, 0, len(c.warned)+len(c.advice))
 	for _, w := range c.warned {
@@ -87,10 +83,10 @@ func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.Known(c
 func (c *ContainerPlan) Growth() runtimes.Growth {
 	g := c.growth()
 	g.Name = c.runtime.runtime.Title
-	processes := memory.Bytes(max(c.facts.Processes, 1))
+	processes := c.limit.by.parts()
 	g.Overhead *= processes
 	g.OwnHeap, g.OwnHeapBy = c.owner.heap*processes, c.owner.number
-	g.Reserve = c.limit.reserve
+	g.Reserve = c.limit.by.reserve
 	g.FollowsLimit, g.MayFollow, g.HeapPercent = c.following(g.HeapPercent)
 	return g
 }
@@ -110,9 +106,8 @@ func (c *ContainerPlan) CapFollows() (follows, frozen bool) {
 	if c.facts.Limit == 0 || c.blind {
 		return false, false
 	}
-	ours := c.heapSetting()
 	follows, _, _ = c.following(c.growth().HeapPercent)
-	return follows, ours != nil && ours.follows() == runtimes.Literal
+	return follows, c.capLiteral()
 }
 
 // Container returns the outcome for a container. It is empty for a container outside of the plan.

@@ -18,21 +18,13 @@ func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 	if !helps || t.once || w.resize != "" {
 		return
 	}
-	switch t.policy.Tuning.ResizePolicy {
-	case v1alpha1.ResizeNotRequired:
-	case v1alpha1.ResizeRestartContainer:
-		if pod.Spec.RestartPolicy == corev1.RestartPolicyNever || neverRestarts(t.container) {
-			return
-		}
-	default: // Keep
-		return
+	own := t.container.RestartPolicy
+	never := pod.Spec.RestartPolicy == corev1.RestartPolicyNever ||
+		own != nil && *own == corev1.ContainerRestartPolicyNever
+	switch to := t.policy.Tuning.ResizePolicy; {
+	case to == v1alpha1.ResizeNotRequired, to == v1alpha1.ResizeRestartContainer && !never:
+		w.resizeSet, w.resize = string(to), corev1.ResourceResizeRestartPolicy(to)
 	}
-	w.resizeSet = string(t.policy.Tuning.ResizePolicy)
-	w.resize = corev1.ResourceResizeRestartPolicy(w.resizeSet)
-}
-
-func neverRestarts(c *corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyNever
 }
 
 func ofMemory(p corev1.ContainerResizePolicy) bool { return p.ResourceName == corev1.ResourceMemory }

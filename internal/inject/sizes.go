@@ -20,16 +20,14 @@ import (
 type sizing struct {
 	// base is the size without memfit, next the planned one; equal if nothing is set.
 	base, next memory.Size
-	// wanted: a size is recommended and may be set.
-	wanted bool
+	wanted     bool // a size is recommended and may be set
 	// left is why a recommended size is ignored; why is the reason for a size other than the recommended one, and short
 	// is the same for the creator of the pod.
 	left  string
 	why   []string
 	short string
-	// part is the share of the whole pod's limit that a container without a limit needs.
-	part  memory.Size
-	never bool // the profile forbids lowering
+	part  memory.Size // the share of the whole pod's limit that a container without a limit needs
+	never bool        // the profile forbids lowering
 }
 
 // wholeSizing is the planned size of the whole pod (spec.resources).
@@ -39,18 +37,17 @@ type wholeSizing struct {
 }
 
 // sizings decides the sizes of all containers before settings are derived from them, because LimitRanges, quotas and
-// nodes count the whole pod. A pod without requests and limits gets them, and with them a QoS class, because the
-// profile's sizing mode requests it. A Guaranteed pod remains Guaranteed, and no request exceeds its limit. nil:
-// nothing to size. The size of the whole pod follows its containers.
+// nodes count the whole pod, whose own size follows them. A pod without requests and limits gets them, and with them a
+// QoS class. A Guaranteed pod remains Guaranteed, and no request exceeds its limit.
 func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	whole := wholeSizing{next: constraints.WholeSize(in.Pod)}
 	if in.before != nil {
 		whole.rec = in.before.Pod
 	}
-	if len(in.Sizes) == 0 {
-		return nil, whole
-	}
 	out := make([]sizing, len(managed))
+	if len(in.Sizes) == 0 {
+		return out, whole
+	}
 	fixed := in.guaranteed(managed)
 	for i, t := range managed {
 		if offer, found := in.Sizes[t.container.Name]; found && t.policy.Tuning.Mode != v1alpha1.TuningDryRun {
@@ -87,10 +84,9 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	s := sizing{base: have, next: have, wanted: true}
 	if before := t.before; before != nil && before.Size != nil {
 		if !before.Size.unchanged(have) {
-			s.wanted, s.left = false, fmt.Sprintf(
-				"the request or limit was changed to %s after memfit had set %s, so it is not touched again", have,
-				before.Size.text(),
-			)
+			s.wanted = false
+			s.left = fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is not touched again",
+				have, before.Size.text())
 			return s
 		}
 		s.base = before.Size.takeBack(have)
@@ -113,8 +109,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	return s
 }
 
-// fit adapts sizes to the bounds of the namespace and the nodes. If the profile does not allow the result, the
-// template's size remains.
+// fit adapts sizes to namespace and nodes. If the profile does not allow the result, the template's size remains.
 func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *wholeSizing) {
 	template := in.template(managed, sizings, whole)
 	var asks []constraints.Ask
@@ -173,7 +168,7 @@ func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
 		if pod == in.Pod {
 			pod = in.Pod.DeepCopy()
 		}
-		c := container(pod, managed[i].container.Name)
+		c, _ := constraints.Find(pod, managed[i].container.Name)
 		c.Resources.Limits = with(c.Resources.Limits, s.base.Limit)
 		c.Resources.Requests = with(c.Resources.Requests, s.base.Request)
 	}
@@ -196,24 +191,21 @@ func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 
 // size stores the decision about the container's memory, with the reasons.
 func (c *ContainerPlan) size(s sizing, w *working) {
-	switch {
-	case s.left != "":
-		c.skips = append(c.skips, skip{name: sizeName, why: s.left})
-		return
-	case !s.wanted: // the size at creation and its reason remain
-		if why := w.before.Skipped[sizeName]; why != "" {
-			c.skips = append(c.skips, skip{name: sizeName, why: why})
-		}
-		return
-	}
-	w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.short
 	why := strings.Join(s.why, "; ")
 	switch {
-	case why == "":
-	case c.sized == nil:
-		c.skips = append(c.skips, skip{name: sizeName, why: why})
+	case s.left != "":
+		why = s.left
+	case !s.wanted: // the size at creation and its reason remain
+		why = w.before.Skipped[sizeName]
 	default:
-		c.sized.Why = why
+		w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.short
+		if c.sized != nil {
+			c.sized.Why = why
+			return
+		}
+	}
+	if why != "" {
+		c.skips = append(c.skips, skip{name: sizeName, why: why})
 	}
 }
 
@@ -248,14 +240,14 @@ func recordOf(base, next memory.Size) *sizeRecord {
 	if next == base {
 		return nil
 	}
-	rec := &sizeRecord{}
+	var rec sizeRecord
 	if next.Limit != base.Limit {
 		rec.Limit, rec.WasLimit = text(next.Limit), text(base.Limit)
 	}
 	if next.Request != base.Request {
 		rec.Request, rec.WasRequest = text(next.Request), text(base.Request)
 	}
-	return rec
+	return &rec
 }
 
 // ownerBefore returns the memory of a container without what memfit gave it, according to the record. A limit that is
@@ -316,14 +308,14 @@ func (r *sizeRecord) text() string {
 // with returns a copy of list with its memory set, or removed if 0.
 func with(list corev1.ResourceList, b memory.Bytes) corev1.ResourceList {
 	out := maps.Clone(list)
-	if b == 0 {
+	switch {
+	case b == 0:
 		delete(out, corev1.ResourceMemory)
-		return out
+	case out == nil:
+		return corev1.ResourceList{corev1.ResourceMemory: b.Quantity()}
+	default:
+		out[corev1.ResourceMemory] = b.Quantity()
 	}
-	if out == nil {
-		out = make(corev1.ResourceList, 1)
-	}
-	out[corev1.ResourceMemory] = b.Quantity()
 	return out
 }
 
@@ -344,23 +336,18 @@ func parse(s string) memory.Bytes {
 }
 
 // guaranteed reports whether the pod was Guaranteed before memfit sized it: every container has CPU and memory requests
-// equal to its limits. The API server sets missing requests to the limit. Unmanaged containers count with their current
-// size, because this plan drops their record.
+// equal to its limits, or none. Unmanaged containers count with their current size: this plan drops their record.
 func (in *Input) guaranteed(managed []target) bool {
-	every := func(containers []corev1.Container) bool {
-		for i := range containers {
-			c := &containers[i]
-			var rec *containerRecord
-			if slices.ContainsFunc(managed, func(t target) bool { return t.container == c }) {
-				rec = in.before.of(c.Name)
-			}
-			if !fixedCPU(&c.Resources) || !fixedMemory(c, rec) {
-				return false
-			}
+	for c := range constraints.Containers(&in.Pod.Spec) {
+		var rec *containerRecord
+		if slices.ContainsFunc(managed, func(t target) bool { return t.container == c }) {
+			rec = in.before.of(c.Name)
 		}
-		return true
+		if !fixedCPU(&c.Resources) || !fixedMemory(c, rec) {
+			return false
+		}
 	}
-	return len(in.Pod.Spec.Containers) > 0 && every(in.Pod.Spec.Containers) && every(in.Pod.Spec.InitContainers)
+	return len(in.Pod.Spec.Containers) > 0
 }
 
 // fixedCPU reports whether there is a CPU limit and no other request.

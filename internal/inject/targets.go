@@ -19,15 +19,12 @@ import (
 
 // target is a container that memfit manages.
 type target struct {
-	container *corev1.Container
-	policy    profile.Container
-	found     *v1alpha1.FoundRuntime
-	// volumesHold is the capacity of its memory-backed volumes, see [VolumesHold].
-	volumesHold memory.Bytes
-	// once is a plain init container, which is managed only because the profile names it.
-	once bool
-	// before is the record of an earlier plan; nil: none. work is the container without it, which the plan changes, and
-	// program its program.
+	container   *corev1.Container
+	policy      profile.Container
+	found       *v1alpha1.FoundRuntime
+	volumesHold memory.Bytes // the capacity of its memory-backed volumes, see [VolumesHold]
+	once        bool         // a plain init container, which is managed only because the profile names it
+	// before is the record of an earlier plan; nil: none. work is the container without it, which the plan changes.
 	before  *containerRecord
 	work    *working
 	program Program
@@ -62,12 +59,10 @@ type identity struct {
 	// certain: declared, found in running replicas, or the command is that runtime's own program. Only then memfit sets
 	// what another runtime or version could refuse. An image's name never makes it certain.
 	certain bool
-	// source is the source of the runtime; empty: unknown.
-	source v1alpha1.RuntimeSource
+	source  v1alpha1.RuntimeSource // the source of the runtime; empty: unknown
 	// spec has version, variant and C library, as far as they are known.
-	spec v1alpha1.RuntimeSpec
-	// evidence is the source in words: "declared by the profile".
-	evidence string
+	spec     v1alpha1.RuntimeSpec
+	evidence string // the source in words: "declared by the profile"
 }
 
 // unmanaged is the identity of a container that the profile does not manage.
@@ -81,31 +76,28 @@ func (id identity) String() string {
 	return title(id.runtime, id.spec) + " (" + id.evidence + ")"
 }
 
-// identify returns the declared runtime, otherwise that of the command, otherwise that detected in running replicas,
-// otherwise none.
+// identify returns the runtime that is declared, or by the command, or detected in replicas, or none.
 func identify(t target) identity { return identifyByFound(t, identifyBySpec(t)) }
 
 // identifyBySpec uses only the profile and the pod.
 func identifyBySpec(t target) identity {
-	if spec := t.policy.Runtime; spec.Type != v1alpha1.RuntimeAuto && spec.Type != "" {
+	declared := t.policy.Runtime
+	if declared.Type != v1alpha1.RuntimeAuto && declared.Type != "" {
 		return identity{
-			runtime: runtimes.Lookup(string(spec.Type)), certain: true, source: v1alpha1.RuntimeDeclared,
-			spec:     spec,
+			runtime: runtimes.Lookup(string(declared.Type)), certain: true, source: v1alpha1.RuntimeDeclared, spec: declared,
 			evidence: "declared by " + t.policy.RuntimeDeclaredBy,
 		}
 	}
-	if name := program(t.container.Command, t.container.Args); name != "" {
-		if r := runtimes.ByCommand(name); r != nil {
-			return identity{
-				runtime: r, certain: true, source: v1alpha1.RuntimeFromCommand,
-				spec:     v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
-				evidence: "the command is " + short(path.Base(name)),
-			}
+	libc := v1alpha1.RuntimeSpec{Libc: declared.Libc}
+	name := program(t.container.Command, t.container.Args)
+	if r := runtimes.ByCommand(name); r != nil {
+		return identity{
+			runtime: r, certain: true, source: v1alpha1.RuntimeFromCommand, spec: libc,
+			evidence: "the command is " + short(path.Base(name)),
 		}
 	}
 	return identity{
-		runtime:  runtimes.Lookup(string(v1alpha1.RuntimeAuto)),
-		spec:     v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
+		runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)), spec: libc,
 		evidence: "not declared, and the command does not show it; set runtime.type",
 	}
 }
@@ -124,9 +116,8 @@ const (
 	tektonEntrypoint = "/tekton/bin/entrypoint" // tektoncd/pipeline:pkg/pod/entrypoint.go
 )
 
-// program returns the program that command starts, skipping small init programs that only forward signals, and those of
-// platforms; empty: unknown. It does not read shell scripts, whose program is uncertain. args alone prove nothing,
-// because the image's entrypoint interprets them.
+// program returns the program that command starts, skipping small init programs and those of platforms; empty: unknown.
+// It does not read shell scripts, nor args alone, which the image's entrypoint interprets.
 func program(command, args []string) string {
 	if len(command) > 0 {
 		switch command[0] {
@@ -174,16 +165,6 @@ func afterOptions(words []string) []string {
 				return nil
 			}
 			return words
-		}
-	}
-	return nil
-}
-
-// container finds a container or init container by name.
-func container(pod *corev1.Pod, name string) *corev1.Container {
-	for c := range constraints.Containers(&pod.Spec) {
-		if c.Name == name {
-			return c
 		}
 	}
 	return nil

@@ -19,9 +19,8 @@ import (
 // least of its sizeLimit, the memory limit of the pod and what the node can allocate. A resize of the pod does not
 // change that size (calculateEmptyDirMemorySize and RequiresRemount in pkg/volume/emptydir, Kubernetes 1.36).
 type MemoryVolume struct {
-	Name string
-	// SizeLimit is the volume's sizeLimit; 0: it has none.
-	SizeLimit memory.Bytes
+	Name      string
+	SizeLimit memory.Bytes // the volume's sizeLimit; 0: it has none
 }
 
 // MemoryVolumes returns the memory-backed volumes that a container of the pod mounts, in the order of the pod's
@@ -61,8 +60,7 @@ func isMemory(v *corev1.Volume) bool {
 	return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
 }
 
-// checkVolumes warns about memory-backed volumes without a size limit, if memfit sizes the container or has set
-// something that depends on its limit. Otherwise it is advice.
+// checkVolumes warns about memory-backed volumes without a size limit, if memfit uses the container's limit.
 func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	var names []string
 	for _, v := range MemoryVolumes(pod, t.container) {
@@ -94,8 +92,7 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 }
 
 // checkShares warns about containers without their own limits whose heap caps add up to more than the pod's limit. The
-// caps remain unchanged: a part of the limit for each would starve the largest heap, and which heap is the largest is
-// unknown.
+// caps remain, because a part of the limit for each would starve the largest heap.
 func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	if whole == 0 || len(pod.Spec.Containers) < 2 {
 		return
@@ -127,17 +124,15 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 
 // heapSet returns the planned heap cap of all processes together; 0: none.
 func (c *ContainerPlan) heapSet() memory.Bytes {
-	r := c.runtime.runtime
-	for _, s := range c.set {
-		if s.knob.Name != r.Heap {
-			continue
-		}
-		if s.knob.Caps != nil {
-			return s.knob.Caps(s.verdict.Value, c.limit.cgroup) * memory.Bytes(max(c.facts.Processes, 1))
-		}
-		return parse(s.verdict.Value) * memory.Bytes(max(c.facts.Processes, 1)) // GOMEMLIMIT, in bytes
+	s := c.heapSetting()
+	if s == nil {
+		return 0
 	}
-	return 0
+	word := s.verdict.Value
+	if s.knob.List == nil {
+		word = s.assignment()
+	}
+	return s.runtime.HeapTurn([]string{word}, c.limit.cgroup) * c.limit.by.parts()
 }
 
 // WasResized reports whether a pod was resized since its creation. It uses the managed fields, which the cache keeps,
@@ -148,8 +143,7 @@ func WasResized(pod *corev1.Pod) bool {
 	})
 }
 
-// LimitMoved reports whether a container of a running pod has outdated settings and another limit than the one from
-// which they were derived.
+// LimitMoved reports whether a container has settings derived from another limit than its current one.
 func LimitMoved(pod *corev1.Pod, n *profile.Profile) bool {
 	p := OfRunning(pod, n, nil)
 	return slices.ContainsFunc(p.containers, func(c ContainerPlan) bool {

@@ -20,25 +20,21 @@ import (
 const (
 	// warningsMax bounds the admission warnings; the rest is counted.
 	warningsMax = 3
-	// warningMost is the length of one warning in characters. The webhook puts "memfit: " in front, and from 256 on the
-	// API server may cut a warning.
+	// warningMost bounds one warning. With "memfit: " in front, the API server may cut it from 256 characters on.
 	warningMost = 248
 )
 
-// warning is a message for the creator of the pod: in the webhook's response, on standard error of kubectl memfit
-// inject, and in the advice in status.
+// warning is a message for the creator of the pod, in the webhook's response, and in the advice in status.
 type warning struct {
-	text string
-	// ofPod: it is about the pod, and every container that it concerns has it.
-	ofPod bool
+	text  string
+	ofPod bool // it is about the pod, and every container that it concerns has it
 }
 
 func (c *ContainerPlan) warn(format string, args ...any) {
 	c.warned = append(c.warned, warning{text: fmt.Sprintf(format, args...)})
 }
 
-// Warnings returns messages for the creator of the pod: a few short sentences, often none. A setting skipped because of
-// the user's own value is not a warning.
+// Warnings returns a few short messages for the creator of the pod. The user's own value is not a reason for one.
 func (p Plan) Warnings() []string {
 	out := p.EveryWarning()
 	if extra := len(out) - warningsMax; extra > 0 {
@@ -49,20 +45,14 @@ func (p Plan) Warnings() []string {
 
 // EveryWarning returns [Plan.Warnings] without a bound.
 func (p Plan) EveryWarning() []string {
-	var out []string
-	known := map[string]bool{}
-	add := func(text string) {
-		if text = cut(text); !known[text] { // a note about the annotation comes once per container
-			known[text] = true
-			out = append(out, text)
-		}
-	}
-	for _, n := range p.notes {
-		add(n)
-	}
+	texts := slices.Clone(p.notes)
 	for i := range p.containers {
-		for _, text := range p.containers[i].warnings() {
-			add(text)
+		texts = append(texts, p.containers[i].warnings()...)
+	}
+	var out []string
+	for _, text := range texts {
+		if text = cut(text); !slices.Contains(out, text) { // a note about the annotation comes once per container
+			out = append(out, text)
 		}
 	}
 	return out
@@ -78,31 +68,29 @@ func cut(text string) string {
 
 func (c *ContainerPlan) warnings() []string {
 	var out []string
-	add := func(format string, args ...any) {
-		out = append(out, "container "+c.name+" "+fmt.Sprintf(format, args...))
-	}
+	add := func(text string) { out = append(out, "container "+c.name+text) }
 	if c.refused != "" {
-		add("does not get the recommended size: %s", c.refused)
+		add(" does not get the recommended size: " + c.refused)
 	}
 	for _, w := range c.warned {
 		if w.ofPod {
 			out = append(out, w.text)
-			continue
+		} else {
+			add(": " + w.text)
 		}
-		out = append(out, "container "+c.name+": "+w.text)
 	}
 	if c.mode == v1alpha1.TuningDisabled {
 		return out
 	}
 	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
-		add("has no memory limit, so nothing derived from it is set: set resources.limits.memory")
+		add(" has no memory limit, so nothing derived from it is set: set resources.limits.memory")
 	}
 	if c.limit.unfit != "" {
-		out = append(out, "container "+c.name+": "+c.limit.unfit)
+		add(": " + c.limit.unfit)
 	}
 	for _, s := range c.set {
 		if s.verdict.Warning != "" {
-			out = append(out, "container "+c.name+": "+s.verdict.Warning)
+			add(": " + s.verdict.Warning)
 		}
 	}
 	return out
@@ -110,14 +98,11 @@ func (c *ContainerPlan) warnings() []string {
 
 // lacksLimit reports whether a setting of the runtime follows the limit and could not be set without one.
 func (c *ContainerPlan) lacksLimit() bool {
-	for _, s := range c.set {
-		if s.knob.Follows == runtimes.Literal {
-			return false
-		}
+	if slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Follows == runtimes.Literal }) {
+		return false
 	}
-	return slices.ContainsFunc(
-		c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal && k.Needs == "" },
-	)
+	derived := func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal && k.Needs == "" }
+	return slices.ContainsFunc(c.runtime.runtime.Knobs, derived)
 }
 
 // leastMemory is less than any process takes.
@@ -164,9 +149,8 @@ func (c *ContainerPlan) checkValues(w *working) {
 				c.owner.permits(check.Heap(own.Value), subject)
 			}
 			if wrong := check.Wrong(own, c.facts); wrong != "" && c.mode != v1alpha1.TuningDisabled {
-				text := subject + " " + wrong
-				if !slices.ContainsFunc(c.warned, func(known warning) bool { return known.text == text }) {
-					c.warn("%s", text)
+				if w := (warning{text: subject + " " + wrong}); !slices.Contains(c.warned, w) {
+					c.warned = append(c.warned, w)
 				}
 			}
 		}
@@ -241,7 +225,7 @@ func lastFlag(r *runtimes.Runtime, text, flag string) (value string, has bool) {
 		return "", false
 	}
 	for word := range strings.FieldsFuncSeq(text, betweenWords) {
-		if rest, found := strings.CutPrefix(fold(r, word), flag); found {
+		if rest, found := strings.CutPrefix(r.Folded(word), flag); found {
 			value, has = rest, true
 		}
 	}

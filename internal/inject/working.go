@@ -28,11 +28,9 @@ type working struct {
 
 	sources []source // see gather
 
-	// resizeSet is the memory resizePolicy that this plan added.
-	resizeSet string
+	resizeSet string // the memory resizePolicy that this plan added
 
-	// written and was are the written and the replaced texts, for the record.
-	written, was map[string]string
+	written, was map[string]string // the written and the replaced texts, for the record
 }
 
 // takeBack reverts memfit's changes to c by the record, as far as they are unchanged.
@@ -113,8 +111,7 @@ func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	return true
 }
 
-// cutWords replaces the words wrote in value by was, with one separator if was is empty. ok is false if they are not
-// whole words in it.
+// cutWords replaces the words wrote in value by was; ok is false if they are not whole words in it.
 func cutWords(value, wrote, was string) (rest string, ok bool) {
 	if wrote == "" {
 		return value, false
@@ -160,8 +157,7 @@ func (w *working) find(name string) (v *Variable, count int) {
 	return v, count
 }
 
-// put sets a variable to a literal at its old index, otherwise at the end, so that the meaning of earlier $(NAME)
-// references is unchanged.
+// put sets a variable at its old index, otherwise at the end, so that earlier $(NAME) references keep their meaning.
 func (w *working) put(name, value string) {
 	for i := range w.env {
 		if w.env[i].Name == name {
@@ -229,26 +225,21 @@ func (w *working) writeList(name string, settings []setting) {
 // frontWords returns the words of settings, guards first, without duplicates.
 func frontWords(settings []setting) string {
 	var words []string
-	add := func(word string) {
-		if !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
 	for _, s := range settings {
-		for _, g := range s.knob.Guard {
-			add(g)
+		for _, word := range append(slices.Clone(s.knob.Guard), s.verdict.Value) {
+			if !slices.Contains(words, word) {
+				words = append(words, word)
+			}
 		}
-		add(s.verdict.Value)
 	}
 	return strings.Join(words, " ")
 }
 
-// replaceFlag replaces the user's own words for the same flag by the setting; ok is false when they are not in plain
-// text.
+// replaceFlag replaces the user's words for the same flag by the setting; ok is false without plain ones.
 func replaceFlag(value string, s setting) (next string, ok bool) {
 	words := strings.Split(value, " ")
 	for i, word := range words {
-		if strings.HasPrefix(s.fold(word), s.knob.Name+"=") {
+		if strings.HasPrefix(s.runtime.Folded(word), s.knob.Name+"=") {
 			words[i], ok = s.verdict.Value, true
 		}
 	}
@@ -266,11 +257,4 @@ func (w *working) owns(r *runtimes.Runtime) map[string]string {
 		}
 	}
 	return out
-}
-
-func fold(r *runtimes.Runtime, text string) string {
-	if r.Fold == nil {
-		return text
-	}
-	return r.Fold(text)
 }

@@ -15,13 +15,10 @@ import (
 
 // Process is one process of a container, with its attribution.
 type Process struct {
-	// RSS is its resident memory, Usages are the results of readers.
-	RSS    memory.Bytes
-	Usages []amounts.Usage
-	// Unread: a reader detected its heap and could not read it.
-	Unread bool
-	// Env are its variables for memory.
-	Env map[string]string
+	RSS    memory.Bytes      // its resident memory
+	Usages []amounts.Usage   // the results of readers
+	Unread bool              // a reader detected its heap and could not read it
+	Env    map[string]string // its variables for memory
 	// Runtime is its runtime in the API's spelling, and Version its version; empty: unknown.
 	Runtime, Version string
 }
@@ -32,13 +29,11 @@ type Prediction struct {
 	Action, Knob, How string
 	// Least and Most bound the reduction of resident memory.
 	Least, Most memory.Bytes
-	// Limit is the highest of [runtimes.Gain].
-	Limit memory.Bytes
+	Limit       memory.Bytes // the highest of [runtimes.Gain]
 	// Why explains their computation, in the process with the largest gain, and Cost is that of [runtimes.Gain] there.
-	Why  string
-	Cost runtimes.Cost
-	// Unreachable: none of them can do it.
-	Unreachable bool
+	Why         string
+	Cost        runtimes.Cost
+	Unreachable bool // none of them can do it
 
 	largest memory.Bytes // Most of the process that Why is about
 }
@@ -129,12 +124,9 @@ func rowOf(p *Process) *runtimes.Runtime {
 // MaxHeap returns the maximum heap of a process of the runtime, from a reader; 0: unknown.
 func MaxHeap(runtime string, usages []amounts.Usage) memory.Bytes {
 	row := runtimes.Lookup(runtime)
-	if row.MaxHeap == "" {
-		return 0
-	}
 	for i := range usages {
 		if usages[i].Reader == row.HeapReader {
-			return memory.Bytes(max(usages[i].Details[row.MaxHeap], 0))
+			return usages[i].Bytes(row.MaxHeap)
 		}
 	}
 	return 0
@@ -218,8 +210,6 @@ func (p *Prediction) String() string {
 	switch {
 	case p.Most == 0:
 		return fmt.Sprintf("%s: nothing (%s)", p.Action, p.Why)
-	case p.Least == 0:
-		gain = "0 to " + p.Most.String()
 	case !p.Exact():
 		gain += " to " + p.Most.String()
 	}

@@ -18,14 +18,12 @@ import (
 // Kept is the part of a pod's [Resolution] that outlives its owners: pods may run for minutes after their ReplicaSet
 // and Deployment were deleted, and still belong to them. The zero value is empty.
 type Kept struct {
-	// Workload is the pod's workload, and Owner its UID; empty: unknown.
-	Workload memory.WorkloadRef
-	Owner    types.UID
+	Workload memory.WorkloadRef // the pod's workload; empty: unknown
+	Owner    types.UID          // the UID of the workload; empty: unknown
 	// Controller is the UID in the pod's own controller reference at that time. An adopted or orphaned pod has another
 	// one, and is resolved again.
 	Controller types.UID
-	// Profile is the pod's profile; empty: none.
-	Profile profile.Key
+	Profile    profile.Key // the pod's profile; empty: none
 }
 
 // Keep returns the lasting part of a resolution; false if an owner was missing.
@@ -52,9 +50,8 @@ func ControllerOf(pod metav1.Object) types.UID {
 	return ""
 }
 
-// ResolveCached resolves one pod like [Resolver.Resolve], from caches only: it never waits. If an owner is missing, it
-// uses kept. [owners.ErrNotSeen] means that the owner is missing and kept is empty; the Resolution then has the best
-// known name of the workload.
+// ResolveCached resolves one pod like [Resolver.Resolve], from caches only. If an owner is missing, it uses kept; if
+// that is empty, it returns [owners.ErrNotSeen] and the best known name of the workload.
 func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
 	resolved, err := r.resolveCached(ctx, pod, kept)
 	if kept.of(pod) {

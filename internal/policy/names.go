@@ -18,10 +18,9 @@ import (
 const maxName = 253
 
 // RecordName returns the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Kinds
-// outside of Kubernetes include their group ("rollout.argoproj.io-web"), to distinguish, for example, Volcano's Job.
-// Too long names end in a hash ("pod.group-4b2f..."); so do kinds with another spelling of the same letters
-// ("cloneset.apps.kruise.io-web-4b2f..."), because owner references may have any kind. The records of an identity have
-// its name, which begins with a platform and ends in a hash. Those of a class of nodes begin with "nodeclass"
+// outside of Kubernetes include their group ("rollout.argoproj.io-web"). Too long names end in a hash
+// ("pod.group-4b2f..."); so do kinds with another spelling of the same letters, because owner references may have any
+// kind. Records of an identity have its name. Those of a class of nodes begin with "nodeclass"
 // ("nodeclass-log-m5-large-4b2f...").
 func RecordName(w memory.WorkloadRef) string {
 	if w.NodeClass != "" {
@@ -31,7 +30,8 @@ func RecordName(w memory.WorkloadRef) string {
 		return w.Name
 	}
 	group := workloadkind.Group(w.APIVersion)
-	kind, ours := strings.ToLower(w.Kind), ships(group, w.Kind)
+	kind, known := strings.ToLower(w.Kind), workloadkind.InGroup(group, w.Kind)
+	ours := known != nil && known.Recorded() // memfit reads the kind and Kubernetes ships it
 	if !ours && (!title(w.Kind) || !owners.ValidName(group) || strings.Contains(group, "-")) {
 		return hashedName(group, w)
 	}
@@ -42,12 +42,6 @@ func RecordName(w memory.WorkloadRef) string {
 		return name
 	}
 	return hashedName(group, w)
-}
-
-// ships reports whether memfit reads the kind and Kubernetes ships it.
-func ships(group, kind string) bool {
-	k := workloadkind.InGroup(group, kind)
-	return k != nil && k.Recorded()
 }
 
 // title reports whether only the first letter is upper case, which is true for one spelling only.
@@ -61,17 +55,16 @@ func title(kind string) bool {
 	return kind != ""
 }
 
-// hashedName returns a name with a hash, where a readable one could collide. The part before the first dash has a dot,
-// so it is not a built-in kind.
+// hashedName is for names that could collide. The dot before the first dash distinguishes it from built-in kinds.
 func hashedName(group string, w memory.WorkloadRef) string {
-	whole, kind := group, strings.ToLower(w.Kind)
+	sum := sha256.Sum256([]byte(group + "\x00" + w.Kind + "\x00" + w.Name))
+	kind := strings.ToLower(w.Kind)
 	if !owners.ValidName(kind) || strings.ContainsAny(kind, ".-") || len(kind) > 63 {
 		kind = "kind"
 	}
 	if !owners.ValidName(group) || len(group) > 60 {
 		group = "group"
 	}
-	sum := sha256.Sum256([]byte(whole + "\x00" + w.Kind + "\x00" + w.Name))
 	name := kind + "." + group + "-"
 	if owners.ValidName(w.Name) && len(w.Name) <= 80 {
 		name += w.Name + "-"

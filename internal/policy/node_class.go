@@ -12,29 +12,15 @@ import (
 
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // InNodeClass returns the resolution of a pod with the class of its node, for a resolution from metadata alone.
 func (r *Resolver) InNodeClass(ctx context.Context, pod *corev1.Pod, resolved Resolution) Resolution {
-	if resolved.Identity == nil {
-		resolved.Ref, resolved.Identity = r.inNodeClass(ctx, pod, resolved.Ref, resolved.Profile)
+	if label := resolved.Profile.NodeClass(); label != "" && resolved.Identity == nil {
+		labels, _ := r.nodeLabels(ctx, identity.NodeOf(pod))
+		resolved.Ref, resolved.Identity = identity.InClass(resolved.Ref, label, labels[label])
 	}
 	return resolved
-}
-
-// inNodeClass returns the workload of a pod on its class of nodes, and its identity, if the profile names a label of
-// nodes; otherwise the workload and nil.
-func (r *Resolver) inNodeClass(
-	ctx context.Context, pod *corev1.Pod, w memory.WorkloadRef, by *profile.Profile,
-) (memory.WorkloadRef, *identity.Identity) {
-	label := by.NodeClass()
-	if label == "" || !workloadkind.PerNode(w.APIVersion, w.Kind) {
-		return w.Whole(), nil
-	}
-	labels, _ := r.nodeLabels(ctx, identity.NodeOf(pod))
-	return identity.InClass(w, label, labels[label])
 }
 
 // stayInClass keeps a pod in its class if its node is unknown, because a node may be deleted before its pods.

@@ -11,19 +11,16 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Problems holds the workloads whose requested profile is unavailable, with what to fix. Safe for concurrent use; the
-// zero value is empty.
+// Problems holds the workloads whose requested profile is unavailable, with what to fix. Safe for concurrent use.
 type Problems struct {
-	// OnChange is called with the current and previous profiles that select a workload with a changed problem; may be
-	// nil.
+	// OnChange is called with all profiles that select a workload whose problem changed; may be nil.
 	OnChange func(...profile.Key)
 
 	mu  sync.Mutex
 	all map[memory.WorkloadRef]problem
 }
 
-// problem is why no profile governs a workload. It has the names of profiles as values, because the text is partly from
-// the workload's owner.
+// problem is why no profile governs a workload. The text is partly from the workload's owner, claims are not.
 type problem struct {
 	why    string
 	claims []profile.Key

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,15 +24,13 @@ import (
 
 // Resolver resolves the profile of a pod. Create it with [New]; it is safe for concurrent use.
 type Resolver struct {
-	reader client.Reader
-	owners owners.Resolver
-	// excluded are the namespaces that the webhook configuration excludes.
-	excluded map[string]bool
-	// home is memfit's own namespace.
-	home  string
-	index atomic.Pointer[profile.Index]
-	once  sync.Once
-	built chan struct{}
+	reader   client.Reader
+	owners   owners.Resolver
+	excluded []string // the namespaces that the webhook configuration excludes
+	home     string   // memfit's own namespace
+	index    atomic.Pointer[profile.Index]
+	once     sync.Once
+	built    chan struct{}
 }
 
 // New returns a Resolver that reads owners and namespaces (metadata only) and profiles from cached. apiReader is for
@@ -43,13 +42,9 @@ func New(cached, apiReader client.Reader) *Resolver {
 	}
 }
 
-// Without excludes namespaces, those that the webhook configuration excludes. Otherwise their pods would be reported as
-// missed. Call it before anything else.
+// Without excludes the namespaces that the webhook configuration excludes. Call it before anything else.
 func (r *Resolver) Without(namespaces ...string) *Resolver {
-	r.excluded = map[string]bool{}
-	for _, name := range namespaces {
-		r.excluded[name] = true
-	}
+	r.excluded = namespaces
 	return r
 }
 
@@ -66,8 +61,7 @@ func (r *Resolver) Home() string { return r.home }
 // Resolution is the workload and profile of one pod.
 type Resolution struct {
 	profile.Match
-	// Owner is the pod's workload: its topmost controller, the pod itself, or its identity. Its Ref may have the class of
-	// the pod's node.
+	// Owner is the pod's workload: its topmost controller, itself, or its identity, perhaps with the class of its node.
 	owners.Owner
 	// Identity identifies the pod instead of its owner, or besides it ([identity.ByNode]); nil: the owner does.
 	Identity *identity.Identity
@@ -83,53 +77,41 @@ func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, 
 	return r.govern(ctx, pod, owner, err)
 }
 
-// govern finds the profile of a pod, after the lookup of its owner returned ownerErr.
-func (r *Resolver) govern(
-	ctx context.Context, pod metav1.Object, owner owners.Owner, ownerErr error,
-) (Resolution, error) {
+// govern finds the profile of a pod, after the lookup of its owner.
+func (r *Resolver) govern(ctx context.Context, pod metav1.Object, owner owners.Owner, lost error) (Resolution, error) {
+	out := Resolution{Owner: owner}
 	why := r.outOfReach(pod)
 	switch {
-	case why != "" && (ownerErr == nil || errors.Is(ownerErr, owners.ErrNotSeen)): // whatever its owner is
-		return Resolution{Owner: owner, Match: profile.Match{Problem: profile.Excluded, Why: why}}, nil
-	case ownerErr != nil:
-		return Resolution{Owner: owner}, fmt.Errorf(
-			"finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), ownerErr,
-		)
+	case why != "" && (lost == nil || errors.Is(lost, owners.ErrNotSeen)): // whatever its owner is
+		out.Match = profile.Match{Problem: profile.Excluded, Why: why}
+		return out, nil
+	case lost != nil:
+		return out, fmt.Errorf("finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), lost)
 	}
 	onNamespace, labels, err := r.namespace(ctx, pod.GetNamespace())
 	if err != nil {
-		return Resolution{Owner: owner}, err
+		return out, err
 	}
-	match := r.index.Load().Match(profile.Subject{
+	out.Match = r.index.Load().Match(profile.Subject{
 		Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
 		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace, NamespaceLabels: labels,
 	})
-	owner, id := identified(pod, owner, match.Profile)
-	if whole, read := pod.(*corev1.Pod); read && id == nil {
-		owner.Ref, id = r.inNodeClass(ctx, whole, owner.Ref, match.Profile)
+	if id, found := identity.Of(pod, owner.Ref, out.Profile.Identity()); found { // the owner does not outlive the pod
+		ref := id.Ref(owner.Ref.Namespace)
+		out.Identity = &id
+		out.Owner = owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations()}
+	} else if whole, read := pod.(*corev1.Pod); read {
+		out = r.InNodeClass(ctx, whole, out)
 	}
-	paused, err := r.pausedBy(ctx, owner, onNamespace)
-	if err != nil {
-		return Resolution{Owner: owner}, err
+	if out.Paused, err = r.pausedBy(ctx, out.Owner, onNamespace); err != nil {
+		return Resolution{Owner: out.Owner}, err
 	}
-	if n := match.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
-		match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf(
-			"namespace %s is memfit's own, which it measures and never changes: a profile for it must have tuning.mode: "+
-				"Disabled, sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
-		)}
+	if n := out.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
+		out.Match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf("namespace %s is memfit's own, which it "+
+			"measures and never changes: a profile for it must have tuning.mode: Disabled, sizing.mode: Recommend and "+
+			"drift.action: Report, for all containers", r.home)}
 	}
-	return Resolution{Owner: owner, Identity: id, Paused: paused, Match: match}, nil
-}
-
-// identified replaces the owner by the pod's identity, if the owner does not outlive it. The owner's annotations are
-// then read from the pod.
-func identified(pod metav1.Object, owner owners.Owner, by *profile.Profile) (owners.Owner, *identity.Identity) {
-	id, found := identity.Of(pod, owner.Ref, by.Identity())
-	if !found {
-		return owner, nil
-	}
-	ref := id.Ref(owner.Ref.Namespace)
-	return owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations()}, &id
+	return out, nil
 }
 
 // ownPod reports whether it is in memfit's own namespace, which the webhook configuration excludes.
@@ -156,7 +138,7 @@ func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace
 
 // outOfReach returns why memfit never manages a pod.
 func (r *Resolver) outOfReach(pod metav1.Object) string {
-	if r.excluded[pod.GetNamespace()] && !r.ownPod(pod) {
+	if slices.Contains(r.excluded, pod.GetNamespace()) && !r.ownPod(pod) {
 		return "namespace " + pod.GetNamespace() + " is excluded (--exclude-namespaces)"
 	}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil && c.Kind == "Node" {
@@ -200,8 +182,7 @@ func (r *Resolver) Profiles() *profile.Index { return r.index.Load() }
 // Built is closed when profiles have been read for the first time. Until then no profile governs a pod.
 func (r *Resolver) Built() <-chan struct{} { return r.built }
 
-// namespace returns the annotations and labels of a namespace. A missing one has none. They are the cache's own: do not
-// change them.
+// namespace returns the annotations and labels of a namespace, the cache's own: do not change them. Missing: none.
 func (r *Resolver) namespace(ctx context.Context, name string) (annotations, labels map[string]string, err error) {
 	ns := &metav1.PartialObjectMetadata{TypeMeta: namespaceKind}
 	err = r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read

@@ -75,13 +75,11 @@ func (w *Watcher) Start(ctx context.Context) error {
 }
 
 // restPerProfile is the pause after a rebuild for each profile: reading takes some 5 us each, so that a client that
-// edits one in a loop uses at most a fifth of a processor. It is not a fixed time because `kubectl apply` sends
-// profiles and workloads within milliseconds, and a pod created during the pause lacks its settings: with 200 ms two of
-// three did.
+// edits one in a loop uses at most a fifth of a processor. With a fixed 200 ms, two of three pods created right after
+// their profile by `kubectl apply` lacked its settings.
 const restPerProfile = 20 * time.Microsecond
 
-// Ready is a readiness check: until profiles, owners and namespaces are known, pods would be admitted without their
-// settings. Once ready, it remains ready.
+// Ready is a readiness check: before, pods would be admitted without their settings. Once ready, it remains ready.
 func (w *Watcher) Ready(req *http.Request) error {
 	if w.ready.Load() {
 		return nil

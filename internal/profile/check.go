@@ -12,21 +12,12 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Invalid returns the errors of spec that the API's own rules cannot detect, each with what to change. Empty: the
-// profile can be applied.
+// Invalid returns the errors of spec that the API's own rules cannot detect, each with what to change.
 func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	var out []string
-	if spec.Selector != nil {
-		if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil {
-			out = append(
-				out,
-				fmt.Sprintf(
-					"spec.selector chooses no pod, because it is invalid (%v): correct it, or remove it and use the %s "+
-						"annotation",
-					err, v1alpha1.ProfileAnnotation,
-				),
-			)
-		}
+	if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil { // of nil, too, it returns a selector
+		out = append(out, fmt.Sprintf("spec.selector chooses no pod, because it is invalid (%v): correct it, or remove it "+
+			"and use the %s annotation", err, v1alpha1.ProfileAnnotation))
 	}
 	_, wrong := Windows(spec.Sizing.Disruption)
 	return append(append(out, wrong...), refused(spec)...)
@@ -35,14 +26,9 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 // Invalid returns the errors in the profile's own spec, including its namespaceSelector.
 func (n *Profile) Invalid() []string {
 	out := Invalid(n.Declared())
-	if n.NamespaceSelector == nil {
-		return out
-	}
 	if _, err := metav1.LabelSelectorAsSelector(n.NamespaceSelector); err != nil {
-		out = append(out, fmt.Sprintf(
-			"spec.namespaceSelector chooses no namespace, because it is invalid (%v): correct it, or remove it to choose every "+
-				"namespace", err,
-		))
+		out = append(out, fmt.Sprintf("spec.namespaceSelector chooses no namespace, because it is invalid (%v): correct it, "+
+			"or remove it to choose every namespace", err))
 	}
 	return out
 }
@@ -50,30 +36,20 @@ func (n *Profile) Invalid() []string {
 // refused returns the settings of spec that have no effect because of others. It is cheap enough for many profiles.
 func refused(spec *v1alpha1.MemoryProfileSpec) []string {
 	var out []string
-	if text := heapLimitRefused(spec.Runtime, spec.Tuning); text != "" {
-		out = append(out, "spec.tuning."+text)
+	add := func(at, text string) {
+		if text != "" {
+			out = append(out, at+".tuning."+text)
+		}
 	}
-	if text := reserveRefused(spec.Tuning.Reserve, spec.Sizing.Limit); text != "" {
-		out = append(out, "spec.tuning."+text)
-	}
+	add("spec", heapLimitRefused(spec.Runtime, spec.Tuning))
+	add("spec", reserveRefused(spec.Tuning.Reserve, spec.Sizing.Limit))
 	for _, e := range spec.Containers {
-		runtime := spec.Runtime
-		if e.Runtime != nil {
-			runtime = *e.Runtime
-		}
-		own := v1alpha1.TuningSpec{}
-		if e.Tuning != nil {
-			own = *e.Tuning
-		}
-		if text := heapLimitRefused(runtime, own); text != "" {
-			out = append(out, fmt.Sprintf("spec.containers[%s].tuning.%s", e.Name, text))
-		}
-		if own.Reserve == nil && e.Limit == nil { // nothing beyond the profile's common settings
-			continue
-		}
-		both := stated(spec, &e)
-		if text := reserveRefused(both.Tuning.Reserve, both.Sizing.Limit); text != "" {
-			out = append(out, fmt.Sprintf("spec.containers[%s].tuning.%s", e.Name, text))
+		at := "spec.containers[" + e.Name + "]"
+		own := *orPointer(e.Tuning, &v1alpha1.TuningSpec{})
+		add(at, heapLimitRefused(*orPointer(e.Runtime, &spec.Runtime), own))
+		if own.Reserve != nil || e.Limit != nil { // otherwise the profile's common settings
+			both := stated(spec, &e)
+			add(at, reserveRefused(both.Tuning.Reserve, both.Sizing.Limit))
 		}
 	}
 	return out
@@ -88,8 +64,7 @@ func heapLimitRefused(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
 	return fmt.Sprintf("heapLimit: %s %s", t.HeapLimit, why)
 }
 
-// reserveRefused returns an error if no limit within the bounds would leave memory besides the reserve; empty
-// otherwise.
+// reserveRefused returns an error if no limit within the bounds would leave memory besides the reserve.
 func reserveRefused(reserve *v1alpha1.MemoryQuantity, limit *v1alpha1.Bounds) string {
 	if reserve == nil || limit == nil || limit.Max == nil || reserve.Cmp(limit.Max.Quantity) < 0 {
 		return ""

@@ -4,6 +4,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -17,18 +18,13 @@ import (
 
 // Container is the effective policy for one container: the profile, overridden by its containers entry, with defaults.
 type Container struct {
-	// Managed is false if the entry has mode: Ignored.
-	Managed bool
-	// Listed is true if an entry has the container's name (not "*"), which opts plain init containers in.
-	Listed bool
-	// Sidecar is true for a container that another tool adds to pods, unless an entry names it.
-	Sidecar bool
-	// Runtime is the declared runtime; Type is Auto without a declaration.
-	Runtime v1alpha1.RuntimeSpec
+	Managed bool                 // false if the entry has mode: Ignored
+	Listed  bool                 // an entry has the container's name (not "*"), which opts plain init containers in
+	Sidecar bool                 // true for a container that another tool adds to pods, unless an entry names it
+	Runtime v1alpha1.RuntimeSpec // the declared runtime; Type is Auto without a declaration
 	// RuntimeDeclaredBy is the source of the declaration: "the profile", "annotation memfit.dev/runtime"; empty for Auto.
 	RuntimeDeclaredBy string
-	// Tuning is merged field by field; mode, conflictPolicy and resizePolicy are never empty.
-	Tuning v1alpha1.TuningSpec
+	Tuning            v1alpha1.TuningSpec // merged field by field; mode, conflictPolicy and resizePolicy are never empty
 	// Sizing has the container's own bounds and all defaults of the API.
 	Sizing v1alpha1.SizingSpec
 	// Notes describe invalid annotations of the pod.
@@ -42,11 +38,8 @@ func (n *Profile) Container(name string, podAnnotations map[string]string) Conta
 	entry, listed := n.entry(name)
 	effective := n.policyFor(entry)
 	c := Container{
-		Managed: entry == nil || entry.Mode != "Ignored",
-		Listed:  listed,
-		Runtime: n.Spec.Runtime,
-		Tuning:  effective.tuning,
-		Sizing:  effective.sizing,
+		Managed: entry == nil || entry.Mode != "Ignored", Listed: listed,
+		Runtime: n.Spec.Runtime, Tuning: effective.tuning, Sizing: effective.sizing,
 	}
 	if entry != nil && entry.Runtime != nil {
 		c.Runtime = *entry.Runtime
@@ -76,10 +69,8 @@ func (n *Profile) OnlyMeasures() bool {
 // flags of it, and no GOMEMLIMIT by the application's values, unless the profile names the container.
 var sidecars = map[string]bool{
 	"istio-proxy": true, "istio-init": true, "istio-validation": true, "linkerd-proxy": true, "linkerd-init": true,
-	"kuma-sidecar":     true,
-	"consul-dataplane": true, "daprd": true, "vault-agent": true, "vault-agent-init": true, "otc-container": true,
-	"jaeger-agent":           true,
-	"datadog-agent-injected": true, "gke-gcsfuse-sidecar": true,
+	"kuma-sidecar": true, "consul-dataplane": true, "daprd": true, "vault-agent": true, "vault-agent-init": true,
+	"otc-container": true, "jaeger-agent": true, "datadog-agent-injected": true, "gke-gcsfuse-sidecar": true,
 }
 
 // Sidecars returns the sorted names of containers that other tools add to pods.
@@ -99,16 +90,14 @@ func (n *Profile) entry(name string) (entry *v1alpha1.ContainerPolicy, listed bo
 
 // declare determines the declared runtime. The annotation counts only if the profile leaves the type open.
 func (c *Container) declare(podAnnotations map[string]string) {
-	if c.Runtime.Libc == "" {
-		c.Runtime.Libc = v1alpha1.LibcAuto
-	}
+	c.Runtime.Libc = cmp.Or(c.Runtime.Libc, v1alpha1.LibcAuto)
 	if c.Runtime.Type != "" && c.Runtime.Type != v1alpha1.RuntimeAuto {
 		c.RuntimeDeclaredBy = "the profile"
 		return
 	}
 	c.Runtime.Type = v1alpha1.RuntimeAuto
-	text, ok := podAnnotations[v1alpha1.RuntimeAnnotation]
-	if !ok || strings.TrimSpace(text) == "" {
+	text := podAnnotations[v1alpha1.RuntimeAnnotation]
+	if strings.TrimSpace(text) == "" {
 		return
 	}
 	runtime, err := ParseRuntime(text)
@@ -117,9 +106,7 @@ func (c *Container) declare(podAnnotations map[string]string) {
 		return
 	}
 	c.Runtime.Type = runtime.Type
-	if runtime.Version != "" {
-		c.Runtime.Version = runtime.Version
-	}
+	c.Runtime.Version = cmp.Or(runtime.Version, c.Runtime.Version)
 	if runtime.Type != v1alpha1.RuntimeAuto {
 		c.RuntimeDeclaredBy = "annotation " + v1alpha1.RuntimeAnnotation
 	}
@@ -128,31 +115,21 @@ func (c *Container) declare(podAnnotations map[string]string) {
 // versionPattern is the pattern of RuntimeSpec.version.
 var versionPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}([+_u][0-9]+)?$`)
 
-// ParseRuntime reads the value of the memfit.dev/runtime annotation: a runtime type, in any case, and optionally ":"
-// and a version ("NodeJS", "jvm:17.0.9").
+// ParseRuntime reads the memfit.dev/runtime annotation: a runtime type, in any case, and a version ("jvm:17.0.9").
 func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 	name, version, hasVersion := strings.Cut(strings.TrimSpace(text), ":")
 	version = strings.TrimSpace(version)
 	if hasVersion && (len(version) > 32 || !versionPattern.MatchString(version)) {
 		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s is %s, but %s is not a version: write numbers and dots, "+
-			"for example %q",
-			v1alpha1.RuntimeAnnotation, quote.Name(text), quote.Name(version), "JVM:17.0.9")
+			"for example %q", v1alpha1.RuntimeAnnotation, quote.Name(text), quote.Name(version), "JVM:17.0.9")
 	}
+	var names []string
 	for _, r := range runtimes.All() {
 		if strings.EqualFold(r.Name, strings.TrimSpace(name)) {
 			return v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeType(r.Name), Version: version}, nil
 		}
-	}
-	return v1alpha1.RuntimeSpec{}, fmt.Errorf(
-		"annotation %s is %s, which is not a runtime that memfit knows: write one of %s",
-		v1alpha1.RuntimeAnnotation, quote.Name(text), typeNames(),
-	)
-}
-
-func typeNames() string {
-	var names []string
-	for _, r := range runtimes.All() {
 		names = append(names, r.Name)
 	}
-	return strings.Join(names, ", ")
+	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s is %s, which is not a runtime that memfit knows: write one "+
+		"of %s", v1alpha1.RuntimeAnnotation, quote.Name(text), strings.Join(names, ", "))
 }

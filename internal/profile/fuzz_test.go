@@ -5,7 +5,6 @@ package profile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/runtimes"
 	"github.com/memfit/memfit/test/budget"
 )
 
@@ -60,7 +60,8 @@ func checkAnnotations(t testing.TB, x *Index, name, inject, runtime, onNamespace
 			t.Errorf("%q and %q choose %s", name, onNamespace, p)
 		}
 		c := p.Container("app", s.PodAnnotations)
-		if !slices.Contains(strings.Split(typeNames(), ", "), string(c.Runtime.Type)) || len(c.Runtime.Version) > 32 {
+		known := runtimes.Lookup(string(c.Runtime.Type)).Name
+		if known != string(c.Runtime.Type) || len(c.Runtime.Version) > 32 {
 			t.Errorf("%q declares %+v", runtime, c.Runtime)
 		}
 		said = append(said, c.Notes...)

@@ -35,32 +35,24 @@ func (k Key) String() string {
 
 // Profile is one profile. It must not change after [NewIndex].
 type Profile struct {
-	// Ref is MemoryProfile or ClusterMemoryProfile and the name.
-	Ref v1alpha1.ProfileReference
-	// Namespace is empty for a ClusterMemoryProfile.
-	Namespace string
+	Ref       v1alpha1.ProfileReference // MemoryProfile or ClusterMemoryProfile and the name
+	Namespace string                    // empty for a ClusterMemoryProfile
 	// UID is metadata.uid: with the generation, it identifies the spec. Empty outside a cluster.
-	UID types.UID
-	// Generation is metadata.generation, so that what was injected can be traced to the spec it came from.
-	Generation int64
-	// Created is metadata.creationTimestamp, which decides between two profiles that match the same.
-	Created time.Time
+	UID        types.UID
+	Generation int64     // metadata.generation, so that what was injected can be traced to the spec it came from
+	Created    time.Time // metadata.creationTimestamp, which decides between two profiles that match the same
 	// NamespaceSelector limits a ClusterMemoryProfile to namespaces by label; nil: every namespace.
 	NamespaceSelector *metav1.LabelSelector
-	// Spec is the effective spec: the profile's own and, after [NewIndex] or [Inherit], its defaults. Shared: do not
-	// change it.
+	// Spec is the effective spec, after [NewIndex] or [Inherit] with defaults. It is shared: do not change it.
 	Spec *v1alpha1.MemoryProfileSpec
 
-	// own is the profile's own spec; nil: Spec, because it inherits nothing.
-	own *v1alpha1.MemoryProfileSpec
-	// namespaces is NamespaceSelector, compiled by [NewIndex]; nil if invalid.
-	namespaces labels.Selector
+	own        *v1alpha1.MemoryProfileSpec // the profile's own spec; nil: Spec, because it inherits nothing
+	namespaces labels.Selector             // NamespaceSelector, compiled by [NewIndex]; nil if invalid
 	from       []*Profile
 	clashes    []string
 	held       bool // its sizing.mode would change sizes without the clashes
 	inherited  string
-	// effective has the effective policies of containers by the name of their entry; "": without one. It was merged from
-	// mergedFrom, and is invalid for another Spec.
+	// effective has the policies of containers by the name of their entry, "" without one, for the Spec mergedFrom.
 	effective  map[string]policy
 	mergedFrom *v1alpha1.MemoryProfileSpec
 }
@@ -82,8 +74,7 @@ func profileOf(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfil
 	}
 }
 
-// Reaches reports whether the profile may govern pods of a namespace with these labels. The profile must be of an
-// [Index].
+// Reaches reports whether the profile, of an [Index], may govern pods of a namespace with these labels.
 func (n *Profile) Reaches(namespaceLabels map[string]string) bool {
 	return n.NamespaceSelector == nil || n.namespaces != nil && n.namespaces.Matches(labels.Set(namespaceLabels))
 }
@@ -102,9 +93,8 @@ type Index struct {
 
 // space is the profiles of one namespace.
 type space struct {
-	byName map[string]*Profile
-	// defaults is the effective profile with role Defaults.
-	defaults *Profile
+	byName   map[string]*Profile
+	defaults *Profile // the effective profile with role Defaults
 	// byLabel finds the selectors that can only match pods with that label; the rest require no exact label.
 	byLabel map[label][]chooser
 	rest    []chooser
@@ -122,9 +112,9 @@ type chooser struct {
 // selector selects nothing; [Invalid] returns why. It merges each profile with its defaults, here and not for each pod.
 func NewIndex(profiles []Profile) *Index {
 	x := &Index{spaces: make(map[string]*space)}
-	all := make([]*Profile, len(profiles))
+	var all []*Profile
 	for i := range profiles {
-		all[i] = &profiles[i]
+		all = append(all, &profiles[i])
 	}
 	Inherit(all)
 	for _, n := range all {
@@ -156,8 +146,7 @@ func (x *Index) add(n *Profile) {
 	s.choose(chooser{profile: n, selector: selector}, n.Spec.Selector)
 }
 
-// choose adds c under its required label that the fewest other selectors require, so that a common label (team=shop)
-// does not put all in one list.
+// choose adds c under its required label that the fewest other selectors require, so that no list becomes long.
 func (s *space) choose(c chooser, spec *metav1.LabelSelector) {
 	var best label
 	found := false
@@ -173,8 +162,7 @@ func (s *space) choose(c chooser, spec *metav1.LabelSelector) {
 	s.byLabel[best] = append(s.byLabel[best], c)
 }
 
-// required returns the exact labels that a pod must have for spec to match, sorted, so that equal input gives an equal
-// index.
+// required returns the exact labels that a pod must have for spec to match, sorted, for equal indexes.
 func required(spec *metav1.LabelSelector) []label {
 	var out []label
 	for k, v := range spec.MatchLabels {
@@ -185,9 +173,7 @@ func required(spec *metav1.LabelSelector) []label {
 			out = append(out, label{e.Key, e.Values[0]})
 		}
 	}
-	slices.SortFunc(out, func(a, b label) int {
-		return strings.Compare(a.key+"="+a.value, b.key+"="+b.value)
-	})
+	slices.SortFunc(out, func(a, b label) int { return strings.Compare(a.key+"="+a.value, b.key+"="+b.value) })
 	return out
 }
 
@@ -225,13 +211,7 @@ func (x *Index) Defaults(namespace string) *Profile {
 
 // Inheriting returns a profile merged with the defaults of the index.
 func (x *Index) Inheriting(n Profile) *Profile {
-	giving := map[string]*Profile{}
-	for _, namespace := range []string{n.Namespace, ""} {
-		if d := x.Defaults(namespace); d != nil {
-			giving[namespace] = d
-		}
-	}
-	n.inherit(giving)
+	n.inherit(map[string]*Profile{n.Namespace: x.Defaults(n.Namespace), "": x.Defaults("")})
 	return &n
 }
 

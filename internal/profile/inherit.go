@@ -99,40 +99,29 @@ func (n *Profile) contradictions() []string {
 			}
 		}
 	}
-	places := []string{""}
+	say(n.boundsClash("")...)
 	for _, e := range n.Spec.Containers {
-		places = append(places, e.Name)
-	}
-	for _, container := range places {
-		say(n.boundsClash(container)...)
+		say(n.boundsClash(e.Name)...)
 	}
 	s := n.policyFor(nil).sizing
 	if s.Increase == v1alpha1.IncreaseAfterKill && s.Decrease != v1alpha1.DecreaseNever {
-		say(fmt.Sprintf(
-			"sizing.increase: AfterKill (%s) needs sizing.decrease: Never, but it is %s (%s): a limit that memfit lowers would "+
-				"be raised again only after a kill; change one of them",
-			n.origin("", "sizing.increase"), s.Decrease, n.origin("", "sizing.decrease"),
-		))
+		say(fmt.Sprintf("sizing.increase: AfterKill (%s) needs sizing.decrease: Never, but it is %s (%s): a limit that "+
+			"memfit lowers would be raised again only after a kill; change one of them",
+			n.origin("", "sizing.increase"), s.Decrease, n.origin("", "sizing.decrease")))
+	}
+	var from []string
+	for _, d := range n.from {
+		from = append(from, d.String())
 	}
 	for _, text := range refused(n.Spec) {
 		if !slices.Contains(own, text) {
-			say(text + " (" + n.inheritsFrom() + ")")
+			say(text + " (with what it inherits from " + strings.Join(from, " and ") + ")")
 		}
 	}
 	return out
 }
 
-// inheritsFrom names the sources of inherited values.
-func (n *Profile) inheritsFrom() string {
-	names := make([]string, 0, len(n.from))
-	for _, d := range n.from {
-		names = append(names, d.String())
-	}
-	return "with what it inherits from " + strings.Join(names, " and ")
-}
-
-// boundsClash finds bounds of a container that exclude every size; "" is one without an entry. Unset bounds do not
-// count.
+// boundsClash finds bounds of a container that exclude every size; "" is one without an entry.
 func (n *Profile) boundsClash(container string) []string {
 	entry, _ := n.entry(container)
 	s := stated(n.Spec, entry).Sizing

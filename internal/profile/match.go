@@ -52,15 +52,11 @@ func (p Problem) EventReason() string {
 
 // Match is the profile of a pod, or why it has none.
 type Match struct {
-	// Profile is the pod's profile; nil: none.
-	Profile *Profile
-	// Why describes the match for a status message: "annotation memfit.dev/profile on the Deployment". With a Problem it
-	// describes the fix.
-	Why string
-	// Problem is empty if one profile alone governs the pod, or none was requested.
-	Problem Problem
-	// Missing is the name of a missing profile in an annotation.
-	Missing string
+	Profile *Profile // the pod's profile; nil: none
+	// Why describes the match, "annotation memfit.dev/profile on the Deployment", or the fix of the Problem.
+	Why     string
+	Problem Problem // empty if one profile alone governs the pod, or none was requested
+	Missing string  // the name of a missing profile in an annotation
 	// Claims are the conflicting profiles if the problem is Ambiguous. They contain no text of a pod's owner.
 	Claims []*Profile
 }
@@ -91,24 +87,22 @@ func (x *Index) Match(s Subject) Match {
 }
 
 func (x *Index) byAnnotation(s Subject, name, where string) Match {
-	if n := x.Find(s.Namespace, name); n != nil {
-		if !n.Reaches(s.NamespaceLabels) {
-			return Match{Problem: NotFound, Why: fmt.Sprintf(
-				"annotation %s on the %s names %s, whose namespaceSelector (%s) does not match the labels of namespace %q: name "+
-					"another profile, or label the namespace", v1alpha1.ProfileAnnotation, where, n, labelText(n.NamespaceSelector),
-				s.Namespace)}
-		}
-		if n.GivesDefaults() {
-			return Match{Problem: NotFound, Why: fmt.Sprintf(
-				"annotation %s on the %s names %s, which governs no pod: its role is Defaults, and other profiles inherit from "+
-					"it; name one of those", v1alpha1.ProfileAnnotation, where, n)}
-		}
-		return Match{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
+	by := fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)
+	n := x.Find(s.Namespace, name)
+	switch {
+	case n == nil:
+		return Match{Problem: NotFound, Missing: name, Why: fmt.Sprintf("%s names %s, but there is no MemoryProfile of that "+
+			"name in namespace %q and no ClusterMemoryProfile: create one or correct the annotation", by, quote.Name(name),
+			s.Namespace)}
+	case !n.Reaches(s.NamespaceLabels):
+		return Match{Problem: NotFound, Why: fmt.Sprintf("%s names %s, whose namespaceSelector (%s) does not match the "+
+			"labels of namespace %q: name another profile, or label the namespace", by, n, labelText(n.NamespaceSelector),
+			s.Namespace)}
+	case n.GivesDefaults():
+		return Match{Problem: NotFound, Why: fmt.Sprintf("%s names %s, which governs no pod: its role is Defaults, and "+
+			"other profiles inherit from it; name one of those", by, n)}
 	}
-	return Match{Problem: NotFound, Missing: name, Why: fmt.Sprintf(
-		"annotation %s on the %s names %s, but there is no MemoryProfile of that name in namespace %q and no "+
-			"ClusterMemoryProfile: create one or correct the annotation",
-		v1alpha1.ProfileAnnotation, where, quote.Name(name), s.Namespace)}
+	return Match{Profile: n, Why: by}
 }
 
 func bySelector(chosen []*Profile) Match {
@@ -160,8 +154,7 @@ func labelText(selector *metav1.LabelSelector) string {
 	return ""
 }
 
-// asked returns the profile name of the nearest annotation and its place. An empty value, as from a template with an
-// unset variable, counts as missing.
+// asked returns the profile name of the nearest annotation and its place. Empty values count as missing.
 func (s Subject) asked() (name, where string) {
 	for _, p := range s.places() {
 		if name := strings.TrimSpace(p.annotations[v1alpha1.ProfileAnnotation]); name != "" {
@@ -192,11 +185,8 @@ type place struct {
 
 // places are the places of annotations, nearest to the pod first.
 func (s Subject) places() [3]place {
-	workload := s.WorkloadKind
-	if workload == "" {
-		workload = "workload"
-	}
 	return [3]place{
-		{"pod template", s.PodAnnotations}, {workload, s.WorkloadAnnotations}, {"Namespace", s.NamespaceAnnotations},
+		{"pod template", s.PodAnnotations}, {cmp.Or(s.WorkloadKind, "workload"), s.WorkloadAnnotations},
+		{"Namespace", s.NamespaceAnnotations},
 	}
 }

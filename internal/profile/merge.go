@@ -15,8 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// builtin returns the built-in defaults, as documented in the API's fields. Durations of a profile are real time;
-// default ones are periods of evidence.
+// builtin returns the API's defaults. Durations of a profile are real time; default ones are periods of evidence.
 func builtin() *v1alpha1.MemoryProfileSpec {
 	return &v1alpha1.MemoryProfileSpec{
 		Tuning: v1alpha1.TuningSpec{
@@ -61,9 +60,9 @@ func (n *Profile) Identity() []string {
 	if n == nil || n.Spec.Identity == nil {
 		return nil
 	}
-	keys := make([]string, len(n.Spec.Identity.Labels))
-	for i, key := range n.Spec.Identity.Labels {
-		keys[i] = string(key)
+	var keys []string
+	for _, key := range n.Spec.Identity.Labels {
+		keys = append(keys, string(key))
 	}
 	return keys
 }
@@ -107,16 +106,11 @@ func stated(spec *v1alpha1.MemoryProfileSpec, entry *v1alpha1.ContainerPolicy) v
 	if entry == nil {
 		return *spec
 	}
-	own := v1alpha1.MemoryProfileSpec{
-		Runtime: spec.Runtime, Sizing: v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request},
-	}
-	if entry.Runtime != nil {
-		own.Runtime = *entry.Runtime
-	}
-	if entry.Tuning != nil {
-		own.Tuning = *entry.Tuning
-	}
-	return under(own, spec)
+	return under(v1alpha1.MemoryProfileSpec{
+		Runtime: *orPointer(entry.Runtime, &spec.Runtime),
+		Tuning:  *orPointer(entry.Tuning, &v1alpha1.TuningSpec{}),
+		Sizing:  v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request},
+	}, spec)
 }
 
 // under merges spec over defaults, field by field, without changing either. Settings that only work together are taken
@@ -140,8 +134,7 @@ func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec
 	return spec
 }
 
-// fillUnset sets the unset fields of value from defaults. It uses reflection, so that it covers all fields of the API;
-// it runs when profiles change, not for each pod.
+// fillUnset sets the unset fields of value from defaults, by reflection: only when profiles change, not for each pod.
 func fillUnset[T any](value, defaults T) T {
 	fill(reflect.ValueOf(&value).Elem(), reflect.ValueOf(defaults))
 	return value
@@ -163,8 +156,7 @@ func fill(value, defaults reflect.Value) {
 	}
 }
 
-// group reports whether a pointer is to several fields of the API, not to a single value such as a quantity or a
-// duration.
+// group reports whether a pointer is to several fields of the API, not to a value such as a quantity.
 func group(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath() &&
 		t != reflect.TypeFor[*v1alpha1.MemoryQuantity]()

@@ -14,9 +14,8 @@ import (
 
 // Value is a field of one container's policy, with its source.
 type Value struct {
-	// Field is its path, as in "sizing.limit.max", Value its value ("4Gi").
-	Field string `json:"field"`
-	Value string `json:"value"`
+	Field string `json:"field"` // its path, as in "sizing.limit.max"
+	Value string `json:"value"` // "4Gi"
 	// From is its source: the profile ("ClusterMemoryProfile jvm"), one of its entries for containers ("MemoryProfile
 	// shop/web, containers[app]"), a profile it inherits from ("MemoryProfile shop/base (defaults)"), or "default".
 	From string `json:"from"`
@@ -29,13 +28,12 @@ const (
 	FromClash = "memfit, until the profile and its defaults are consistent"
 )
 
-// Values returns the effective fields of sizing, tuning, drift and identity of the named container, in alphabetical
-// order. Values are those of [Profile.Container]; this only adds their sources. Of drift and identity, which are common
-// to all containers, it lists only what a profile sets.
+// Values returns the effective fields of sizing, tuning, drift and identity of the named container, sorted, as in
+// [Profile.Container]. Of drift and identity, it lists only what a profile sets.
 func (n *Profile) Values(name string) []Value {
 	c := n.Container(name, nil)
-	inForce := fields(map[string]any{
-		"sizing": c.Sizing, "tuning": c.Tuning, "drift": n.Spec.Drift, "identity": n.Spec.Identity,
+	inForce := declared(&v1alpha1.MemoryProfileSpec{
+		Sizing: c.Sizing, Tuning: c.Tuning, Drift: n.Spec.Drift, Identity: n.Spec.Identity,
 	})
 	places := n.places(name)
 	var out []Value
@@ -59,8 +57,9 @@ type said struct {
 func (n *Profile) places(name string) []said {
 	var all []said
 	if entry, _ := n.entry(name); entry != nil {
-		all = append(all, said{fmt.Sprintf("%s, containers[%s]", n, entry.Name), fields(map[string]any{
-			"sizing": v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request}, "tuning": entry.Tuning,
+		all = append(all, said{fmt.Sprintf("%s, containers[%s]", n, entry.Name), declared(&v1alpha1.MemoryProfileSpec{
+			Sizing: v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request},
+			Tuning: *orPointer(entry.Tuning, &v1alpha1.TuningSpec{}),
 		})})
 	}
 	all = append(all, said{n.String(), declared(n.Declared())})
@@ -68,12 +67,6 @@ func (n *Profile) places(name string) []said {
 		all = append(all, said{d.String() + " (defaults)", declared(d.Spec)})
 	}
 	return all
-}
-
-func declared(spec *v1alpha1.MemoryProfileSpec) map[string]string {
-	return fields(map[string]any{
-		"sizing": spec.Sizing, "tuning": spec.Tuning, "drift": spec.Drift, "identity": spec.Identity,
-	})
 }
 
 // from returns the nearest source with this value. A sidecar has values without a source.
@@ -96,14 +89,13 @@ func (n *Profile) origin(name, field string) string {
 	return FromDefault
 }
 
-// fields returns the leaves of an API value: path and text. Lists are one leaf.
-func fields(value any) map[string]string {
-	text, err := json.Marshal(value)
-	if err != nil { // types of the API always can
-		return nil
-	}
+// declared returns the leaves of a spec: path and text. Lists are one leaf.
+func declared(spec *v1alpha1.MemoryProfileSpec) map[string]string {
+	text, err := json.Marshal(map[string]any{
+		"sizing": spec.Sizing, "tuning": spec.Tuning, "drift": spec.Drift, "identity": spec.Identity,
+	})
 	var tree map[string]any
-	if err := json.Unmarshal(text, &tree); err != nil {
+	if err != nil || json.Unmarshal(text, &tree) != nil { // types of the API always can
 		return nil
 	}
 	out := map[string]string{}
@@ -120,10 +112,8 @@ func leaves(out map[string]string, path string, tree map[string]any) {
 			out[path+key] = v
 		case nil:
 		default:
-			text, err := json.Marshal(v)
-			if err == nil {
-				out[path+key] = string(text)
-			}
+			text, _ := json.Marshal(v) // which was read from JSON
+			out[path+key] = string(text)
 		}
 	}
 }

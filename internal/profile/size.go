@@ -17,8 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// Headroom without headroomPercent: above a container's need in its first two days, and above the last day's peak after
-// that, where the expected cost determines the headroom.
+// Headroom without headroomPercent: above a container's need in its first two days, later above the last day's peak.
 const usualHeadroom, usualLeastRoom int32 = 15, 5
 
 // SizePolicy returns the container's sizing policy for package recommend. The container already has the defaults.
@@ -33,14 +32,14 @@ func (c *Container) SizePolicy() recommend.Policy {
 		HeadroomPercent:    headroom,
 		LeastRoomPercent:   leastRoom,
 		KillPrice:          killPrice(s.Posture),
-		LimitMin:           bytesOf(s.Limit.Min),
-		LimitMax:           bytesOf(s.Limit.Max),
-		RequestMin:         bytesOf(s.Request.Min),
-		RequestMax:         bytesOf(s.Request.Max),
+		LimitMin:           BytesOf(s.Limit.Min),
+		LimitMax:           BytesOf(s.Limit.Max),
+		RequestMin:         BytesOf(s.Request.Min),
+		RequestMax:         BytesOf(s.Request.Max),
 		DecreaseNever:      s.Decrease == v1alpha1.DecreaseNever,
 		IncreaseAfterKill:  s.Increase == v1alpha1.IncreaseAfterKill,
 		OOMFactorPercent:   *s.OOM.FactorPercent,
-		OOMMinIncrease:     bytesOf(s.OOM.MinIncrease),
+		OOMMinIncrease:     BytesOf(s.OOM.MinIncrease),
 		MinChangePercent:   *s.Disruption.MinChangePercent,
 	}
 }
@@ -62,8 +61,7 @@ func killPrice(p v1alpha1.SizingPosture) memory.Bytes {
 	return memory.FromQuantity(q)
 }
 
-// Rescues reports whether memfit may raise the limit of the running container before the kernel kills: sizing.rescue is
-// Enabled, and the mode in effect resizes running pods.
+// Rescues reports whether memfit may raise the limit of the running container before the kernel kills.
 func (c *Container) Rescues() bool {
 	mode := c.Sizing.Mode
 	return c.Sizing.Rescue == v1alpha1.RescueEnabled &&
@@ -97,7 +95,8 @@ func Windows(d *v1alpha1.DisruptionSpec) (maintenance.Windows, []string) {
 	return out, wrong
 }
 
-func bytesOf(q *v1alpha1.MemoryQuantity) memory.Bytes {
+// BytesOf converts an optional quantity of the API; unset is 0.
+func BytesOf(q *v1alpha1.MemoryQuantity) memory.Bytes {
 	if q == nil {
 		return 0
 	}

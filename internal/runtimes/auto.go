@@ -3,11 +3,9 @@
 
 package runtimes
 
-// auto is a container whose runtime is not declared and whose command does not show it. It only gets settings that no
-// process can refuse.
+// auto is a container whose runtime is unknown. It only gets settings that no process can refuse.
 //
-// JAVA_TOOL_OPTIONS cannot stop a process either, but a value in the pod would replace the image's, an agent for
-// example, so it needs a declaration.
+// JAVA_TOOL_OPTIONS needs a declaration: it cannot stop a process, but would replace the image's, an agent for example.
 var auto = row(&Runtime{
 	Name: "Auto", Title: "unknown", Order: 1,
 	Knobs:  append([]Knob{goMemLimit}, glibc(0, "", "")...),

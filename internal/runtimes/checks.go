@@ -12,30 +12,23 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Check finds an invalid value of the user: the process does not start, ignores it, or is killed by the kernel before
-// it has an effect. A check only returns a warning.
+// Check warns about an invalid value of the user, with which the process does not start, ignores it, or is killed.
 type Check struct {
 	// Env is the variable whose whole value is checked. Empty: the check is about Flag.
-	Env string
-	// Flag is the prefix of a word on the command line or in a variable, after [Runtime.Fold]: "-Xmx".
-	Flag string
-	// Against is the flag whose value [Own.Other] is; empty: none.
-	Against string
+	Env     string
+	Flag    string // the prefix of a word on the command line or in a variable, after [Runtime.Fold]: "-Xmx"
+	Against string // the flag whose value [Own.Other] is; empty: none
 	// Heap returns the heap that the value permits; 0: none, or unknown. nil: the setting is not a number of bytes.
 	Heap func(value string) memory.Bytes
-	// Wrong returns the effect of the value and what to set instead, as the predicate of a sentence with the setting as
-	// its subject. Empty: valid.
+	// Wrong returns the effect of the value and what to set instead, as a predicate of the setting. Empty: valid.
 	Wrong func(Own, Facts) string
 }
 
 // Own is a value that the user set.
 type Own struct {
-	// Value is the variable's value, or what follows the flag.
-	Value string
-	// Direct: the runtime reads the variable itself ([Runtime.Sources]); no script can change the value first.
-	Direct bool
-	// Other is the effective value of [Check.Against]; empty: none.
-	Other string
+	Value  string // the variable's value, or what follows the flag
+	Direct bool   // the runtime reads the variable itself ([Runtime.Sources]); no script can change the value first
+	Other  string // the effective value of [Check.Against]; empty: none
 }
 
 // killedFirst is the effect of a heap cap above the memory limit.
@@ -128,10 +121,7 @@ func mebibytes(text string) string {
 	if m == nil {
 		return "512"
 	}
-	size, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		return "512"
-	}
+	size, _ := strconv.ParseFloat(m[1], 64) // of a few digits
 	if strings.ToUpper(m[2]) == "G" {
 		size *= 1024
 	}
@@ -182,34 +172,30 @@ func jvmLeast(own Own, f Facts) string {
 // otherFlag: the word is a longer flag, such as OpenJ9's -Xmso256k.
 func otherFlag(value string) bool { return value != "" && (value[0] < '0' || value[0] > '9') }
 
-// typed matches a number with a unit. A word with other characters is part of a nested text, such as JSON or a list
-// with commas, and its end is unknown.
+// typed matches a number with a unit. A word with other characters may be part of a nested text, such as JSON.
 var typed = regexp.MustCompile(`^[-+]?[0-9A-Za-z.%]*$`)
 
 func jvmMalformed(flag, value string) string {
 	if !typed.MatchString(value) {
 		return ""
 	}
-	return fmt.Sprintf(
-		"stops the JVM at start (exit code 1), which takes a whole number with unit k, m or g: set %s%sm", flag,
-		mebibytes(value))
+	return fmt.Sprintf("stops the JVM at start (exit code 1), which takes a whole number with unit k, m or g: set %s%sm",
+		flag, mebibytes(value))
 }
 
-var (
-	jvmForm  = regexp.MustCompile(`^([0-9]{1,19})([kKmMgGtT]?)$`)
-	hexStart = regexp.MustCompile(`^0[xX]`)
-)
+var jvmForm = regexp.MustCompile(`^([0-9]{1,19})([KMGT]?)$`)
 
 // jvmBytes parses a size like HotSpot. Hexadecimal ones become 0, which all checks accept.
 func jvmBytes(text string) (b memory.Bytes, ok bool) {
-	if hexStart.MatchString(text) {
+	text = strings.ToUpper(text)
+	if strings.HasPrefix(text, "0X") {
 		return 0, true
 	}
 	m := jvmForm.FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
 	}
-	return scaled(m[1], strings.ToUpper(m[2]))
+	return scaled(m[1], m[2])
 }
 
 func jvmHeap(text string) memory.Bytes {

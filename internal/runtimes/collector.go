@@ -16,8 +16,7 @@ const MoreLimit = 64 * memory.MiB
 
 // Cost is the garbage collection cost of a limit, as shares of the process's processor time.
 type Cost struct {
-	// Collector is the share of collections since the process started; 0: unknown.
-	Collector float64
+	Collector float64 // the share of collections since the process started; 0: unknown
 	// Saved is the share saved with a limit higher by [MoreLimit]; 0: none, or unknown. It is a lower bound: runtimes
 	// count work after a collection, such as sweeping, as the program's.
 	Saved float64
@@ -37,8 +36,7 @@ const worthSaving = 0.03
 // busyLeast is the least processor time of a program, to exclude its start.
 const busyLeast = 10 * time.Second
 
-// collectorShare returns the collector's share of a process's processor time; false: the process ran too briefly, or
-// its sums are impossible, because it could forge them.
+// collectorShare returns the collector's share of processor time; false: the process ran too briefly, or forged it.
 func collectorShare(a amounts.Usage) (share float64, known bool) {
 	took, busy := a.Details[amounts.CollectorTime], a.Details[amounts.BusyTime]
 	if took < 0 || took > busy || time.Duration(busy) < busyLeast {

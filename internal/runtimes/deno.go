@@ -4,8 +4,8 @@
 package runtimes
 
 import (
-	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -53,20 +53,13 @@ const (
 
 func denoOldSpace(f Facts) Verdict {
 	v := v8{name: "Deno", semiSpace: denoSemiSpace}.oldSpace(f)
+	mib, found := strings.CutPrefix(v.Value, oldSpaceFlag+"=")
 	switch {
-	case v.Value == "":
-		if f.Ask.HeapPercent == 0 && f.Ask.HeapLimit == 0 {
-			return notRequested()
-		}
+	case f.Ask.HeapPercent > 0 || f.Ask.HeapLimit > 0:
 		return v
-	case f.Ask.HeapPercent == 0 && f.Ask.HeapLimit == 0:
-		return suggest(
-			fmt.Sprintf(
-				"Deno's heap cap is 4192 MiB whatever the limit: heapPercent: %d in the profile sets it to %s MiB here",
-				nodePercent, v.Value,
-			),
-		)
+	case !found:
+		return notRequested()
 	}
-	v.Value = oldSpaceFlag + "=" + v.Value
-	return v
+	return suggestf("Deno's heap cap is 4192 MiB whatever the limit: heapPercent: %d in the profile sets it to %s MiB "+
+		"here", nodePercent, mib)
 }

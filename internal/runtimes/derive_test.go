@@ -71,11 +71,7 @@ func TestTheHeapLeavesRoomUnderEveryLimit(t *testing.T) {
 				if v.Value == "" {
 					continue
 				}
-				var old memory.Bytes
-				for _, c := range v.Value {
-					old = old*10 + memory.Bytes(c-'0')
-				}
-				if old *= memory.MiB; old+3*semiSpace(f) >= f.Limit || old < 96*memory.MiB {
+				if old := v8OldSpace(v.Value, 0); old+3*semiSpace(f) >= f.Limit || old < 96*memory.MiB {
 					t.Fatalf(
 						"limit %dMi, %d %%, Node.js %q: an old space of %s with semi-spaces of %s", mib, percent, version, old,
 						semiSpace(f),

@@ -123,16 +123,10 @@ func dotnetLimit(f Facts) Verdict {
 	case badHeapLimit(f.Ask.HeapLimit) != "":
 		return skip(badHeapLimit(f.Ask.HeapLimit))
 	case f.Limit > 0 && f.Ask.HeapLimit >= f.Limit:
-		return skip(
-			fmt.Sprintf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText),
-		)
+		return skipf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText)
 	}
-	return fixed(
-		set(
-			fmt.Sprintf("0x%X", int64(f.Ask.HeapLimit)),
-			fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Ask.HeapLimit),
-		),
-	)
+	return fixed(set(fmt.Sprintf("0x%X", int64(f.Ask.HeapLimit)),
+		fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Ask.HeapLimit)))
 }
 
 func dotnetConserve(f Facts) Verdict {
@@ -142,7 +136,7 @@ func dotnetConserve(f Facts) Verdict {
 	case f.Version.Below(V(6)):
 		return skip(".NET before 6 does not read it from the environment")
 	case *n < 0 || *n > 9:
-		return skip(fmt.Sprintf("conserveMemory %d is outside 0 to 9", *n))
+		return skipf("conserveMemory %d is outside 0 to 9", *n)
 	default:
 		return set(fmt.Sprintf("0x%X", *n), "dotnet.conserveMemory of the profile")
 	}

@@ -11,11 +11,9 @@ import (
 // FullHeap describes the end of a process at its own heap cap, independent of the limit.
 type FullHeap struct {
 	// Exits are exit codes of the runtime for a full heap. 128+n is death by signal n.
-	Exits []int32
-	// Faults are exit codes of a full heap and also of bugs: they count if memory was at the cap.
-	Faults []int32
-	// Words are the runtime's log messages for a full heap.
-	Words []string
+	Exits  []int32
+	Faults []int32  // exit codes of a full heap and also of bugs: they count if memory was at the cap
+	Words  []string // the runtime's log messages for a full heap
 	// Raise is the instruction to raise the cap: "raise -Xmx (heapPercent in the profile)". Empty: the default.
 	Raise string
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Names of the glibc settings. Tunables of the same meaning in GLIBC_TUNABLES always win over them, so they never
-// conflict.
+// Names of the glibc settings. Tunables of the same meaning in GLIBC_TUNABLES win over them, so they never conflict.
 const (
 	arenaMaxName      = "MALLOC_ARENA_MAX"
 	trimThresholdName = "MALLOC_TRIM_THRESHOLD_" // the underscore at the end is part of the name
@@ -33,25 +32,21 @@ var otherAllocators = []Sign{
 	{Text: "libmimalloc", Why: "and mimalloc ignores glibc's settings"},
 }
 
-// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses: invalid
-// values are ignored, and other allocators never read them. byDefault is the number of arenas set by default (0: none);
-// try is the suggestion otherwise.
+// glibc is the pair of malloc settings that no version refuses, and other allocators never read. byDefault is the
+// number of arenas set by default (0: none); try is the suggestion otherwise.
 func glibc(byDefault int32, why, try string) []Knob {
-	arenas := Knob{
-		Name: arenaMaxName, Env: arenaMaxName, Tier: TierA,
-		SkipIf: append([]Sign{{Text: "glibc.malloc.arena_max", Why: "which wins over " + arenaMaxName}}, otherAllocators...),
-		Form:   `^[1-9][0-9]?$`,
-		Derive: func(f Facts) Verdict { return arenaMax(f, byDefault, why, try) },
+	return []Knob{
+		mallocKnob(arenaMaxName, "glibc.malloc.arena_max", `^[1-9][0-9]?$`,
+			func(f Facts) Verdict { return arenaMax(f, byDefault, why, try) }),
+		mallocKnob(trimThresholdName, "glibc.malloc.trim_threshold", `^[1-9][0-9]+$`, trimThreshold),
 	}
-	trim := Knob{
-		Name: trimThresholdName, Env: trimThresholdName, Tier: TierA,
-		SkipIf: append(
-			[]Sign{{Text: "glibc.malloc.trim_threshold", Why: "which wins over " + trimThresholdName}}, otherAllocators...,
-		),
-		Form:   `^[1-9][0-9]+$`,
-		Derive: trimThreshold,
+}
+
+func mallocKnob(name, tunable, form string, derive func(Facts) Verdict) Knob {
+	return Knob{
+		Name: name, Env: name, Tier: TierA, Form: form, Derive: derive,
+		SkipIf: append([]Sign{{Text: tunable, Why: "which wins over " + name}}, otherAllocators...),
 	}
-	return []Knob{arenas, trim}
 }
 
 func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
@@ -68,7 +63,7 @@ func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
 	case f.NoGlibc != "":
 		return skip(f.NoGlibc)
 	case *asked < 0 || *asked > arenaMaxBound:
-		return skip(fmt.Sprintf("arenaMax %d is outside 1 to %d", *asked, arenaMaxBound))
+		return skipf("arenaMax %d is outside 1 to %d", *asked, arenaMaxBound)
 	}
 	return set(strconv.Itoa(int(*asked)), "arenaMax of the profile")
 }
@@ -82,7 +77,7 @@ func trimThreshold(f Facts) Verdict {
 	case f.NoGlibc != "":
 		return skip(f.NoGlibc)
 	case asked < trimThresholdMin || asked > trimThresholdMax:
-		return skip(fmt.Sprintf("trimThreshold %s is outside %s to %s", asked, trimThresholdMin, trimThresholdMax))
+		return skipf("trimThreshold %s is outside %s to %s", asked, trimThresholdMin, trimThresholdMax)
 	}
 	return set(strconv.FormatInt(int64(asked), 10), "trimThreshold of the profile")
 }
@@ -126,11 +121,8 @@ func badShare(f Facts) string {
 
 // noLimit is the verdict for a setting derived from a missing limit.
 func noLimit(name string) Verdict {
-	return skip(
-		fmt.Sprintf(
-			"the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s", name,
-		),
-	)
+	return skipf("the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s",
+		name)
 }
 
 func percentOr(a Ask, byDefault int32) int32 {
@@ -144,9 +136,8 @@ func percentOr(a Ask, byDefault int32) int32 {
 // a suggestion if that exceeds most percent of one process's part.
 func dividedByHand(f Facts, name string, own, most int32) Verdict {
 	if heap := f.Cgroup.Percent(own); f.Limit > 0 && heap > f.Limit.Percent(most) {
-		return suggest(fmt.Sprintf("each heap may grow to %s, which %s takes by itself (%d %% of %s), and a process can "+
-			"have %s: heapPercent: %d in the profile makes the heap a share of that", heap, name, own, f.Cgroup, f.LimitText,
-			most))
+		return suggestf("each heap may grow to %s, which %s takes by itself (%d %% of %s), and a process can have %s: "+
+			"heapPercent: %d in the profile makes the heap a share of that", heap, name, own, f.Cgroup, f.LimitText, most)
 	}
 	return notRequested()
 }

@@ -6,7 +6,6 @@ package runtimes
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
@@ -26,9 +25,9 @@ var _ = row(&Runtime{
 		goMemLimit,
 		{
 			Name: "AUTOMEMLIMIT", Env: "AUTOMEMLIMIT", Tier: TierB,
-			SkipIf: append(
-				[]Sign{{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"}}, ownLimit...,
-			),
+			SkipIf: append([]Sign{
+				{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"},
+			}, ownLimit...),
 			Form:   `^(0\.[0-9]+|1)$`,
 			Derive: autoMemLimit,
 		},
@@ -67,11 +66,10 @@ func collectsOnlyAtLimit(f Facts) bool {
 	return f.Ask.OnlyAtLimit
 }
 
-// ownLimit are flags of programs that set their own memory limit, or were configured not to. The first covers the
-// flags around the automemlimit library as programs spell them: --auto-gomemlimit.ratio, --no-auto-gomemlimit and
-// --enable-feature=auto-gomemlimit (Prometheus, Alertmanager), --auto-gomemlimit-ratio (kube-state-metrics),
-// --enable-auto-gomemlimit (Thanos). With GOMEMLIMIT set the library does nothing, and does not refresh the limit
-// after a resize. An owner who switched it off wants no memory limit, so GOMEMLIMIT is skipped there as well.
+// ownLimit are flags of programs that set their own memory limit, or were configured not to. The first covers the flags
+// around the automemlimit library: --auto-gomemlimit.ratio, --no-auto-gomemlimit, --enable-feature=auto-gomemlimit
+// (Prometheus), --auto-gomemlimit-ratio (kube-state-metrics), --enable-auto-gomemlimit (Thanos). With GOMEMLIMIT the
+// library does nothing after a resize, and an owner who switched it off wants no memory limit.
 var ownLimit = []Sign{
 	{Text: "auto-gomemlimit",
 		Why: "so its owner decided how the program limits its memory: set GOMEMLIMIT in the pod to overrule that"},
@@ -111,14 +109,12 @@ func cgoOnly(knobs []Knob) []Knob {
 
 // goFree: spans without objects are certainly returned. The preceding collection may free more.
 func goFree(_ Process, a amounts.Usage) (Gain, bool) {
-	return between(a.Returnable, a.Resident(), "%s of spans without objects go for certain; of %s of objects "+
-		"it is unknown how "+
-		"much is garbage before it is collected", a.Returnable, a.Bytes(amounts.Objects))
+	return between(a.Returnable, a.Resident(), "%s of spans without objects go for certain; of %s of objects it is "+
+		"unknown how much is garbage before it is collected", a.Returnable, a.Bytes(amounts.Objects))
 }
 
 // goLimitEffect returns the effect of an existing GOMEMLIMIT: nothing now. If it leaves less than half of the live heap
-// between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as the live
-// heap, and cost processor time. A lower GOGC may leave less than the limit.
+// between two collections, they are at least twice as frequent as with GOGC=100. A lower GOGC may leave less.
 func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 	limit := goMemory(text)
 	live := a.Bytes(amounts.Live)
@@ -141,7 +137,10 @@ func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 		}
 		return g, ok
 	}
-	eased, at, share, took := goEased(beside, live), memory.Bytes(0), "", ""
+	// the GOMEMLIMIT that leaves as much as the live heap between two collections, and the headroom of 3 %
+	runtime := beside.Plus(live).Plus(live)
+	eased := max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB))
+	at, share, took := memory.Bytes(0), "", ""
 	if p.Limit > 0 {
 		at = memory.Bytes(float64(eased) * (float64(p.Limit) / float64(limit))).CeilTo(memory.MiB)
 		share = fmt.Sprintf("; at its share, a limit of %s", at)
@@ -190,19 +189,10 @@ func goPaced(text string, live memory.Bytes) memory.Bytes {
 	return live.Percent(int32(percent))
 }
 
-// goMemory parses an amount in Go's format, whose MiB is the API's Mi; 0: invalid.
+// goMemory is goBytes; 0: unlimited or invalid.
 func goMemory(text string) memory.Bytes {
-	q, err := memory.ParseQuantity(strings.TrimSuffix(text, "B"))
-	if err != nil {
-		return 0
-	}
-	return memory.FromQuantity(q)
-}
-
-// goEased returns the GOMEMLIMIT that leaves as much as the live heap between two collections.
-func goEased(beside, live memory.Bytes) memory.Bytes {
-	runtime := beside.Plus(live).Plus(live)
-	return max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB)) // the headroom of 3 %
+	limit, _, _ := goBytes(text)
+	return limit
 }
 
 // goLimitGain: the runtime stays below its limit while enough is free or garbage.
@@ -210,16 +200,14 @@ func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
 		return goLimitEffect(p, a, text)
 	}
-	text := p.Limit.String()
-	bytes, err := strconv.ParseInt(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: text}).Value, 10, 64)
-	if err != nil {
+	limit := goMemory(memLimit(Facts{Version: p.Version, Limit: p.Limit, LimitText: p.Limit.String()}).Value)
+	held := a.Bytes(amounts.MappedReady)
+	switch {
+	case limit == 0:
 		return noLever()
-	}
-	limit, held := memory.Bytes(bytes), a.Bytes(amounts.MappedReady)
-	if held <= limit {
-		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives "+
-			"nothing back now", held,
-			limit)
+	case held <= limit:
+		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives nothing back now",
+			held, limit)
 	}
 	return between(min(a.Returnable, held-limit), held-limit, "the runtime holds %s, and its limit would be %s; %s of it "+
 		"hold no objects", held, limit, a.Returnable)
@@ -237,12 +225,9 @@ func goPercent(f Facts) int32 {
 	return 90
 }
 
-func tooSmallForGo(f Facts) string {
-	return fmt.Sprintf(
-		"%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: raise the "+
-			"limit",
-		f.LimitText, goLimitMin,
-	)
+func tooSmallForGo(f Facts) Verdict {
+	return skipf("%s is below %s, where the part of the limit that Go cannot see is too large for a soft limit to help: "+
+		"raise the limit", f.LimitText, goLimitMin)
 }
 
 func memLimit(f Facts) Verdict {
@@ -254,7 +239,7 @@ func memLimit(f Facts) Verdict {
 	case f.Limit == 0:
 		return noLimit("GOMEMLIMIT")
 	case f.Limit < goLimitMin:
-		return skip(tooSmallForGo(f))
+		return tooSmallForGo(f)
 	}
 	percent := percentOr(f.Ask, goPercent(f))
 	if bad := badPercent(percent); bad != "" {
@@ -262,19 +247,15 @@ func memLimit(f Facts) Verdict {
 	}
 	v := set(strconv.FormatInt(int64(f.Limit.Percent(percent)), 10), fmt.Sprintf("%d %% of %s", percent, f.LimitText))
 	if percent == 100 {
-		v.Warning = fmt.Sprintf(
-			"GOMEMLIMIT equals the limit of %s: nothing is left for memory that Go cannot see, so a live heap near it is killed",
-			f.LimitText,
-		)
+		v.Warning = fmt.Sprintf("GOMEMLIMIT equals the limit of %s: nothing is left for memory that Go cannot see, so a "+
+			"live heap near it is killed", f.LimitText)
 	}
 	return v
 }
 
 func requestedMemLimit(f Facts) Verdict {
 	if f.Limit > 0 && f.Ask.HeapLimit > f.Limit {
-		return skip(
-			fmt.Sprintf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText),
-		)
+		return skipf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText)
 	}
 	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
 		return skip(bad)
@@ -289,18 +270,14 @@ func autoMemLimit(f Facts) Verdict {
 	case !f.Ask.AutoMemLimit:
 		return notRequested()
 	case f.Ask.HeapLimit > 0:
-		return skip(
-			fmt.Sprintf(
-				"it is a share of the limit and excludes heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
-				f.Ask.HeapLimit,
-			),
-		)
+		return skipf("it is a share of the limit and excludes heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
+			f.Ask.HeapLimit)
 	case badPercent(percent) != "":
 		return skip(badPercent(percent))
 	case f.Limit > 0 && f.Limit < goLimitMin:
-		return skip(tooSmallForGo(f))
+		return tooSmallForGo(f)
 	case f.share(percent) == 0:
-		return skip(fmt.Sprintf("%s is less than a thousandth of the limit: raise the limit", f.LimitText))
+		return skipf("%s is less than a thousandth of the limit: raise the limit", f.LimitText)
 	}
 	why := fmt.Sprintf("%d %% of the limit, which the program reads itself", percent)
 	if f.Cgroup > f.Limit {

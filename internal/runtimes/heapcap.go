@@ -12,14 +12,12 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// CapsHeap reports whether the runtime has a knob for a hard heap cap: a process with a larger live heap aborts, or
-// only collects. Go has none: GOMEMLIMIT is soft.
+// CapsHeap reports whether the runtime has a knob for a hard heap cap. Go has none: GOMEMLIMIT is soft.
 func (r *Runtime) CapsHeap() bool {
 	return slices.ContainsFunc(r.Knobs, func(k Knob) bool { return k.Caps != nil })
 }
 
-// BelowLiveHeap returns why a value of the knob is too small for the live heap of running replicas; empty: it fits, or
-// the live heap is unknown.
+// BelowLiveHeap returns why a value is too small for the live heap of running replicas; empty: it fits, or unknown.
 func (k *Knob) BelowLiveHeap(v Verdict, f Facts) string {
 	if f.Live == 0 || k.Caps == nil {
 		return ""
@@ -74,11 +72,8 @@ func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes 
 	for _, r := range table {
 		for i := range r.Knobs {
 			k := &r.Knobs[i]
-			if k.Caps == nil {
-				continue
-			}
-			if heap := k.Caps(value(k.Env), limit); heap > 0 && (least == 0 || heap < least) {
-				least = heap
+			if k.Caps != nil {
+				least = lesser(least, k.Caps(value(k.Env), limit))
 			}
 		}
 	}
@@ -101,12 +96,18 @@ func (r *Runtime) HeapTurn(settings []string, limit memory.Bytes) memory.Bytes {
 			case k.Turns != nil:
 				heap = k.Turns(text)
 			}
-			if heap > 0 && (least == 0 || heap < least) {
-				least = heap
-			}
+			least = lesser(least, heap)
 		}
 	}
 	return least
+}
+
+// lesser returns the smaller of two heaps; 0: unknown.
+func lesser(a, b memory.Bytes) memory.Bytes {
+	if a > 0 && b > 0 {
+		return min(a, b)
+	}
+	return max(a, b)
 }
 
 // flagPercent parses a flag with a share of the limit, such as "60.0".

@@ -11,13 +11,11 @@ import (
 // Image is a common image for programs of a runtime.
 type Image struct {
 	// Name is the end of its repository: "node", "dotnet/aspnet". Mirrors have other prefixes.
-	Name string
-	// Tagged: its tag begins with the version of the runtime, not with a version of its own.
-	Tagged bool
+	Name   string
+	Tagged bool // its tag begins with the version of the runtime, not with a version of its own
 }
 
-// ByImage finds the runtime of an image by its name, and the version in its tag; nil if unknown. It is only a
-// suggestion, because an image may contain anything.
+// ByImage suggests the runtime of an image by its name, and the version in its tag; nil if unknown.
 func ByImage(image string) (r *Runtime, version string) {
 	repository, tag := SplitImage(image)
 	for _, row := range table {
@@ -44,11 +42,9 @@ func SplitImage(image string) (repository, tag string) {
 
 // leadingVersion returns the leading digits and dots of a tag: "20.18" of "20.18-alpine".
 func leadingVersion(tag string) string {
-	end := 0
-	for end < len(tag) && (tag[end] == '.' || tag[end] >= '0' && tag[end] <= '9') {
-		end++
-	}
-	if version := strings.Trim(tag[:end], "."); ParseVersion(version).Known() {
+	rest := strings.TrimLeft(tag, "0123456789.")
+	version := strings.Trim(strings.TrimSuffix(tag, rest), ".")
+	if ParseVersion(version).Known() {
 		return version
 	}
 	return ""

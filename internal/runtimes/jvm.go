@@ -6,7 +6,6 @@ package runtimes
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,35 +40,24 @@ var _ = row(&Runtime{
 	Heap: maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
 	Launchers: jvmLaunchers,
 	Knobs: append([]Knob{
-		{
-			Name: trimName, Env: javaEnv, List: javaToolOptions, Tier: TierA,
+		javaKnob(Knob{
+			Name: trimName, Tier: TierA, Form: `^-XX:TrimNativeHeapInterval=[1-9][0-9]{3,6}$`, Derive: trimInterval,
 			// Every tested HotSpot started with this order. Ignore… alone does not cover locked experimental flags.
-			Guard:  []string{ignoreUnknown, unlockExperimental},
-			SkipIf: append([]Sign{{Text: "TrimNativeHeapInterval"}}, rearmed...),
-			Form:   `^-XX:TrimNativeHeapInterval=[1-9][0-9]{3,6}$`,
-			Derive: trimInterval,
-		},
+			Guard: []string{ignoreUnknown, unlockExperimental},
+		}, Sign{Text: "TrimNativeHeapInterval"}),
 		percentKnob(maxRAMName, maxRAM),
 		percentKnob(minRAMName, minRAM),
-		{
-			Name: maxRAMBytesName, Env: javaEnv, List: javaToolOptions, Tier: TierB, Follows: Literal,
-			Guard: []string{ignoreUnknown}, Needs: maxRAMName,
-			SkipIf: append([]Sign{{Text: "-XX:MaxRAM="}}, rearmed...),
-			Form:   `^-XX:MaxRAM=[1-9][0-9]*$`,
-			Derive: maxRAMBytes,
-		},
-		{
-			Name: g1PeriodicName, Env: javaEnv, List: javaToolOptions, Tier: TierB,
-			Guard:  []string{ignoreUnknown},
-			SkipIf: append([]Sign{{Text: "G1PeriodicGCInterval"}}, rearmed...),
-			Form:   `^-XX:G1PeriodicGCInterval=[1-9][0-9]{4,6}$`,
-			Derive: g1Periodic,
-		},
-	}, glibc(
-		0, "",
-		"MALLOC_ARENA_MAX is not set by default: giving free native memory back (-XX:TrimNativeHeapInterval) helped a JVM "+
-			"more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica first",
-	)...),
+		javaKnob(Knob{
+			Name: maxRAMBytesName, Tier: TierB, Follows: Literal, Needs: maxRAMName, Form: `^-XX:MaxRAM=[1-9][0-9]*$`,
+			Guard: []string{ignoreUnknown}, Derive: maxRAMBytes,
+		}, Sign{Text: "-XX:MaxRAM="}),
+		javaKnob(Knob{
+			Name: g1PeriodicName, Tier: TierB, Form: `^-XX:G1PeriodicGCInterval=[1-9][0-9]{4,6}$`,
+			Guard: []string{ignoreUnknown}, Derive: g1Periodic,
+		}, Sign{Text: "G1PeriodicGCInterval"}),
+	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: giving free native memory back (-XX:TrimNativeHeapInterval) "+
+		"helped a JVM more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica "+
+		"first")...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := hotspotPercent
 		switch {
@@ -110,11 +98,11 @@ var _ = row(&Runtime{
 			Text:   "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later",
 			Source: "kubernetes.io, About cgroup v2"},
 		{Since: V(8, 0, 191), Before: V(8, 0, 372),
-			Text: "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About " +
-				"cgroup v2"},
+			Text:   "JDK 8 before 8u372 does not see the memory limit on cgroup v2: upgrade",
+			Source: "kubernetes.io, About cgroup v2"},
 		{Since: V(11), Before: V(11, 0, 16),
-			Text: "JDK 11 before 11.0.16 does not see the memory limit on cgroup v2: upgrade", Source: "kubernetes.io, About " +
-				"cgroup v2"},
+			Text:   "JDK 11 before 11.0.16 does not see the memory limit on cgroup v2: upgrade",
+			Source: "kubernetes.io, About cgroup v2"},
 		{Since: V(12), Before: V(15), Text: "JDK 12 to 14 do not see the memory limit on cgroup v2: upgrade",
 			Source: "kubernetes.io, About cgroup v2"},
 		{Variant: nativeImage,
@@ -170,9 +158,8 @@ func collectionGain(_ Process, a amounts.Usage) (Gain, bool) {
 	}
 	least := a.Bytes(amounts.MinHeapSize)
 	kept := max(memory.Bytes(float64(a.InUse)/(1-float64(ratio)/100)), least)
-	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at "+
-		"most %d %% of its "+
-		"heap free, and %s in any case", all, a.InUse, ratio, least)
+	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at most %d %% of "+
+		"its heap free, and %s in any case", all, a.InUse, ratio, least)
 }
 
 // collectorGain is an upper bound of the gain with a collector that returns freed memory.
@@ -204,14 +191,12 @@ const (
 
 	trimDefault = 60 * time.Second
 
-	// hotspotMinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): HotSpot's RSS remains 1.5 times
-	// its live set, and it worked at 75 % of that.
+	// hotspotMinOfLive is [Knob.MinPercentOfLive]: HotSpot's RSS remains 1.5 times its live set; it worked at 75 % of it.
 	hotspotMinOfLive = 100
 )
 
 // rearmed are signs that a flag in JAVA_TOOL_OPTIONS is harmful. The first ones disable the guards, so that an unknown
-// flag stops the JVM. A restore refuses flags, as tested in openjdk/crac (RestoreOptionsTest, exit 1), until 2025 even
-// IgnoreUnrecognizedVMOptions.
+// flag stops the JVM. A restore refuses flags (openjdk/crac RestoreOptionsTest, exit 1).
 var rearmed = []Sign{
 	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
 	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
@@ -232,19 +217,22 @@ func runJava(text string, in Where) Sign {
 			"runtime.version if the JDK is newer"}
 }
 
-// percentKnob is one of the pair that sets the heap's maximum share of the limit. Any user option about heap size has
-// precedence, also -Xmx, which would win anyway.
+// percentKnob is one of the pair that sets the heap's maximum share of the limit. The user's own options win.
 func percentKnob(name string, derive func(Facts) Verdict) Knob {
-	return Knob{
-		Name: name, Env: javaEnv, List: javaToolOptions, Tier: TierB, Follows: AtStart,
-		Guard: []string{ignoreUnknown},
-		SkipIf: append([]Sign{
-			{Text: "-Xmx"}, {Text: "-Xms"}, {Text: "HeapSize="}, {Text: "RAMPercentage"}, {Text: "RAMFraction"},
-			{Text: "-XX:MaxRAM="},
-		}, rearmed...),
-		Form:   `^` + name + `=([1-9][0-9]?|100)\.[0-9]$`,
-		Derive: derive, Caps: flagPercent(name), MinPercentOfLive: hotspotMinOfLive,
-	}
+	return javaKnob(
+		Knob{
+			Name: name, Tier: TierB, Follows: AtStart, Form: `^` + name + `=([1-9][0-9]?|100)\.[0-9]$`,
+			Guard: []string{ignoreUnknown}, Derive: derive, Caps: flagPercent(name), MinPercentOfLive: hotspotMinOfLive,
+		},
+		Sign{Text: "-Xmx"}, Sign{Text: "-Xms"}, Sign{Text: "HeapSize="}, Sign{Text: "RAMPercentage"},
+		Sign{Text: "RAMFraction"}, Sign{Text: "-XX:MaxRAM="},
+	)
+}
+
+// javaKnob puts a knob into JAVA_TOOL_OPTIONS.
+func javaKnob(k Knob, skipIf ...Sign) Knob {
+	k.Env, k.List, k.SkipIf = javaEnv, javaToolOptions, append(skipIf, rearmed...)
+	return k
 }
 
 // notHotSpot returns why a HotSpot flag has no effect on the declared variant; empty for HotSpot.
@@ -276,9 +264,9 @@ func trimInterval(f Facts) Verdict {
 	case lacksTrim(f.Version):
 		return skip("this JDK does not know it: " + firstWithTrim + " were the first")
 	case every < time.Second || every > time.Hour:
-		return skip(fmt.Sprintf("trimInterval %s is outside 1s to 1h", every))
+		return skipf("trimInterval %s is outside 1s to 1h", every)
 	}
-	return set(trimName+"="+milliseconds(every), why)
+	return set(fmt.Sprintf("%s=%d", trimName, every.Milliseconds()), why)
 }
 
 func maxRAM(f Facts) Verdict {
@@ -286,9 +274,9 @@ func maxRAM(f Facts) Verdict {
 	case f.Ask.HeapLimit > 0:
 		return skip("heapLimit " + noXmx)
 	case f.Ask.HeapPercent == 0 && f.LimitUnseen && f.Limit > 0 && f.Variant != buildpack:
-		return suggest(fmt.Sprintf("this JVM does not see the limit and sizes its heap by the node: set heapPercent: %d in "+
+		return suggestf("this JVM does not see the limit and sizes its heap by the node: set heapPercent: %d in "+
 			"the profile, with which memfit also sets -XX:MaxRAM=%d, or set -XX:MaxRAM beside options of your own",
-			heapPercentAdvised(f.Limit), int64(f.Cgroup)))
+			heapPercentAdvised(f.Limit), int64(f.Cgroup))
 	case f.Ask.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
 		return dividedByHand(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
 	case f.Ask.HeapPercent == 0:
@@ -296,10 +284,8 @@ func maxRAM(f Facts) Verdict {
 	case notHotSpot(f) != "":
 		return skip(notHotSpot(f))
 	case f.Variant == buildpack:
-		return skip(
-			"the buildpack's launcher calculates -Xmx itself and refuses to start when its sum does not fit: use " +
-				"BPL_JVM_HEAD_ROOM and BPL_JVM_THREAD_COUNT",
-		)
+		return skip("the buildpack's launcher calculates -Xmx itself and refuses to start when its sum does not fit: use " +
+			"BPL_JVM_HEAD_ROOM and BPL_JVM_THREAD_COUNT")
 	case f.Version.Below(V(8, 0, 191)) || f.Version.AtLeast(V(9)) && f.Version.Below(V(10)):
 		return skip("this JDK does not know it: 8u191 and 10 were the first")
 	case badShare(f) != "":
@@ -309,9 +295,8 @@ func maxRAM(f Facts) Verdict {
 	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Ask.HeapPercent))), shareWhy(f, f.Ask.HeapPercent))
 	v.AtCreation = f.LimitUnseen
 	if most := heapPercentAdvised(f.Limit); f.Ask.HeapPercent > most {
-		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d "+
-			"is advised at this size",
-			f.Ask.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Ask.HeapPercent)), f.LimitText, most)
+		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d is "+
+			"advised at this size", f.Ask.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Ask.HeapPercent)), f.LimitText, most)
 	}
 	return v
 }
@@ -328,8 +313,7 @@ func heapPercentAdvised(limit memory.Bytes) int32 {
 }
 
 // minRAM is the same share again: HotSpot uses MinRAMPercentage instead if the heap is below 125 MiB, also after a
-// resize. With MaxRAMPercentage alone the heap is 125 MiB if less was requested, and half of any limit below 250Mi
-// (measured, 11 to 25).
+// resize. With MaxRAMPercentage alone it is 125 MiB, and half of any limit below 250Mi (measured, 11 to 25).
 func minRAM(f Facts) Verdict {
 	share, ok := strings.CutPrefix(maxRAM(f).Value, maxRAMName)
 	if !ok {
@@ -363,59 +347,29 @@ func g1Periodic(f Facts) Verdict {
 	case f.Version.Below(V(12)):
 		return skip("this JDK does not know it: 12 was the first")
 	case every < 10*time.Second || every > time.Hour:
-		return skip(fmt.Sprintf("g1PeriodicGCInterval %s is outside 10s to 1h", every))
+		return skipf("g1PeriodicGCInterval %s is outside 10s to 1h", every)
 	}
-	return set(g1PeriodicName+"="+milliseconds(every), "jvm.g1PeriodicGCInterval of the profile")
+	return set(fmt.Sprintf("%s=%d", g1PeriodicName, every.Milliseconds()), "jvm.g1PeriodicGCInterval of the profile")
 }
-
-// milliseconds is the JVM's only unit for intervals; a suffix stops it at start.
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // javaToolOptions is JAVA_TOOL_OPTIONS: words are separated by white space; ' and " quote, and nothing escapes.
 var javaToolOptions = &Grammar{
 	Split: splitJava,
-	// JDK-8288483: JDK 8 cuts the value off after 1024 bytes and ignores options after the 64th. The cut part would be
-	// the user's.
+	// JDK-8288483: JDK 8 cuts off the user's options after 1024 bytes, and ignores those after the 64th.
 	MaxLength: 1024, MaxWords: 64,
 	Strict:    func(v Version) bool { return !v.Known() || v.Below(V(9)) },
 	StrictWhy: "JDK 8 reads only 1024 bytes and 64 options of it",
 }
 
 func splitJava(value string) (words []string, hazard string) {
-	var word strings.Builder
-	inWord := false
-	var quote byte
-	for i := 0; i < len(value); i++ {
-		c := value[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteByte(c)
-		case c == '\'' || c == '"':
-			quote, inWord = c, true
-		case strings.IndexByte(" \t\n\v\f\r", c) >= 0:
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			inWord = false
-		default:
-			inWord = true
-			word.WriteByte(c)
-		}
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	if quote != 0 {
+	words, closed := splitWords(value, " \t\n\v\f\r", `"'`, false)
+	if !closed {
 		hazard = "has a quote that is not closed, which stops the JVM at start: close it"
 	}
 	return words, hazard
 }
 
-// jvmLaunchers are in alphabetical order. A missing row is harmless without heapPercent: a cap that memfit neither set
-// nor read is not assumed to follow the limit.
+// jvmLaunchers are in alphabetical order. A missing row is harmless: an unknown cap is not assumed to follow the limit.
 var jvmLaunchers = []Launcher{
 	{"ACTIVEMQ_OPTS_MEMORY", HoldsFlags, "ActiveMQ", "bin/env"},
 	{"BOOKIE_MEM", HoldsFlags, "BookKeeper, Pulsar", "conf/bkenv.sh"},

@@ -16,17 +16,13 @@ import (
 // Lever is an action that may give memory of a running process back: a call, a collection, a setting for its next
 // start. Its gain is computed from the process's own amounts (internal/attribution).
 type Lever struct {
-	// Action is the action in users' terms: "malloc_trim", "MALLOC_ARENA_MAX=2". The gains of a container's processes are
-	// added up by Action.
+	// Action is in users' terms: "malloc_trim". The gains of a container's processes are added up by Action.
 	Action string
-	// Knob is the name of the runtime's knob for it; empty: none.
-	Knob string
-	// How is the instruction.
-	How string
+	Knob   string // the name of the runtime's knob for it; empty: none
+	How    string // the instruction
 	// Unreachable: programs of this runtime cannot do it. The gain then only measures free memory.
 	Unreachable bool
-	// Reader is the reader whose amounts Gain uses.
-	Reader string
+	Reader      string // the reader whose amounts Gain uses
 	// Gain computes the gain from those amounts; ok is false if it does not apply to the process.
 	Gain func(Process, amounts.Usage) (g Gain, ok bool)
 }
@@ -51,27 +47,19 @@ func (p *Process) usage(reader string) (u amounts.Usage, ok bool) {
 
 // Gain is the resident memory that a lever would give back.
 type Gain struct {
-	// Least and Most are the bounds; equal where the gain is exact.
-	Least, Most memory.Bytes
-	// Limit is the container's limit with which the runtime would collect no more often than by itself, if the current
-	// one is too low; 0: it is enough, or unknown.
+	Least, Most memory.Bytes // the bounds; equal where the gain is exact
+	// Limit is the container's limit with which the runtime would collect no more than by itself; 0: unknown.
 	Limit memory.Bytes
-	// Cost is the cost of the current limit.
-	Cost Cost
-	// Why is their computation, with the numbers of this process.
-	Why string
+	Cost  Cost   // the cost of the current limit
+	Why   string // their computation, with the numbers of this process
 }
 
 // Process describes a running process, for [Lever.Predict].
 type Process struct {
-	// Usages are the results of readers.
-	Usages []amounts.Usage
-	// Env are its variables for memory settings.
-	Env map[string]string
-	// Limit is the effective memory limit; 0: none.
-	Limit memory.Bytes
-	// Version is the runtime's version, if known.
-	Version Version
+	Usages  []amounts.Usage   // the results of readers
+	Env     map[string]string // its variables for memory settings
+	Limit   memory.Bytes      // the effective memory limit; 0: none
+	Version Version           // the runtime's version, if known
 }
 
 // exactly returns an exact gain.
@@ -91,20 +79,6 @@ func effective(text string) (Gain, bool) {
 
 func noLever() (Gain, bool) { return Gain{}, false }
 
-// howArenas and howThreshold are the same for every runtime.
-const (
-	howArenas = "tuning.arenaMax: 2 in the profile, for new pods; threads that allocate all the time then " +
-		"wait for each other"
-	howThreshold = "tuning.trimThreshold: 128Ki in the profile, for new pods; blocks above 128 KiB are then " +
-		"mapped one by " +
-		"one, which costs page faults"
-)
-
-// mallocTrim is malloc_trim(0), which each runtime calls in its own way.
-func mallocTrim(how string) Lever {
-	return Lever{Action: "malloc_trim", How: how, Reader: amounts.Glibc, Gain: trimGain}
-}
-
 // trimGain is exact if the whole heap was read: docs/design/attribution.md has its error against real calls.
 func trimGain(_ Process, a amounts.Usage) (Gain, bool) {
 	why := fmt.Sprintf("resident pages inside free chunks, and the end of the main arena, counted chunk by chunk; "+
@@ -118,21 +92,20 @@ func trimGain(_ Process, a amounts.Usage) (Gain, bool) {
 
 // glibcLevers are those of every process with glibc's malloc; trim is how this runtime calls malloc_trim.
 func glibcLevers(trim string) []Lever {
-	return append([]Lever{mallocTrim(trim)}, arenaLevers()...)
+	return append([]Lever{{Action: "malloc_trim", How: trim, Reader: amounts.Glibc, Gain: trimGain}}, arenaLevers()...)
 }
 
 func arenaLevers() []Lever {
 	return []Lever{
-		{Action: arenaMaxName + "=2", Knob: arenaMaxName, How: howArenas, Reader: amounts.Glibc, Gain: arenaGain},
-		{
-			Action: trimThresholdName + "=131072", Knob: trimThresholdName, How: howThreshold,
-			Reader: amounts.Glibc, Gain: thresholdGain,
-		},
+		{Action: arenaMaxName + "=2", Knob: arenaMaxName, Reader: amounts.Glibc, Gain: arenaGain,
+			How: "tuning.arenaMax: 2 in the profile, for new pods; threads that allocate all the time then wait for each other"},
+		{Action: trimThresholdName + "=131072", Knob: trimThresholdName, Reader: amounts.Glibc, Gain: thresholdGain,
+			How: "tuning.trimThreshold: 128Ki in the profile, for new pods; blocks above 128 KiB are then mapped one by one, " +
+				"which costs page faults"},
 	}
 }
 
-// arenaGain is an upper bound. With two arenas, at most the unused memory of all arenas is returned, and no more than
-// that outside of the two largest.
+// arenaGain is an upper bound: with two arenas, at most the unused memory outside of the two largest is returned.
 func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 	if n, err := strconv.Atoi(p.Env[arenaMaxName]); err == nil && n > 0 && n <= 2 {
 		return effective(arenaMaxName + "=" + strconv.Itoa(n))
@@ -145,21 +118,18 @@ func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 		return exactly(0, "the process has %d of its own accord", arenas)
 	}
 	retained, beyond := a.Bytes(amounts.Retained), a.Bytes(amounts.BeyondTwo)
-	return between(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of "+
-		"the two largest",
-		arenas, retained, beyond)
+	return between(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of the two "+
+		"largest", arenas, retained, beyond)
 }
 
-// thresholdGain: the threshold trims the top of every arena, and maps larger blocks individually, which are returned
-// when freed. Small blocks remain.
+// thresholdGain: the threshold trims the top of every arena, and maps larger blocks individually. Small blocks remain.
 func thresholdGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env[trimThresholdName]; text != "" {
 		return effective(trimThresholdName)
 	}
 	least := a.Bytes(amounts.TopBeyond)
-	return between(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it "+
-		"leaves at each; "+
-		"the other free pages go only where blocks above 128 KiB were", least)
+	return between(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it leaves at "+
+		"each; the other free pages go only where blocks above 128 KiB were", least)
 }
 
 // freshProcess is an upper bound: a new process has the working set of the old one, without its free memory.

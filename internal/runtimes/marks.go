@@ -10,32 +10,23 @@ import (
 
 // Mark is a trace of a runtime in a program or library that a process has mapped. All fields that are set must match.
 type Mark struct {
-	// Program: it matches only the program itself, not a library.
-	Program bool
-	// File is a pattern of the base name, as [path.Match] reads it.
-	File string
-	// Symbol is an exported symbol of the file.
-	Symbol string
-	// Section is a section of the file.
-	Section string
-	// Versions are places of the version, the most certain first.
-	Versions []VersionAt
-	// Variant is the build with this mark, as in runtime.variant; empty: any.
-	Variant string
+	Program  bool        // it matches only the program itself, not a library
+	File     string      // a pattern of the base name, as [path.Match] reads it
+	Symbol   string      // an exported symbol of the file
+	Section  string      // a section of the file
+	Versions []VersionAt // places of the version, the most certain first
+	Variant  string      // the build with this mark, as in runtime.variant; empty: any
 }
 
 // VersionAt is a possible place of a version; one of the fields is set.
 type VersionAt struct {
-	// Symbol is an exported variable with the version as text.
-	Symbol string
-	// Hex is an exported variable with the version in CPython's format: 0x030b07f0 is 3.11.7.
-	Hex string
+	Symbol string // an exported variable with the version as text
+	Hex    string // an exported variable with the version in CPython's format: 0x030b07f0 is 3.11.7
 	// Text matches it in the file's constants, as the first group.
 	Text *regexp.Regexp
 	// Path matches it in the path of the file, as the first group. A text must agree with it.
-	Path *regexp.Regexp
-	// BuildInfo: the Go linker's version.
-	BuildInfo bool
+	Path      *regexp.Regexp
+	BuildInfo bool // the Go linker's version
 }
 
 // Fits reports whether a file of this path may match the mark. It does not check Symbol and Section.
@@ -49,10 +40,8 @@ func (m Mark) Fits(file string, program bool) bool {
 
 // Sight is whether a runtime detects its container's memory limit.
 type Sight struct {
-	// Since is the first version with this, up to the next entry.
-	Since Version
-	// V1 and V2: it sizes its heap by the limit under cgroup v1 and v2.
-	V1, V2 bool
+	Since  Version // the first version with this, up to the next entry
+	V1, V2 bool    // it sizes its heap by the limit under cgroup v1 and v2
 }
 
 // SeesLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. known is false
@@ -69,8 +58,7 @@ func (r *Runtime) SeesLimit(v Version) (s Sight, known bool) {
 	return s, known && (v.Known() || len(r.Sights) == 1)
 }
 
-// Unlisted is a program that manages its own memory and has no row in the table: it is not native code, and memfit has
-// no settings for it.
+// Unlisted is a program that manages its own memory, is not native code, and has no row in the table.
 type Unlisted struct {
 	Title string
 	Marks []Mark

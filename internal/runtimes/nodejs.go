@@ -43,11 +43,8 @@ var _ = row(&Runtime{
 			Form:   `^--max-semi-space-size=[1-9][0-9]{0,2}$`,
 			Derive: nodeSemiSpace,
 		},
-	}, glibc(
-		0, "",
-		"MALLOC_ARENA_MAX is not set by default: arenaMax: 2 took one service from 350 to 280 MiB (article 1), but a zlib "+
-			"burst from 200 to 340 MB. Try it on one replica first",
-	)...),
+	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: arenaMax: 2 took one service from 350 to 280 MiB (article "+
+		"1), but a zlib burst from 200 to 340 MB. Try it on one replica first")...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := percentOr(f.Ask, nodePercent)
 		if !set {
@@ -62,13 +59,15 @@ var _ = row(&Runtime{
 	HeapReader: amounts.V8,
 	Levers: append([]Lever{
 		{Action: "a full collection", Reader: amounts.V8, Gain: v8Collection,
-			How: "HeapProfiler.collectGarbage of the inspector (module node:inspector), not global.gc(), which " +
-				"keeps freed pages"},
+			How: "HeapProfiler.collectGarbage of the inspector (module node:inspector), not global.gc(), which keeps freed " +
+				"pages"},
 		{Action: oldSpaceFlag, Knob: oldSpaceFlag, Reader: amounts.V8, Gain: nodeCapGain,
 			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
 		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Reader: amounts.V8, Gain: nodeYoungGain,
 			How: "nodejs.semiSpace: 16Mi in the profile, for new pods; more of what is short-lived is then copied"},
-	}, append([]Lever{nodeTrim}, arenaLevers()...)...),
+		{Action: "malloc_trim", Unreachable: true, Reader: amounts.Glibc, Gain: trimGain, // only a native addon could
+			How: "Node.js has no call for it: this is how much is free, and not a way to get it back"},
+	}, arenaLevers()...),
 	Advisories: []Advisory{
 		{Before: V(0, 6, 8), Text: "Node.js before 0.6.8 keeps a slab per UDP packet, so memory grows with traffic: upgrade",
 			Source: "node-v0.x-archive#2522"},
@@ -95,8 +94,7 @@ const (
 	semiSpaceFlag = "--max-semi-space-size"
 
 	nodePercent = 75 // recommended by Node's documentation: 1536 MiB on a 2 GiB machine
-	// nodeBare is the memory of a bare process besides its heap: 41 to 45 MiB measured, about 5 of it heap, plus a
-	// margin.
+	// nodeBare is the memory of a bare process besides its heap: 41 to 45 MiB measured, plus a margin.
 	nodeBare = 60 * memory.MiB
 	// nodeLimitMin and nodeOldMin: below them a cap only turns a rare OOM kill into a certain heap abort (exit 134).
 	nodeLimitMin = 192 * memory.MiB
@@ -107,11 +105,9 @@ const (
 var clusters = []Sign{cluster("pm2"), cluster("pm2-runtime"), cluster("pm2-docker")}
 
 func cluster(program string) Sign {
-	return Sign{
-		Text: program, In: InCommand, UnlessDivided: true,
+	return Sign{Text: program, In: InCommand, UnlessDivided: true,
 		Why: "which starts several processes, and each would get the whole heap: set their number with tuning.processes, " +
-			"or set the flag in its configuration",
-	}
+			"or set the flag in its configuration"}
 }
 
 // overridesWorkers is why flags that override resourceLimits of worker threads are omitted (nodejs/node#43991): a
@@ -126,11 +122,7 @@ func nodeOldSpace(f Facts) Verdict {
 	case f.Ask.WorkersLimited:
 		return skip(overridesWorkers)
 	}
-	v := v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
-	if v.Value != "" {
-		v.Value = oldSpaceFlag + "=" + v.Value
-	}
-	return v
+	return v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
 }
 
 func nodeSemiSpace(f Facts) Verdict {
@@ -141,7 +133,7 @@ func nodeSemiSpace(f Facts) Verdict {
 	case f.Ask.WorkersLimited:
 		return skip(overridesWorkers)
 	case mib < 1 || mib > 128:
-		return skip(fmt.Sprintf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace))
+		return skipf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace)
 	case !nodeKnowsSemiSpace(f.Version):
 		return skip("Node.js before 18.13 does not start with it: declare runtime.version (18.13, or 20 and later) to get it")
 	}
@@ -153,9 +145,8 @@ func nodeKnowsSemiSpace(v Version) bool {
 }
 
 // semiSpace returns Node.js' semi-space: the user's or the profile's, otherwise V8's default for its limit. Up to 512Mi
-// it is 1 MiB. Above, V8 uses half the limit as old generation and 1/128 of that, rounded up to a power of two, at most
-// 16 MiB; Node.js 24 and later use 1/32, at most 64 MiB. An unknown version is treated as new, which leaves more
-// memory.
+// it is 1 MiB. Above, it is 1/128 of half the limit, rounded up to a power of two, at most 16 MiB; in Node.js 24 and
+// later, and if the version is unknown, 1/32, at most 64 MiB.
 func semiSpace(f Facts) memory.Bytes {
 	if own, err := strconv.Atoi(f.Own[semiSpaceFlag]); err == nil && own > 0 && own <= 1024 {
 		return memory.Bytes(own) * memory.MiB
@@ -171,7 +162,7 @@ func semiSpace(f Facts) memory.Bytes {
 	if seen <= 512*memory.MiB {
 		return memory.MiB
 	}
-	return min(powerOfTwo((seen / 2 / share).CeilTo(memory.MiB)), most)
+	return min(1<<bits.Len64(uint64((seen/2/share).CeilTo(memory.MiB)-1)), most) //nolint:gosec // at least 1 MiB
 }
 
 // nodeCapGain: the old generation is at most the cap. Below it V8 may collect earlier, which is unpredictable.
@@ -186,12 +177,12 @@ func nodeCapGain(p Process, a amounts.Usage) (Gain, bool) {
 	}
 	v := nodeOldSpace(Facts{Version: p.Version, Limit: p.Limit, Cgroup: p.Limit, LimitText: p.Limit.String()})
 	heap := v8OldSpace(v.Value, p.Limit)
-	if heap == 0 {
+	switch {
+	case heap == 0:
 		return noLever()
-	}
-	if old <= heap {
-		return exactly(0, "the old generation holds %s, garbage included, and the cap for this limit is %s: it "+
-			"bounds bursts, and gives nothing back now"+lower, old, heap)
+	case old <= heap:
+		return exactly(0, "the old generation holds %s, garbage included, and the cap for this limit is %s: it bounds "+
+			"bursts, and gives nothing back now"+lower, old, heap)
 	}
 	return between(old.Minus(heap), old, "the old generation holds %s, garbage included, and the cap for this limit is %s",
 		old, heap)
@@ -213,17 +204,11 @@ func nodeYoungGain(p Process, a amounts.Usage) (Gain, bool) {
 	return exactly(young-kept, "the young generation takes %s, and with the setting at most %s", young, kept)
 }
 
-// powerOfTwo rounds b, at least 1, up to a power of two.
-func powerOfTwo(b memory.Bytes) memory.Bytes {
-	return 1 << bits.Len64(uint64(b-1)) //nolint:gosec // b is at least 1
-}
-
-// nodeOptions is NODE_OPTIONS: words are separated by the space character only; '"' quotes, and inside quotes "\"
-// escapes.
+// nodeOptions is NODE_OPTIONS: only spaces separate words; '"' quotes, and inside quotes "\" escapes.
 var nodeOptions = &Grammar{Split: splitNode}
 
 func splitNode(value string) (words []string, hazard string) {
-	words, closed := nodeWords(value)
+	words, closed := splitWords(value, " ", `"`, true)
 	switch {
 	case strings.ContainsRune(value, '\n'):
 		hazard = "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on " +
@@ -237,42 +222,4 @@ func splitNode(value string) (words []string, hazard string) {
 		hazard = "has a \" that is not closed or a \\ that escapes nothing, which stops Node.js at start: close the quote"
 	}
 	return words, hazard
-}
-
-// nodeWords returns the words of value; closed is false where a quote or an escape is not complete.
-func nodeWords(value string) (words []string, closed bool) {
-	var word strings.Builder
-	inWord, quoted := false, false
-	for i := 0; i < len(value); i++ {
-		c := value[i]
-		switch {
-		case c == '\\' && quoted:
-			if i++; i == len(value) {
-				return words, false
-			}
-			inWord = true
-			word.WriteByte(value[i])
-		case c == ' ' && !quoted:
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			inWord = false
-		case c == '"':
-			quoted = !quoted // a pair of quotes around nothing is not a word
-		default:
-			inWord = true
-			word.WriteByte(c)
-		}
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	return words, !quoted
-}
-
-// nodeTrim reports free memory, which only a native addon could return.
-var nodeTrim = Lever{
-	Action: "malloc_trim", How: "Node.js has no call for it: this is how much is free, and not a way to get it back",
-	Unreachable: true, Reader: amounts.Glibc, Gain: trimGain,
 }

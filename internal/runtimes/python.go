@@ -25,11 +25,8 @@ var _ = row(&Runtime{
 		{Program: true, Symbol: "Py_GetVersion", Versions: cpythonVersions},
 		{File: "libpython3*.so*", Versions: cpythonVersions},
 	},
-	Knobs: glibc(
-		0, "",
-		"MALLOC_ARENA_MAX is not set by default: with 16 long-lived threads arenaMax: 2 reduced 1137 to about 700 MB, with "+
-			"short-lived threads it raised 50 to over 600 MB. Try it on one replica first",
-	),
+	Knobs: glibc(0, "", "MALLOC_ARENA_MAX is not set by default: with 16 long-lived threads arenaMax: 2 reduced 1137 to "+
+		"about 700 MB, with short-lived threads it raised 50 to over 600 MB. Try it on one replica first"),
 	HeapReader: amounts.CPython,
 	Levers: append([]Lever{{
 		Action: "a fresh worker process", How: "gunicorn --max-requests, celery --max-tasks-per-child",

@@ -13,8 +13,7 @@ import (
 // heapFull is the share of the maximum from which the heap counts as full: a larger one would be used.
 const heapFull = 0.75
 
-// heapCost returns the collection cost of a JVM's heap size, and with Serial the saving of a larger one. Without a
-// saving, the limit does not cause the collector's share.
+// heapCost returns the collection cost of a JVM's heap size, and with Serial the saving of a larger one.
 func heapCost(p Process, a amounts.Usage) (Gain, bool) {
 	share, _ := collectorShare(a)
 	cost := Cost{Collector: share}
@@ -32,8 +31,7 @@ func heapCost(p Process, a amounts.Usage) (Gain, bool) {
 	return g, ok
 }
 
-// heapGrowth returns the factor of the heap with a limit higher by [MoreLimit]; 1: unknown, or its size is not a share
-// of the limit.
+// heapGrowth returns the heap's factor with a limit higher by [MoreLimit]; 1: unknown, or not a share of the limit.
 func heapGrowth(a amounts.Usage, limit memory.Bytes) float64 {
 	heap := float64(a.Bytes(amounts.MaxHeapSize))
 	now, then := heapShare(a, limit), heapShare(a, limit.Plus(MoreLimit))
@@ -55,9 +53,8 @@ func heapShare(a amounts.Usage, limit memory.Bytes) float64 {
 }
 
 // serial has the generations of a JVM with Serial, at their maximum, and the times of their collections. A young
-// collection runs when eden is full, and copies its live objects: in proportion to allocations, so that a larger eden
-// saves nothing. A full one runs when the old generation is full; with a larger heap it takes as long, but runs less
-// often.
+// collection copies eden's live objects, in proportion to allocations, so that a larger eden saves nothing. A full one
+// runs when the old generation is full; with a larger heap it takes as long, but runs less often.
 type serial struct {
 	eden, old, live     float64 // bytes; live 0: unknown
 	young, full         float64 // count

@@ -40,108 +40,73 @@ const (
 
 // Runtime is one row of the table: one language runtime.
 type Runtime struct {
-	// Name is the value of runtime.type in a MemoryProfile.
-	Name string
-	// Title is its common name: "Node.js".
-	Title string
-	// Order is its position in lists for users, from 1; rows without one follow, by name.
-	Order int
-	// Commands are basenames of programs that are certainly this runtime. A trailing "*" matches digits and dots
-	// ("python3*" is python3.12).
+	Name  string // the value of runtime.type in a MemoryProfile
+	Title string // its common name: "Node.js"
+	Order int    // its position in lists for users, from 1; rows without one follow, by name
+	// Commands are basenames of programs that are certainly this runtime. "python3*" also matches digits and dots.
 	Commands []string
 	// Images are images for it, by their documentation; see [ByImage]. They are only a suggestion for users.
-	Images []Image
-	// Marks are its traces in a running process; see [Mark].
-	Marks []Mark
-	// Sights are the versions from which it sizes its heap by the container's limit, the oldest first; see
-	// [Runtime.SeesLimit].
-	Sights []Sight
-	// Variants are its builds with different settings, as in runtime.variant.
-	Variants []string
-	// Knobs are the settings, in their order in a shared variable.
-	Knobs []Knob
+	Images   []Image
+	Marks    []Mark   // its traces in a running process; see [Mark]
+	Sights   []Sight  // the versions from which it sizes its heap by the container's limit, the oldest first
+	Variants []string // its builds with different settings, as in runtime.variant
+	Knobs    []Knob   // the settings, in their order in a shared variable
 	// Fold normalizes text for signs, for runtimes with several spellings of a flag. nil: unchanged.
-	Fold func(string) string
-	// Reads are names of knobs whose user values affect other knobs; see [Facts.Own].
-	Reads []string
-	// Sources are the variables from which it reads flags itself, the weakest first; "" is its command line, where
-	// scripts also put other variables.
-	Sources []string
-	// Checks find invalid values of the user.
-	Checks []Check
+	Fold    func(string) string
+	Reads   []string // names of knobs whose user values affect other knobs; see [Facts.Own]
+	Sources []string // the variables from which it reads flags itself, the weakest first; "" is its command line
+	Checks  []Check
 	// Heap names the knob that caps the managed heap; empty if none does.
 	Heap string
 	// HeapByProgram names the knob with which a program caps its heap itself, instead of Heap; empty if none does.
 	HeapByProgram string
-	// HeapFixed are signs of a user's heap cap in bytes.
-	HeapFixed []Sign
-	// Launchers are variables from which start scripts in images take the heap cap, sorted by name.
-	Launchers []Launcher
+	HeapFixed     []Sign     // signs of a user's heap cap in bytes
+	Launchers     []Launcher // variables from which start scripts in images take the heap cap, sorted by name
 	// NoHeapLimit is why its profile must not set tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
-	// Growth returns how the runtime uses a limit with (set) or without memfit's heap knob: HeapPercent, Soft and
-	// Overhead. nil: unknown.
-	Growth func(f Facts, set bool) Growth
-	// FullHeap describes the end of a process at its own heap cap.
-	FullHeap FullHeap
-	// HeapReader is the name of the reader of its managed heap (internal/attribution); empty: none.
-	HeapReader string
-	// MaxHeap is that reader's detail with the maximum heap of the process; empty: none.
-	MaxHeap string
-	// Levers are actions that may give memory of a running process back, with their gains.
-	Levers []Lever
-	// Advisories are known facts about versions.
-	Advisories []Advisory
-	// Advice is a hint for every version; may be empty.
-	Advice string
+	// Growth returns how the runtime uses a limit with (set) or without memfit's heap knob. nil: unknown.
+	Growth     func(f Facts, set bool) Growth
+	FullHeap   FullHeap
+	HeapReader string     // the name of the reader of its managed heap (internal/attribution); empty: none
+	MaxHeap    string     // that reader's detail with the maximum heap of the process; empty: none
+	Levers     []Lever    // actions that may give memory of a running process back, with their gains
+	Advisories []Advisory // known facts about versions
+	Advice     string     // a hint for every version; may be empty
 }
 
 // Knob is one setting.
 type Knob struct {
-	// Name is its common name, also in tuning.replace: "GOMEMLIMIT", "--max-old-space-size".
-	Name string
-	// Env is its environment variable.
-	Env string
-	// List is how the variable's value is split into words, for variables with several settings. nil: the value is the
-	// setting.
-	List *Grammar
-	// Tier is the required certainty about the runtime.
-	Tier Tier
-	// Follows is how the setting follows a resize.
-	Follows Follows
+	Name string // its common name, also in tuning.replace: "GOMEMLIMIT", "--max-old-space-size"
+	Env  string // its environment variable
+	// List is how the variable's value is split into several settings. nil: the value is the setting.
+	List    *Grammar
+	Tier    Tier    // the required certainty about the runtime
+	Follows Follows // how the setting follows a resize
 	// Guard are words before the setting, once per variable, so that versions that do not know it start anyway.
-	Guard []string
-	// SkipIf are signs of the user's own decision, or that the setting would be harmful; the first match is the reason.
-	SkipIf []Sign
+	Guard  []string
+	SkipIf []Sign // signs of the user's own decision, or of harm; the first match is the reason
 	// Needs names a knob that memfit must also set; empty: none.
 	Needs string
-	// Form is a regular expression of valid settings. Others stop a process or have another meaning: GOMEMLIMIT=512Mi,
-	// DOTNET_GCHeapHardLimitPercent=75, MALLOC_TRIM_THRESHOLD_=128k. Tests check every value with it.
-	Form string
-	// Derive computes the setting.
+	// Form is a regular expression of valid settings, for tests. Others stop a process or have another meaning, such as
+	// GOMEMLIMIT=512Mi.
+	Form   string
 	Derive func(Facts) Verdict
-	// Caps returns the heap that a text of the variable allows under a limit, for hard caps; 0: unknown. nil: the setting
-	// is not a hard cap.
+	// Caps returns the heap that a text of the variable allows under a limit; 0: unknown. nil: it is not a hard cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
-	// Turns returns the heap at which the runtime collects all it can with a text of the variable, for soft caps; 0:
-	// unknown. nil: Caps, or unknown.
+	// Turns returns the heap at which the runtime collects all it can, for soft caps; 0: unknown. nil: Caps, or unknown.
 	Turns func(text string) memory.Bytes
-	// MinPercentOfLive is the least cap, in percent of the observed live heap (see [Knob.BelowLiveHeap]): the lowest RSS
-	// between collections of processes without a cap. That is an upper bound: it includes uncollected garbage and memory
-	// besides the heap.
+	// MinPercentOfLive is the least cap, in percent of the observed live heap: the lowest RSS between collections of
+	// processes without a cap, an upper bound that includes garbage and memory besides the heap.
 	MinPercentOfLive int32
 }
 
 // Sign is something in a container that makes memfit skip a setting.
 type Sign struct {
-	// Text is searched literally, after [Runtime.Fold] of both texts.
-	Text string
-	// In is the place of the search.
-	In Where
+	Text string // searched literally, after [Runtime.Fold] of both texts
+	In   Where  // the place of the search
 	// Why ends the sentence "X skipped: PLACE has TEXT, ...". Empty: "and the user's value wins".
 	Why string
-	// UnlessDivided: the sign shows an unknown number of processes, so it counts only if the profile does not set it
-	// ([Facts.Processes]).
+	// UnlessDivided: the sign shows an unknown number of processes, so it does not count with [Facts.Processes].
 	UnlessDivided bool
 	// UnlessSince: the sign does not count if the version is certainly this one or later. Zero: it always counts.
 	UnlessSince Version
@@ -152,8 +117,7 @@ type Where int
 
 // The places.
 const (
-	// Anywhere: in command, args and every literal environment value. Text of a shell script counts, because it may
-	// become a command line.
+	// Anywhere: in command, args and every literal environment value, because a script's text may become a command line.
 	Anywhere Where = iota
 	// InCommand: a word of command or args whose basename is the text.
 	InCommand
@@ -161,17 +125,13 @@ const (
 	AsVariable
 )
 
-// Launcher is a variable from which a start script in an image takes the heap cap. The script puts the cap on the
-// command line, where it wins over memfit's: the cap is the owner's decision, and may not follow the limit.
+// Launcher is a variable from which a start script in an image takes the heap cap, which then wins over memfit's and
+// may not follow the limit.
 type Launcher struct {
-	// Name is the variable.
-	Name string
-	// Holds is the format of the value.
-	Holds Holds
-	// Of is the owner of the start script: "Cassandra".
-	Of string
-	// Source is its documentation.
-	Source string
+	Name   string // the variable
+	Holds  Holds  // the format of the value
+	Of     string // the owner of the start script: "Cassandra"
+	Source string // its documentation
 }
 
 // Holds is the format of a [Launcher]'s value.
@@ -186,44 +146,43 @@ const (
 	HoldsPercent Holds = "percent of the limit"
 )
 
+// Folded is text after [Runtime.Fold].
+func (r *Runtime) Folded(text string) string {
+	if r.Fold == nil {
+		return text
+	}
+	return r.Fold(text)
+}
+
 // Launcher returns the launcher of a variable.
 func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
-	byName := func(l Launcher, name string) int { return strings.Compare(l.Name, name) }
-	i, ok := slices.BinarySearchFunc(r.Launchers, variable, byName)
-	if !ok {
-		return Launcher{}, false
+	for _, l := range r.Launchers {
+		if l.Name == variable {
+			return l, true
+		}
 	}
-	return r.Launchers[i], true
+	return Launcher{}, false
 }
 
 // Facts are the input of a setting.
 type Facts struct {
-	// Version is the declared version; the zero value is unknown.
-	Version Version
-	// Variant is "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack".
-	Variant string
-	// NoGlibc is why MALLOC_* settings have no effect here; empty if they may.
-	NoGlibc string
+	Version Version // the declared version; the zero value is unknown
+	Variant string  // "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack"
+	NoGlibc string  // why MALLOC_* settings have no effect here; empty if they may
 	// Limit is the effective limit of one process. 0: none.
 	Limit memory.Bytes
-	// Cgroup is the limit visible to the runtime; larger than Limit if memory-backed volumes, a reserve or other
-	// processes take a part. 0: none.
+	// Cgroup is the limit that the runtime sees: Limit and what volumes, a reserve or other processes take. 0: none.
 	Cgroup memory.Bytes
 	// Processes is the profile's number of processes of the runtime in the container; each has Limit. 0: unset, as one.
 	Processes int32
-	// LimitText is Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
-	LimitText string
-	// Live is the upper bound of the live heap of one process, measured in replicas that ran without a cap. 0: not
-	// measured.
+	LimitText string // Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)"
+	// Live is the upper bound of the live heap of one process, measured in replicas without a cap. 0: unknown.
 	Live memory.Bytes
 	// Proven is a heap cap of running replicas: one as large needs no other evidence. 0: unknown.
-	Proven memory.Bytes
-	// LimitUnseen: in replicas the runtime sizes its heap by the node, whatever its version.
-	LimitUnseen bool
-	// Own are the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod.
-	Own map[string]string
-	// Ask is the profile's request.
-	Ask Ask
+	Proven      memory.Bytes
+	LimitUnseen bool              // in replicas the runtime sizes its heap by the node, whatever its version
+	Own         map[string]string // the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod
+	Ask         Ask               // the profile's request
 }
 
 // parts returns the divisor of the container's limit: at least 1.
@@ -265,45 +224,35 @@ type Ask struct {
 	ConserveMemory       *int32
 }
 
-// Verdict is the result of a knob for some facts. At most one of Value, SkipReason and Suggest is set; none means that
-// nothing was requested.
+// Verdict is the result of a knob for some facts: at most one of Value, SkipReason and Suggest.
 type Verdict struct {
-	// Value is the setting as in the variable: "483183820", "--max-old-space-size=381".
-	Value string
-	// Why is the computation of the value: "90 % of 512Mi".
-	Why string
-	// Fixed: the profile sets the value itself, so it does not follow the limit even if the knob does.
-	Fixed bool
+	Value string // the setting as in the variable: "483183820", "--max-old-space-size=381"
+	Why   string // the computation of the value: "90 % of 512Mi"
+	Fixed bool   // the profile sets the value itself, so it does not follow the limit even if the knob does
 	// AtCreation: the value is computed from the limit at creation, although the knob otherwise follows it at each start.
 	AtCreation bool
-	// Warning is a message about the value for the creator of the pod.
-	Warning string
-	// SkipReason is why a requested or default setting is skipped.
-	SkipReason string
-	// Suggest is advice to try the setting by hand, and why memfit does not set it by default.
-	Suggest string
+	Warning    string // a message about the value for the creator of the pod
+	SkipReason string // why a requested or default setting is skipped
+	Suggest    string // advice to try the setting by hand, and why memfit does not set it by default
 }
 
-func set(value, why string) Verdict { return Verdict{Value: value, Why: why} }
-func fixed(v Verdict) Verdict       { v.Fixed = v.Value != ""; return v }
-func skip(why string) Verdict       { return Verdict{SkipReason: why} }
-func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
-func notRequested() Verdict         { return Verdict{} }
+func set(value, why string) Verdict               { return Verdict{Value: value, Why: why} }
+func fixed(v Verdict) Verdict                     { v.Fixed = v.Value != ""; return v }
+func skip(why string) Verdict                     { return Verdict{SkipReason: why} }
+func skipf(format string, args ...any) Verdict    { return skip(fmt.Sprintf(format, args...)) }
+func suggest(advice string) Verdict               { return Verdict{Suggest: advice} }
+func suggestf(format string, args ...any) Verdict { return suggest(fmt.Sprintf(format, args...)) }
+func notRequested() Verdict                       { return Verdict{} }
 
-// Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap. internal/inject
-// sets the fields that depend on the container.
+// Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap.
 type Growth struct {
-	// FollowsLimit: the managed heap is known to grow towards a cap derived from the limit: memfit or the owner set it,
-	// or an agent read it. The peak is then not demand.
+	// FollowsLimit: the managed heap is known to grow towards a cap derived from the limit. The peak is then not demand.
 	FollowsLimit bool
 	// MayFollow: the runtime uses HeapPercent by itself, unless the image or its start script sets another cap. A higher
 	// limit may then not help a full heap, and a lower one may shrink it.
-	MayFollow bool
-	// HeapPercent is the heap's maximum share of the limit, in percent; 0 without such a cap.
-	HeapPercent int32
-	// Soft: that share only matters near it, and otherwise the live heap determines the size. Use near the share is then
-	// demand, and growth below it is not a filling heap.
-	Soft bool
+	MayFollow   bool
+	HeapPercent int32 // the heap's maximum share of the limit, in percent; 0 without such a cap
+	Soft        bool  // that share only matters near it: use near it is demand, and growth below it is not a filling heap
 	// Overhead is the memory besides the heap: code, stacks, buffers; of all processes together. 0: unknown.
 	Overhead memory.Bytes
 	// Reserve is the part of the limit for anything but the runtime. It does not grow with the limit.
@@ -312,8 +261,7 @@ type Growth struct {
 	// the owner set none.
 	OwnHeap   memory.Bytes
 	OwnHeapBy string
-	// Name is the runtime's common name: "Node.js".
-	Name string
+	Name      string // the runtime's common name: "Node.js"
 }
 
 // Advisory is a known fact about a range of versions.
@@ -322,28 +270,23 @@ type Advisory struct {
 	Since, Before Version
 	// Variant limits it to one variant; empty: every one.
 	Variant string
-	// Text is the problem and what to do.
-	Text string
-	// Source is the source of the fact.
-	Source string
+	Text    string // the problem and what to do
+	Source  string // the source of the fact
 }
 
-// table has every runtime; Auto, for an unknown one, is first. init fills it from the rows of all files.
+// table has every runtime; Auto, for an unknown one, is first.
 var table []*Runtime
-
-// rows are the runtimes of all files, in no particular order.
-var rows []*Runtime
 
 // row adds a runtime to the table. Its file calls it in a package variable, so that no other code names the runtime:
 //
 //	var _ = row(&Runtime{Name: "NodeJS", ...})
 func row(r *Runtime) *Runtime {
-	rows = append(rows, r)
+	table = append(table, r)
 	return r
 }
 
 // init runs after all package variables, and so after all rows. Sorting makes the order independent of file names.
-func init() { table = sorted(rows) }
+func init() { table = sorted(table) }
 
 // sorted returns rows in the order for users.
 func sorted(rows []*Runtime) []*Runtime {
@@ -410,11 +353,10 @@ func ByHeapReader(reader string) *Runtime {
 
 // Advise returns suggestions and the advisories that apply to f, in the order of the table.
 func (r *Runtime) Advise(f Facts) []string {
-	var out []string
-	if r.Advice != "" {
-		out = append(out, r.Advice)
+	if r.Advice == "" {
+		return r.Known(f)
 	}
-	return append(out, r.Known(f)...)
+	return append([]string{r.Advice}, r.Known(f)...)
 }
 
 // Known returns only the facts about the version that f declares.

@@ -21,18 +21,17 @@ var v8LastWords = []string{
 	"Fatal JavaScript out of memory",
 }
 
-// v8MinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): Node.js aborted with caps of up to 111 %
-// of the live heap and not from 115 % on, measured with a constantly replaced live set (docs/evidence/runtimes.md).
+// v8MinOfLive is [Knob.MinPercentOfLive]: Node.js aborted with caps of up to 111 % of the live heap and not from 115 %
+// on, measured with a constantly replaced live set (docs/evidence/runtimes.md).
 const v8MinOfLive = 120
 
 // v8 is a runtime with V8, Node.js or Deno.
 type v8 struct {
-	name string
-	// semiSpace is the size of one of the three semi-spaces that V8 adds on top of its old space.
-	semiSpace memory.Bytes
+	name      string
+	semiSpace memory.Bytes // the size of one of the three semi-spaces that V8 adds on top of its old space
 }
 
-// oldSpace returns V8's old generation in whole MiB: the requested share of the limit (75 %) less three semi-spaces.
+// oldSpace returns the flag for V8's old generation: the requested share of the limit (75 %) less three semi-spaces.
 func (e v8) oldSpace(f Facts) Verdict {
 	if f.Ask.HeapLimit > 0 {
 		return fixed(e.asked(f, f.Ask.HeapLimit, "heapLimit of the profile"))
@@ -41,9 +40,8 @@ func (e v8) oldSpace(f Facts) Verdict {
 		return noLimit("it")
 	}
 	if f.Limit < nodeLimitMin {
-		return skip(fmt.Sprintf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise "+
-			"the limit",
-			f.LimitText, nodeLimitMin, e.name, nodeBare))
+		return skipf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise the limit",
+			f.LimitText, nodeLimitMin, e.name, nodeBare)
 	}
 	percent := percentOr(f.Ask, nodePercent)
 	if bad := badPercent(percent); bad != "" {
@@ -64,32 +62,25 @@ func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 	}
 	young := 3 * e.semiSpace
 	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
-		return skip(fmt.Sprintf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit "+
-			"of %s: lower it, or raise the limit",
-			old, why, young, nodeBare, e.name, f.LimitText))
+		return skipf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit of %s: lower "+
+			"it, or raise the limit", old, why, young, nodeBare, e.name, f.LimitText)
 	}
 	return e.checked(f, old, why)
 }
 
 func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	if old < nodeOldMin && f.Ask.HeapLimit == 0 {
-		return skip(
-			fmt.Sprintf(
-				"%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent", old, why,
-				nodeOldMin,
-			),
-		)
+		return skipf("%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent",
+			old, why, nodeOldMin)
 	}
-	return set(fmt.Sprint(old.MiB()), why)
+	return set(fmt.Sprintf("%s=%d", oldSpaceFlag, old.MiB()), why)
 }
 
-// v8Collection: pages in V8's pool are certainly returned, and garbage, which is indistinguishable from live objects
-// before the collection.
+// v8Collection: pages in V8's pool are certainly returned; garbage is indistinguishable from live objects before.
 func v8Collection(_ Process, a amounts.Usage) (Gain, bool) {
 	pool := a.Bytes(amounts.PoolResident)
-	return between(pool, a.Resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated "+
-		"it is unknown how "+
-		"much is garbage before it is collected", pool, a.InUse)
+	return between(pool, a.Resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated it is unknown "+
+		"how much is garbage before it is collected", pool, a.InUse)
 }
 
 // foldV8 normalizes flags: V8 accepts "_" for "-" anywhere in a flag's name.

@@ -21,8 +21,8 @@ func V(parts ...int) Version {
 	return v
 }
 
-// ParseVersion reads "20", "17.0.9", "17.0.9+9", "1.22", and the JDK 8 forms "8u191" and "1.8.0_191", which both mean
-// 8.0.191. Other forms are unknown.
+// ParseVersion reads "20", "17.0.9", "17.0.9+9", "1.22", and the JDK 8 forms "8u191" and "1.8.0_191"; others are
+// unknown.
 func ParseVersion(text string) Version {
 	text, _, _ = strings.Cut(text, "+")
 	text = strings.ReplaceAll(text, "_", ".")
@@ -38,12 +38,7 @@ func ParseVersion(text string) Version {
 		}
 		v.parts[v.n], v.n = n, v.n+1
 	}
-	return v.java8()
-}
-
-// java8 converts 8.0.0.191, from "1.8.0_191", to 8.0.191.
-func (v Version) java8() Version {
-	if v.n == 4 && v.parts[0] == 8 && v.parts[1] == 0 && v.parts[2] == 0 {
+	if v.n == 4 && v.parts[0] == 8 && v.parts[1] == 0 && v.parts[2] == 0 { // "1.8.0_191"
 		return V(8, 0, v.parts[3])
 	}
 	return v

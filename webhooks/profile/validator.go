@@ -46,8 +46,7 @@ type validator struct {
 	kind  string
 }
 
-// Handle refuses objects beyond the bounds of [boundedjson.Decode], because every client that reaches the port may send
-// one.
+// Handle refuses objects beyond the bounds of [boundedjson.Decode]: every client that reaches the port may send one.
 func (v validator) Handle(_ context.Context, req admission.Request) admission.Response {
 	var p, old v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields except namespaceSelector
 	before := &old.Spec.MemoryProfileSpec
@@ -73,9 +72,8 @@ func everything(s *metav1.LabelSelector) bool {
 	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// verdict refuses contradictions in a profile that has passed the schema and its CEL rules. old is nil for a new
-// profile. A contradiction between a profile and inherited settings is only a warning, because authors do not control
-// the order in which both are applied.
+// verdict refuses contradictions that pass the schema and its CEL rules. old is nil for a new profile. Those with
+// inherited settings are only a warning, because authors do not control the order in which both are applied.
 func (v validator) verdict(
 	old *v1alpha1.MemoryProfileSpec, p *v1alpha1.ClusterMemoryProfile,
 ) (warnings []string, errs field.ErrorList) {
@@ -87,9 +85,8 @@ func (v validator) verdict(
 	if v.kind == profile.KindCluster {
 		errs = append(errs, validateSelector(p.Spec.NamespaceSelector, root.Child("namespaceSelector"))...)
 		if everything(spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
-			warnings = append(
-				warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
-			)
+			warnings = append(warnings,
+				"memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs")
 		}
 	}
 	if len(errs) == 0 { // Invalid reports an unreadable selector too, with less detail
@@ -99,9 +96,8 @@ func (v validator) verdict(
 	}
 	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != p.Name &&
 		(old == nil || old.Role != v1alpha1.RoleDefaults) { // if both exist already, either may be edited
-		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf(
-			"%s has role: Defaults already, and there is one for each scope: put the values there", other,
-		)))
+		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s has role: Defaults already, and there is "+
+			"one for each scope: put the values there", other)))
 	}
 	for _, text := range (*profile.Index)(nil).Inheriting(n).Clashes() { // of its own settings
 		errs = append(errs, field.Forbidden(root, text))
@@ -130,8 +126,6 @@ func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
 	if d == nil || d.Milliseconds()*1e6 == d.Nanoseconds() {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(
-		at.Child("trimInterval"), d.Duration.String(),
-		"must be whole milliseconds, the JVM's unit: for example 30s",
-	)}
+	return field.ErrorList{field.Invalid(at.Child("trimInterval"), d.Duration.String(),
+		"must be whole milliseconds, the JVM's unit: for example 30s")}
 }

@@ -12,8 +12,6 @@ import (
 	"net/http"
 	"os"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -21,11 +19,9 @@ const (
 	MaxBody = 3 << 20
 	// mostUnread bounds the rest of an oversized request that is read and dropped before the answer.
 	mostUnread = 2 * MaxBody
-	// maxBodies bounds the memory of all bodies together. A usual review has 4 to 20 KiB, and is answered in less than a
-	// millisecond.
+	// maxBodies bounds the memory of all bodies together. A usual review has 4 to 20 KiB, and takes less than 1 ms.
 	maxBodies = 16 << 20
-	// beginning is the initial buffer of a connection, before a body arrives. The UID of a review is in its first 200
-	// bytes.
+	// beginning is the initial buffer of a connection. The UID of a review is in its first 200 bytes.
 	beginning = 4 << 10
 	// usual is the largest body that is handled without waiting for others.
 	usual = 64 << 10
@@ -38,47 +34,6 @@ type Refuser interface {
 	Refuse(w http.ResponseWriter, beginning []byte, why string)
 }
 
-// bodies reads the body of each request, within bounds, before it calls the webhook.
-type bodies struct {
-	connections *connections
-	metrics     *Metrics
-	// turns limits large bodies: decoding takes many times their size, so at most MaxBody bytes of them are handled at a
-	// time.
-	turns *semaphore.Weighted
-}
-
-func newBodies(cs *connections, metrics *Metrics) *bodies {
-	return &bodies{connections: cs, metrics: metrics, turns: semaphore.NewWeighted(MaxBody)}
-}
-
-// handler is a webhook behind the bounds.
-func (b *bodies) handler(hook http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := connectionOf(r.Context())
-		k := &keeping{bodies: b, connection: c}
-		defer k.end()
-		text, refusal := k.read(r)
-		if refusal == nil {
-			b.connections.setBusy(c, true)
-			defer b.connections.setBusy(c, false)
-			refusal = k.turn(r.Context(), len(text))
-		}
-		if refusal != nil && !b.connections.has(c) {
-			return // connection closed, which was counted
-		}
-		if refusal != nil {
-			b.metrics.refused.WithLabelValues(refusal.reason).Inc()
-			if refusal.reason == reasonTooLarge { // otherwise the client gets a reset connection
-				_, _ = io.CopyN(io.Discard, r.Body, mostUnread) // at most until the deadline of the connection
-			}
-			refuse(w, hook, text, refusal)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(text))
-		hook.ServeHTTP(w, r)
-	})
-}
-
 // refusal is the reason for reading a request only in part.
 type refusal struct {
 	reason string // for the metrics
@@ -86,93 +41,93 @@ type refusal struct {
 	why    string
 }
 
-func refuse(w http.ResponseWriter, hook http.Handler, beginning []byte, r *refusal) {
-	if h, ok := hook.(Refuser); ok {
-		h.Refuse(w, beginning, r.why)
-		return
-	}
-	http.Error(w, "memfit: "+r.why, r.code)
-}
-
-// keeping is the memory held for one request.
-type keeping struct {
-	*bodies
-
-	connection *connection
-	held       int
-	turns      int64
-}
-
-// end releases everything.
-func (k *keeping) end() {
-	k.bodies.turns.Release(k.turns)
-	k.connections.release(k.connection, k.held)
-}
-
-// read reads a body into memory that grows with the data, so that the announced size alone costs nothing.
-func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
-	if !k.connections.hold(k.connection, beginning) {
-		return nil, tooBusy()
-	}
-	k.held = beginning
-	text = make([]byte, 0, beginning)
-	tooLarge := &refusal{
+var (
+	tooLarge = &refusal{
 		reasonTooLarge, http.StatusRequestEntityTooLarge,
 		fmt.Sprintf("the request exceeds the maximum of %d bytes", MaxBody),
 	}
+	tooSlow = &refusal{reasonSlow, http.StatusRequestTimeout, "the request was received too slowly"}
+	cutOff  = &refusal{reasonCutOff, http.StatusBadRequest, "the request is incomplete"}
+	tooBusy = &refusal{reasonBusy, http.StatusServiceUnavailable, "memfit is busy with other large requests"}
+)
+
+// handler reads the body of each request, within bounds, before it calls the webhook.
+func (cs *connections) handler(hook http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := connectionOf(r.Context())
+		defer cs.release(c, 0)
+		text, refused := cs.read(c, r)
+		if refused == nil {
+			cs.setBusy(c, true)
+			defer cs.setBusy(c, false)
+			var taken int64
+			taken, refused = cs.turn(r.Context(), len(text))
+			defer cs.turns.Release(taken)
+		}
+		switch {
+		case refused == nil:
+			r.Body = io.NopCloser(bytes.NewReader(text))
+			hook.ServeHTTP(w, r)
+		case cs.has(c): // otherwise the connection was closed, which was counted
+			cs.refuse(w, r, hook, text, refused)
+		}
+	})
+}
+
+func (cs *connections) refuse(w http.ResponseWriter, r *http.Request, hook http.Handler, text []byte, by *refusal) {
+	cs.metrics.refused.WithLabelValues(by.reason).Inc()
+	if by == tooLarge { // otherwise the client gets a reset connection
+		_, _ = io.CopyN(io.Discard, r.Body, mostUnread) // at most until the deadline of the connection
+	}
+	if h, ok := hook.(Refuser); ok {
+		h.Refuse(w, text, by.why)
+		return
+	}
+	http.Error(w, "memfit: "+by.why, by.code)
+}
+
+// read reads a body into memory that grows with the data, so that the announced size alone costs nothing.
+func (cs *connections) read(c *connection, r *http.Request) (text []byte, by *refusal) {
+	if !cs.hold(c, beginning) {
+		return nil, tooBusy
+	}
+	text = make([]byte, 0, beginning)
 	for {
 		n, err := r.Body.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
 		switch {
+		case len(text) > MaxBody, len(text) > 0 && r.ContentLength > MaxBody:
+			return text, tooLarge
 		case errors.Is(err, io.EOF):
 			return text, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return text, &refusal{reasonSlow, http.StatusRequestTimeout, "the request was received too slowly"}
+			return text, tooSlow
 		case err != nil:
-			return text, &refusal{reasonCutOff, http.StatusBadRequest, "the request is incomplete"}
-		case len(text) > MaxBody, len(text) > 0 && r.ContentLength > MaxBody:
-			return text, tooLarge
-		}
-		if len(text) < cap(text) {
+			return text, cutOff
+		case len(text) < cap(text):
 			continue
 		}
-		larger, ok := k.grow(text, r.ContentLength)
-		if !ok {
-			return text, tooBusy()
+		size := min(4*cap(text), MaxBody+1)
+		if r.ContentLength >= int64(cap(text)) && r.ContentLength < int64(size) {
+			size = int(r.ContentLength) + 1 // detecting the end needs one more byte
 		}
-		text = larger
+		if !cs.hold(c, size) {
+			return text, tooBusy
+		}
+		text = append(make([]byte, 0, size), text...)
+		cs.release(c, size)
 	}
-}
-
-// grow moves a body of this announced size to a larger buffer; false if no memory is left.
-func (k *keeping) grow(text []byte, announced int64) ([]byte, bool) {
-	size := min(4*cap(text), MaxBody+1)
-	if announced >= int64(cap(text)) && announced < int64(size) {
-		size = int(announced) + 1 // detecting the end needs one more byte
-	}
-	if !k.connections.hold(k.connection, size) {
-		return nil, false
-	}
-	k.connections.release(k.connection, cap(text))
-	k.held = size
-	return append(make([]byte, 0, size), text...), true
 }
 
 // turn waits until a body of this size can be handled beside the others.
-func (k *keeping) turn(ctx context.Context, size int) *refusal {
+func (cs *connections) turn(ctx context.Context, size int) (taken int64, by *refusal) {
 	if size <= usual {
-		return nil
+		return 0, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	turns := int64(min(size, MaxBody))
-	if k.bodies.turns.Acquire(ctx, turns) != nil {
-		return tooBusy()
+	if cs.turns.Acquire(ctx, int64(size)) != nil {
+		return 0, tooBusy
 	}
-	k.turns = turns
-	return nil
-}
-
-func tooBusy() *refusal {
-	return &refusal{reasonBusy, http.StatusServiceUnavailable, "memfit is busy with other large requests"}
+	return int64(size), nil
 }

@@ -12,19 +12,16 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// complaints receives net/http's errors about connections. Any client could fill the log with them, so they are counted
-// instead. A missing client certificate is logged now and then: if the client is the API server, no pod gets its
-// settings.
+// complaints counts net/http's errors about connections, with which any client could fill the log. A missing client
+// certificate is logged now and then: if the client is the API server, no pod gets its settings.
 type complaints struct {
 	context.Context
 
 	metrics *Metrics
-	// says limits the log lines about clients without a certificate, because any client could fill the log.
-	says *rate.Limiter
+	says    *rate.Limiter
 }
 
-// withoutCertificate is the error of crypto/tls, and of [clients.verify], for a client without the required
-// certificate.
+// withoutCertificate is the error of crypto/tls, and of [clients.verify], about a missing client certificate.
 var withoutCertificate = []string{
 	"client didn't provide a certificate", "failed to verify certificate",
 	"the client's certificate has none of the names",
@@ -38,11 +35,8 @@ func (c *complaints) Write(line []byte) (int, error) {
 	case slices.ContainsFunc(withoutCertificate, func(why string) bool { return strings.Contains(text, why) }):
 		c.metrics.refused.WithLabelValues(reasonCertificate).Inc()
 		if c.says.Allow() {
-			log.Info(
-				"Refused a client without the certificate that --client-ca requires; if it is the API server, pods are "+
-					"admitted without their settings",
-				"why", text,
-			)
+			log.Info("Refused a client without the certificate that --client-ca requires; if it is the API server, pods are "+
+				"admitted without their settings", "why", text)
 			return len(line), nil
 		}
 	default:

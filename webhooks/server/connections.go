@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // connections has all open connections, and the memory held for their requests.
@@ -14,12 +16,13 @@ type connections struct {
 	max     int // connections
 	maxHeld int // bytes of bodies
 	metrics *Metrics
+	// turns limits large bodies to MaxBody bytes at a time, because decoding takes many times their size.
+	turns *semaphore.Weighted
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
-	from map[string]int // number of connections of each address
-	held int            // bytes of bodies
-	last uint64         // last number given to a connection
+	held int    // bytes of bodies
+	last uint64 // last number given to a connection
 }
 
 // connection is one open connection.
@@ -28,8 +31,7 @@ type connection struct {
 
 	all    *connections
 	source string // address without port
-	// turn is higher the later the connection was accepted or its last request began or ended.
-	turn uint64
+	turn   uint64 // higher the later the connection was accepted or its last request began or ended
 	// busy: a request is being answered. The connection is then left alone, because that does not take long.
 	busy bool
 	held int // bytes of the body of the current request
@@ -37,7 +39,7 @@ type connection struct {
 
 func newConnections(most, bytes int, metrics *Metrics) *connections {
 	return &connections{
-		max: most, maxHeld: bytes, metrics: metrics, open: map[*connection]struct{}{}, from: map[string]int{},
+		max: most, maxHeld: bytes, metrics: metrics, turns: semaphore.NewWeighted(MaxBody), open: map[*connection]struct{}{},
 	}
 }
 
@@ -77,7 +79,6 @@ func (cs *connections) add(conn net.Conn) *connection {
 		return nil
 	}
 	cs.open[c] = struct{}{}
-	cs.from[source]++
 	c.turn = cs.next()
 	cs.metrics.connections.Set(float64(len(cs.open)))
 	return c
@@ -88,16 +89,16 @@ func (cs *connections) next() uint64 {
 	return cs.last
 }
 
-// giveUp closes one connection for which may is true: of the addresses with the most connections, the one with the
-// lowest turn.
+// giveUp closes the connection with the lowest turn for which may is true, of the addresses with the most connections.
 func (cs *connections) giveUp(may func(*connection) bool) bool {
+	from := map[string]int{}
+	for c := range cs.open {
+		from[c.source]++
+	}
 	var victim *connection
 	for c := range cs.open {
-		if !may(c) {
-			continue
-		}
-		if victim == nil || cs.from[c.source] > cs.from[victim.source] || cs.from[c.source] == cs.from[victim.source] &&
-			c.turn < victim.turn {
+		if may(c) && (victim == nil || from[c.source] > from[victim.source] ||
+			from[c.source] == from[victim.source] && c.turn < victim.turn) {
 			victim = c
 		}
 	}
@@ -116,9 +117,6 @@ func (cs *connections) forget(c *connection) {
 		return
 	}
 	delete(cs.open, c)
-	if cs.from[c.source]--; cs.from[c.source] == 0 {
-		delete(cs.from, c.source)
-	}
 	cs.held -= c.held
 	c.held = 0
 	cs.metrics.connections.Set(float64(len(cs.open)))
@@ -159,8 +157,7 @@ func under(conn net.Conn) *connection {
 	return c
 }
 
-// hold takes memory for the body of a request, if necessary from the sender that has been sending longest. False: no
-// memory is available.
+// hold takes memory for the body of a request, if necessary from the slowest sender; false: none is available.
 func (cs *connections) hold(c *connection, bytes int) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -178,13 +175,13 @@ func (cs *connections) hold(c *connection, bytes int) bool {
 	return true
 }
 
-// release releases the memory of a request, unless closing its connection already did.
-func (cs *connections) release(c *connection, bytes int) {
+// release releases the memory of a connection's request but so many bytes, unless closing it already did.
+func (cs *connections) release(c *connection, but int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	bytes = min(bytes, c.held)
-	cs.held -= bytes
-	c.held -= bytes
+	but = min(but, c.held)
+	cs.held -= c.held - but
+	c.held = but
 	cs.metrics.bytes.Set(float64(cs.held))
 }
 

@@ -30,8 +30,7 @@ const (
 	// requestTime bounds sending a request, and receiving its answer. API servers give up after 2 s, or 5 s for profiles;
 	// they also open connections in advance, and close fewer of them if they may stay idle for a while.
 	requestTime = 10 * time.Second
-	// idleTime is longer than the 90 s after which API servers close an idle connection: if the server closed it first, a
-	// request could fail.
+	// idleTime is longer than the 90 s of API servers: a request could fail if the server closed a connection first.
 	idleTime = 2 * time.Minute
 	// maxHeader: an API server sends some 300 bytes.
 	maxHeader = 16 << 10
@@ -44,8 +43,7 @@ type Options struct {
 	Host    string
 	Port    int
 	CertDir string // with tls.crt and tls.key, reloaded when renewed
-	// ClientCA is a PEM file with the authorities of client certificates; empty: serve everyone. ClientNames are the
-	// accepted common names; empty: all.
+	// ClientCA is a PEM file with the authorities of client certificates; empty: all clients. ClientNames are their names.
 	ClientCA    string
 	ClientNames []string
 	TLSOpts     []func(*tls.Config)
@@ -59,7 +57,6 @@ type Server struct {
 	options     Options
 	mux         *http.ServeMux
 	connections *connections
-	bodies      *bodies
 	listening   atomic.Bool
 }
 
@@ -67,13 +64,12 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{options: o, mux: http.NewServeMux(), connections: newConnections(maxConnections, maxBodies, o.Metrics)}
 	s.Server = webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, CertDir: o.CertDir, WebhookMux: s.mux})
-	s.bodies = newBodies(s.connections, o.Metrics)
 	return s
 }
 
 // Register serves a webhook at a path.
 func (s *Server) Register(path string, hook http.Handler) {
-	s.Server.Register(path, s.bodies.handler(hook))
+	s.Server.Register(path, s.connections.handler(hook))
 }
 
 // WebhookMux returns the mux with the webhooks by path.
@@ -165,8 +161,7 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	return config, nil
 }
 
-// StartedChecker reports whether the server listens. A test connection would only be one more, and with a client CA the
-// server would refuse it.
+// StartedChecker reports whether the server listens. With a client CA it would refuse a test connection.
 func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {

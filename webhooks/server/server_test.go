@@ -148,11 +148,13 @@ func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 	for _, size := range []int{0, 1, beginning - 1, beginning, beginning + 1, usual, usual + 1, 1 << 20, MaxBody} {
 		r.asks(strings.Repeat("x", size), fmt.Sprintf("%d true", size))
 	}
-	r.asks(
-		"beginning"+strings.Repeat("x", MaxBody),
-		fmt.Sprintf("refused beginning: the request exceeds the maximum of %d bytes", MaxBody),
-	)
-	if n := r.refused(reasonTooLarge); n != 1 {
+	for _, rest := range []int{MaxBody - 8, MaxBody} { // with the beginning, one byte too many is the least
+		r.asks(
+			"beginning"+strings.Repeat("x", rest),
+			fmt.Sprintf("refused beginning: the request exceeds the maximum of %d bytes", MaxBody),
+		)
+	}
+	if n := r.refused(reasonTooLarge); n != 2 {
 		t.Errorf("%v counted as too large", n)
 	}
 	r.connections.mu.Lock()
@@ -215,7 +217,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	const size, slow = 300 << 10, 12 // a body holds 368 KiB while it grows: two fit
 	metrics := NewMetrics(prometheus.NewRegistry())
 	cs := newConnections(maxConnections, 1<<20, metrics)
-	handler := newBodies(cs, metrics).handler(echo{})
+	handler := cs.handler(echo{})
 	asks := func(body io.Reader, announced int64) string {
 		ctx := context.WithValue(t.Context(), connectionKey{}, cs.add(pipe{address: "10.0.0.1:1"}))
 		r, w := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", body), httptest.NewRecorder()
@@ -318,8 +320,8 @@ func TestWhoIsGivenUp(t *testing.T) {
 	if cs.hold(old, 600) {
 		t.Error("memory was taken from a request that is being answered")
 	}
-	cs.release(young, 600)
-	if cs.release(api, 600); cs.held != 0 {
+	cs.release(young, 0)
+	if cs.release(api, 0); cs.held != 0 {
 		t.Errorf("%d bytes are held of nothing", cs.held)
 	}
 }
