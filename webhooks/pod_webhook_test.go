@@ -203,6 +203,18 @@ var _ = Describe("A pod", func() {
 		})
 	})
 
+	Describe("gets what the older of two profiles says that choose it", func() {
+		It("with a warning", func() {
+			ns := namespace()
+			profiled(build.Profile(ns, "one", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
+			profiled(build.Profile(ns, "two", v1alpha1.RuntimeGo, build.Selecting("app", "web")))
+			warnings.taken()
+			pod := created(node(ns, "web").Label("app", "web").Obj())
+			Expect(envOf(pod)).To(HaveKeyWithValue("NODE_OPTIONS", ContainSubstring(heapFlag)))
+			Expect(warnings.taken()).To(ConsistOf(And(HavePrefix("memfit: "), ContainSubstring("one"), ContainSubstring("two"))))
+		})
+	})
+
 	Describe("is left as it came", func() {
 		It("when nobody governs it", func() {
 			ns := namespace()
@@ -218,16 +230,6 @@ var _ = Describe("A pod", func() {
 			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
 			pod := created(node(ns, "web").Label("app", "web").Annotate(v1alpha1.InjectAnnotation, "false").Obj())
 			Expect(envOf(pod)).To(BeEmpty())
-		})
-
-		It("when two profiles choose it, and says which", func() {
-			ns := namespace()
-			profiled(build.Profile(ns, "one", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
-			profiled(build.Profile(ns, "two", v1alpha1.RuntimeGo, build.Selecting("app", "web")))
-			warnings.taken()
-			pod := created(node(ns, "web").Label("app", "web").Obj())
-			Expect(envOf(pod)).To(BeEmpty())
-			Expect(warnings.taken()).To(ConsistOf(And(HavePrefix("memfit: "), ContainSubstring("one"), ContainSubstring("two"))))
 		})
 
 		It("when its profile does not exist, and says so", func() {

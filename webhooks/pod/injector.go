@@ -149,7 +149,11 @@ func (h *Injector) inject(
 	if !asked.DryRun {
 		h.Metrics.count(plan, pod)
 	}
-	a.Warnings = allowed(plan.Warnings()...).Warnings
+	warnings := plan.Warnings()
+	if resolved.Problem != "" {
+		warnings = append(warnings, resolved.Why)
+	}
+	a.Warnings = allowed(warnings...).Warnings
 	return a, nil
 }
 
@@ -331,7 +335,7 @@ func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[strin
 
 // notGoverned leaves a pod unchanged, with a warning if it names an unusable profile.
 func notGoverned(resolved policy.Resolution) *admissionv1.AdmissionResponse {
-	if resolved.Problem == profile.NotFound || resolved.Problem == profile.Ambiguous {
+	if resolved.Problem == profile.NotFound {
 		return allowed(resolved.Why)
 	}
 	return allowed()
