@@ -72,8 +72,10 @@ type OOMKill struct {
 	// node's clock. Zero: unknown.
 	Seen time.Time `json:"s,omitzero"`
 	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none, unknown, or
-	// not reached, because its node ran out of memory.
+	// Unreached.
 	Limit Bytes `json:"l,omitempty"`
+	// Unreached is the effective limit in place of Limit if it was not reached, because the node ran out of memory.
+	Unreached Bytes `json:"lu,omitempty"`
 	// Asked is the limit in the pod's spec at the kill, if it was not proven to be effective for the container and its
 	// pod: a resize that the kubelet had not completed. Limit is then the previous one. 0: Limit was effective.
 	Asked Bytes `json:"la,omitempty"`

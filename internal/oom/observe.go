@@ -106,7 +106,13 @@ const pressureLag = 20 * time.Second
 
 // nodeShort reports whether the instance ended while its node was short of memory.
 func (o *Observation) nodeShort(t Termination) bool {
-	return !o.NodeShort.IsZero() && !t.Finished.Before(o.NodeShort.Add(-pressureLag))
+	return ShortAt(o.NodeShort, t.Finished)
+}
+
+// ShortAt reports whether a node that has reported MemoryPressure since a time was short of memory at another; zero: it
+// reports none.
+func ShortAt(since, at time.Time) bool {
+	return !since.IsZero() && !at.Before(since.Add(-pressureLag))
 }
 
 // stopped reports whether the instance ended while its pod was terminating.
