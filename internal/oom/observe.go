@@ -131,6 +131,8 @@ type Termination struct {
 	Finished    time.Time
 	// HeapWords is the part of the termination message about a full heap ("JavaScript heap out of memory"); empty: none.
 	HeapWords string
+	// NotHeap: the termination message names other memory that ran out, as Metaspace.
+	NotHeap bool
 }
 
 // Observe reads one pod's status: one observation for every app container, init container and native sidecar that has a
@@ -240,6 +242,7 @@ func termination(t *corev1.ContainerStateTerminated, index int32) Termination {
 		Started:     t.StartedAt.UTC(),
 		Finished:    t.FinishedAt.UTC(),
 		HeapWords:   runtimes.HeapWords(t.Message), // terminationMessagePolicy FallbackToLogsOnError brings them here,
+		NotHeap:     runtimes.NotHeap(t.Message),
 	}
 }
 

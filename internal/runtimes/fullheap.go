@@ -16,6 +16,8 @@ type FullHeap struct {
 	Faults []int32
 	// Words are the runtime's log messages for a full heap.
 	Words []string
+	// NotHeap are its log messages for other memory that ran out, after which it ends with the same codes.
+	NotHeap []string
 	// Raise is the instruction to raise the cap: "raise -Xmx (heapPercent in the profile)". Empty: the default.
 	Raise string
 }
@@ -39,6 +41,13 @@ func HeapWords(log string) string {
 		}
 	}
 	return ""
+}
+
+// NotHeap reports whether a runtime's message in a log names other memory that ran out.
+func NotHeap(log string) bool {
+	return slices.ContainsFunc(table, func(r *Runtime) bool {
+		return slices.ContainsFunc(r.FullHeap.NotHeap, func(words string) bool { return strings.Contains(log, words) })
+	})
 }
 
 // RaiseCap returns the instruction to raise the heap cap of the named runtime.
