@@ -183,12 +183,16 @@ const samplesPerStep = 4
 const flushTimeout = 10 * time.Second
 
 // followKills watches pods that have failed on every replica, for the webhook, which also reads them.
-func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.PendingKills, error) {
+func followKills(
+	mgr ctrl.Manager, resolver *policy.Resolver, bounds *constraintindex.Index,
+) (*podwebhook.PendingKills, error) {
 	failed, err := cache.New(mgr.GetConfig(), informers.FailedPods(mgr.GetScheme()))
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of failed pods: %w", err)
 	}
-	kills := &podwebhook.PendingKills{Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	kills := &podwebhook.PendingKills{
+		Resolver: resolver, APIReader: mgr.GetAPIReader(), NodeShort: bounds.NodeShort, Clock: clock.RealClock{},
+	}
 	follow := everywhere(func(ctx context.Context) error { return kills.Follow(ctx, failed) })
 	return kills, errors.Join(mgr.Add(everywhere(failed.Start)), mgr.Add(follow))
 }
@@ -218,7 +222,7 @@ func serve(
 		Clock: clock.RealClock{}, Canaries: &podwebhook.Canaries{Replica: replica()},
 	}
 	var err error
-	if injector.Kills, err = followKills(mgr, resolver); err != nil {
+	if injector.Kills, err = followKills(mgr, resolver, bounds); err != nil {
 		return err
 	}
 	if err := watchTrials(mgr, injector); err != nil {
