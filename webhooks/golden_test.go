@@ -137,7 +137,7 @@ var _ = Describe("The golden pairs of inject", func() {
 				g.Expect(seen(pod)).To(Equal(seen(want)))
 			}
 			if c.recommendation != nil {
-				Eventually(attempt).Should(Succeed())
+				Eventually(attempt).MustPassRepeatedly(len(replicas)).Should(Succeed())
 			}
 			attempt(NewGomega(Fail))
 			created(c.pod)

@@ -60,7 +60,7 @@ var _ = Describe("A Job", func() {
 			suspended = job("report-1", cron, true)
 			g.Expect(api.Create(ctx, suspended, client.DryRunAll)).To(Succeed())
 			g.Expect(limit(suspended.Spec.Template.Spec)).To(Equal("768Mi"))
-		}).WithTimeout(5 * time.Second).Should(Succeed())
+		}).MustPassRepeatedly(len(replicas)).WithTimeout(5 * time.Second).Should(Succeed())
 		suspended = job("report-1", cron, true)
 		Expect(api.Create(ctx, suspended)).To(Succeed())
 		template := &suspended.Spec.Template

@@ -113,7 +113,7 @@ var _ = Describe("A pod", func() {
 				pod := node(ns, "web").Obj()
 				g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
 				g.Expect(envOf(pod)).To(injected)
-			}).WithTimeout(5 * time.Second).Should(Succeed())
+			}).MustPassRepeatedly(len(replicas)).WithTimeout(5 * time.Second).Should(Succeed())
 		})
 
 		It("by the profile's selector, of its namespace or of the cluster", func() {
@@ -174,9 +174,9 @@ var _ = Describe("A pod", func() {
 			edited := build.Profile(ns, "team", "", heap(70))
 			profiled(edited)
 			Expect(given(ns, "edited")).To(HaveKeyWithValue("GOMEMLIMIT", "73400320"))
-			before := changes.Load()
+			before := changes()
 			expect.Deleted(ctx, api, edited)
-			Eventually(changes.Load).WithTimeout(10 * time.Second).Should(BeNumerically(">", before))
+			Eventually(changes).WithTimeout(10 * time.Second).Should(BeNumerically(">", before))
 			Expect(given(ns, "without")).To(HaveKeyWithValue("GOMEMLIMIT", "52428800"))
 		})
 
@@ -353,7 +353,7 @@ var _ = Describe("A pod", func() {
 				pod = node(set.Namespace, "web-1").OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
 				g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
 				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal(want))
-			}).WithTimeout(5 * time.Second).Should(Succeed())
+			}).MustPassRepeatedly(len(replicas)).WithTimeout(5 * time.Second).Should(Succeed())
 			return pod
 		}
 		It("of the class of its node, for the pod of a DaemonSet", func() {
@@ -385,7 +385,7 @@ var _ = Describe("A pod", func() {
 					}
 					g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
 					g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal(want))
-				}).WithTimeout(5*time.Second).Should(Succeed(), "on node %q", name)
+				}).MustPassRepeatedly(len(replicas)).WithTimeout(5*time.Second).Should(Succeed(), "on node %q", name)
 			}
 		})
 

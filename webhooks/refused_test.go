@@ -4,6 +4,7 @@
 package webhooks_test
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -26,55 +27,64 @@ var _ = Describe("A policy that refuses what memfit gives", func() {
 		Eventually(func() error { return api.Create(ctx, b.pod(set, "web-0").Obj(), client.DryRunAll) }).
 			WithTimeout(20 * time.Second).Should(MatchError(ContainSubstring("requests must equal limits")))
 
-		attempt := func(name string) (*corev1.Pod, error) {
-			pod := b.pod(set, name).Obj()
+		number := 0
+		attempt := func() (*corev1.Pod, error) { // at the other replica than the one before
+			number++
+			pod := b.pod(set, fmt.Sprintf("web-%d", number)).Obj()
 			return pod, api.Create(ctx, pod)
 		}
-		for range 3 {
-			_, err := attempt("web-1")
+		for range 3 * len(replicas) {
+			_, err := attempt()
 			Expect(err).To(MatchError(ContainSubstring("requests must equal limits")))
 		}
 		later.advance(59 * time.Second)
-		_, err := attempt("web-1")
-		Expect(err).To(HaveOccurred(), "memfit gives up before a watch that broke is back")
+		for range replicas {
+			_, err := attempt()
+			Expect(err).To(HaveOccurred(), "memfit gives up before a watch that broke is back")
+		}
 		Expect(reports).To(BeEmpty())
 
 		later.advance(2 * time.Second)
-		warnings.taken()
-		pod, err := attempt("web-1")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(pod.Annotations).NotTo(HaveKey(v1alpha1.InjectedAnnotation))
-		Expect(envOf(pod)).To(BeEmpty())
-		Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("256Mi"))
-		Expect(warnings.taken()).To(ContainElement(ContainSubstring("no pod that memfit changed was created")))
 		deployment := string(set.OwnerReferences[0].UID)
-		Eventually(reports).WithTimeout(10 * time.Second).Should(
-			Receive(HavePrefix(deployment + ": memfit changed 4 new pods of Deployment web since ")),
-		)
+		for range replicas {
+			warnings.taken()
+			pod, err := attempt()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(pod.Annotations).NotTo(HaveKey(v1alpha1.InjectedAnnotation))
+			Expect(envOf(pod)).To(BeEmpty())
+			Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("256Mi"))
+			Expect(warnings.taken()).To(ContainElement(ContainSubstring("no pod that memfit changed was created")))
+			Eventually(reports).WithTimeout(10 * time.Second).Should(
+				Receive(HavePrefix(deployment + ": memfit changed 4 new pods of Deployment web since ")),
+			)
+		}
 		later.advance(5 * time.Minute)
-		_, err = attempt("web-2")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(reports).To(BeEmpty(), "it is reported once")
+		for range replicas {
+			_, err := attempt()
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(reports).To(BeEmpty(), "each replica reports it once")
 
 		for _, obj := range enforced {
 			expect.Deleted(ctx, api, obj)
 		}
 		later.advance(11 * time.Minute)
-		name := "web-3"
 		Eventually(func(g Gomega) { // the policy is effective for a moment longer
-			pod, err = attempt(name)
+			pod, err := attempt()
 			g.Expect(err).NotTo(HaveOccurred())
-		}).WithTimeout(9 * time.Second).Should(Succeed())
-		Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation), "memfit tries again")
+			g.Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation), "memfit tries again")
+		}).MustPassRepeatedly(len(replicas)).WithTimeout(9 * time.Second).Should(Succeed())
 		later.advance(2 * time.Minute)
-		Eventually(func(g Gomega) { // as soon as web-3 is seen
-			dry := b.pod(set, "web-4").Obj()
+		Eventually(func(g Gomega) { // as soon as they are seen
+			dry := b.pod(set, "web").Obj()
 			g.Expect(api.Create(ctx, dry, client.DryRunAll)).To(Succeed())
 			g.Expect(dry.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation))
-		}).WithTimeout(10 * time.Second).Should(Succeed())
-		pod, err = attempt("web-4")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation))
+		}).MustPassRepeatedly(len(replicas)).WithTimeout(10 * time.Second).Should(Succeed())
+		for range replicas {
+			pod, err := attempt()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(pod.Annotations).To(HaveKey(v1alpha1.InjectedAnnotation))
+		}
 		Expect(reports).To(BeEmpty())
 	})
 })

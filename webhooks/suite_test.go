@@ -5,9 +5,15 @@ package webhooks_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,16 +27,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraintindex"
-	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
@@ -46,14 +49,23 @@ var (
 	scheme   *runtime.Scheme
 	api      client.Client // the API server, as a user's kubectl with warnings taken down
 	warnings = &warningLog{}
-	watcher  *policy.Watcher
-	changes  atomic.Int64 // how often profiles changed
+	replicas = [2]*replica{{}, {}}
 	registry = prometheus.NewRegistry()
+	metrics  = podwebhook.NewMetrics(registry)
 	lookups  = &fault{}
-	room     = &constraintindex.Index{}
 	later    = &laterClock{}
 	reports  = make(chan string, 16) // Events about pods that were not created
 )
+
+// replica is one of the managers; the second one does not lead.
+type replica struct {
+	resolver *policy.Resolver
+	room     constraintindex.Index
+	changes  atomic.Int64 // how often profiles changed
+}
+
+// changes are the changes of profiles that both replicas know.
+func changes() int64 { return min(replicas[0].changes.Load(), replicas[1].changes.Load()) }
 
 func TestWebhooks(t *testing.T) {
 	var options *envtest.WebhookInstallOptions
@@ -67,65 +79,100 @@ func TestWebhooks(t *testing.T) {
 	stopped := serve(config, options)
 	t.Cleanup(func() {
 		stop()
-		if err := <-stopped; err != nil {
-			t.Errorf("the manager: %v", err)
+		for range replicas {
+			if err := <-stopped; err != nil {
+				t.Errorf("a manager: %v", err)
+			}
 		}
 	})
 	RunSpecs(t, "webhooks")
 }
 
-// serve runs a manager with memfit's webhooks, whose lookups can be made to fail.
+// serve runs two managers with memfit's webhooks, whose lookups can be made to fail, and sends each request of the API
+// server to the other one than the request before, as a Service may.
 func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan error {
+	stopped := make(chan error, len(replicas))
+	var inTurn [len(replicas)]*httputil.ReverseProxy
+	for i, r := range replicas {
+		free, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(options.LocalServingHost, "0"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(free.Close()).To(Succeed())
+		r.start(config, options, free.Addr(), stopped)
+		at := &url.URL{Scheme: "https", Host: free.Addr().String()}
+		inTurn[i] = httputil.NewSingleHostReverseProxy(at)
+		inTurn[i].Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // of a test
+	}
+	var requests atomic.Int64
+	front := &http.Server{
+		Addr:              net.JoinHostPort(options.LocalServingHost, strconv.Itoa(options.LocalServingPort)),
+		ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			inTurn[requests.Add(1)%int64(len(inTurn))].ServeHTTP(w, r)
+		}),
+	}
+	certificate := func(file string) string { return filepath.Join(options.LocalServingCertDir, file) }
+	go func() { _ = front.ListenAndServeTLS(certificate("tls.crt"), certificate("tls.key")) }()
+	context.AfterFunc(ctx, func() { _ = front.Close() })
+
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = warnings
+	var err error
+	api, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	for _, r := range replicas {
+		Eventually(r.resolver.Built()).WithTimeout(30 * time.Second).Should(BeClosed())
+	}
+	return stopped
+}
+
+// start runs a manager, assembled as cmd/manager assembles it.
+func (r *replica) start(
+	config *rest.Config, options *envtest.WebhookInstallOptions, at net.Addr, stopped chan<- error,
+) {
+	of, _ := at.(*net.TCPAddr)
 	server := server.New(server.Options{
-		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
+		Host: options.LocalServingHost, Port: of.Port, CertDir: options.LocalServingCertDir,
 		Metrics: server.NewMetrics(prometheus.NewRegistry()),
 	})
-	mgr, err := ctrl.NewManager(
-		config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}},
-	)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"},
+		LeaderElection: true, LeaderElectionID: "memfit", LeaderElectionNamespace: "default",
+	})
 	Expect(err).NotTo(HaveOccurred())
 	faulty := interceptor.NewClient(mustWatch(mgr.GetClient()), lookups.funcs())
-	resolver := policy.New(faulty, mgr.GetAPIReader())
-	watcher = &policy.Watcher{
-		Resolver: resolver, Cache: mgr.GetCache(), OnChange: func([]policy.Change) { changes.Add(1) },
-	}
-	Expect(mgr.Add(watcher)).To(Succeed())
+	r.resolver = policy.New(faulty, mgr.GetAPIReader())
+	Expect(mgr.Add(&policy.Watcher{
+		Resolver: r.resolver, Cache: mgr.GetCache(), OnChange: func([]policy.Change) { r.changes.Add(1) },
+	})).To(Succeed())
 	for _, obj := range append(policy.Informers(), &v1alpha1.MemoryRecommendation{}) {
 		_, err := mgr.GetCache().GetInformer(ctx, obj)
 		Expect(err).NotTo(HaveOccurred())
 	}
-	room.Reader = mgr.GetCache()
-	Expect(room.Follow(ctx, mgr.GetCache())).To(Succeed())
+	r.room.Reader = mgr.GetCache()
+	Expect(r.room.Follow(ctx, mgr.GetCache())).To(Succeed())
 	injector := &podwebhook.Injector{
-		Resolver: resolver, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry),
+		Resolver: r.resolver, Reader: faulty, Constraints: &r.room, Metrics: metrics,
 		Clock: later, Trials: &podwebhook.Trials{Report: func(of memory.Workload, note string) {
 			reports <- string(of.UID) + ": " + note
 		}},
-		Kills: &podwebhook.PendingKills{ // which follow no informer
-			Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
+		Kills: &podwebhook.PendingKills{
+			Resolver: r.resolver, APIReader: mgr.GetAPIReader(), NodeShort: r.room.NodeShort, Clock: clock.RealClock{},
 		},
 	}
+	Expect(injector.Follow(mgr)).To(Succeed())
 	mgr.GetWebhookServer().Register(podwebhook.Path, injector)
-	profilewebhook.SetupValidators(mgr, resolver)
-	pending, err := cache.New(config, informers.PendingPods(scheme))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(mgr.Add(pending)).To(Succeed())
-	watched := make(chan error, 1)
-	Expect(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		watched <- injector.WatchNewPods(ctx, pending)
-		return nil
-	}))).To(Succeed())
-	stopped := make(chan error, 1)
+	profilewebhook.SetupValidators(mgr, r.resolver)
 	go func() { stopped <- mgr.Start(ctx) }()
-
-	config = rest.CopyConfig(config)
-	config.WarningHandlerWithContext = warnings
-	api, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() error { return server.StartedChecker()(nil) }).WithTimeout(30 * time.Second).Should(Succeed())
-	Eventually(watched).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
-	Eventually(resolver.Built()).WithTimeout(30 * time.Second).Should(BeClosed())
-	return stopped
+	leads := r == replicas[0]
+	Eventually(func() bool {
+		select {
+		case <-mgr.Elected():
+			return true
+		default:
+			return false
+		}
+	}).WithTimeout(30 * time.Second).Should(Equal(leads))
 }
 
 // laterClock is ahead of the clock by a time that only grows.
@@ -205,8 +252,8 @@ func namespace(annotations ...string) string {
 // profiled writes one profile and waits until memfit knows it.
 func profiled(profile client.Object) {
 	GinkgoHelper()
-	before := changes.Load()
+	before := changes()
 	expect.Applied(ctx, api, profile)
 	DeferCleanup(func() { expect.Deleted(ctx, api, profile) })
-	Eventually(changes.Load).WithTimeout(10 * time.Second).Should(BeNumerically(">", before))
+	Eventually(changes).WithTimeout(10 * time.Second).Should(BeNumerically(">", before))
 }

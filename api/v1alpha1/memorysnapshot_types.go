@@ -257,6 +257,10 @@ type KillSnapshot struct {
 	// happened in between is unknown.
 	// +kubebuilder:validation:Minimum=0
 	LastReadMillisecondsBefore int32 `json:"lastReadMillisecondsBefore,omitempty"`
+	// limitReached is whether the limit of the container or its pod was reached in the minute before, as the kernel counts
+	// it (memory.events): Yes, or No, which means that the node ran out of memory. Absent: unknown, as on cgroup v1.
+	// +kubebuilder:validation:Enum=Yes;No
+	LimitReached string `json:"limitReached,omitempty"`
 	// limitsChanged is true where containerLimit or podLimit changed before the kill was noticed, so the effective limit
 	// is uncertain; the lower ones are reported.
 	LimitsChanged bool `json:"limitsChanged,omitempty"`

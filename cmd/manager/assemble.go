@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -175,29 +174,6 @@ const samplesPerStep = 4
 // flushTimeout is well below the 30 s of graceful termination.
 const flushTimeout = 10 * time.Second
 
-// followKills watches pods that have failed on every replica, for the webhook, which also reads them.
-func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.PendingKills, error) {
-	failed, err := cache.New(mgr.GetConfig(), informers.FailedPods(mgr.GetScheme()))
-	if err != nil {
-		return nil, fmt.Errorf("making the cache of failed pods: %w", err)
-	}
-	kills := &podwebhook.PendingKills{Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}
-	follow := everywhere(func(ctx context.Context) error { return kills.Follow(ctx, failed) })
-	return kills, errors.Join(mgr.Add(everywhere(failed.Start)), mgr.Add(follow))
-}
-
-// watchTrials watches new pods on every replica, for the webhook, and writes Events about those that do not come.
-func watchTrials(mgr ctrl.Manager, injector *podwebhook.Injector) error {
-	pending, err := cache.New(mgr.GetConfig(), informers.PendingPods(mgr.GetScheme()))
-	if err != nil {
-		return fmt.Errorf("making the cache of new pods: %w", err)
-	}
-	recorder := workloadctl.NewEventWriter(mgr.GetClient(), replica(), clock.RealClock{})
-	injector.Trials = &podwebhook.Trials{Report: recorder.PodsNotCreated}
-	watch := everywhere(func(ctx context.Context) error { return injector.WatchNewPods(ctx, pending) })
-	return errors.Join(mgr.Add(everywhere(pending.Start)), mgr.Add(watch), mgr.Add(everywhere(recorder.Start)))
-}
-
 // serve adds the webhooks. They start when their certificate exists.
 func serve(
 	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver,
@@ -206,15 +182,16 @@ func serve(
 	if err := mgr.AddReadyzCheck("webhook", server.StartedChecker()); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
+	recorder := workloadctl.NewEventWriter(mgr.GetClient(), replica(), clock.RealClock{})
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: mgr.GetCache(), Constraints: bounds, Metrics: podwebhook.NewMetrics(metrics.Registry),
 		Clock: clock.RealClock{}, Canaries: &podwebhook.Canaries{Replica: replica()},
+		Kills: &podwebhook.PendingKills{
+			Resolver: resolver, APIReader: mgr.GetAPIReader(), NodeShort: bounds.NodeShort, Clock: clock.RealClock{},
+		},
+		Trials: &podwebhook.Trials{Report: recorder.PodsNotCreated},
 	}
-	var err error
-	if injector.Kills, err = followKills(mgr, resolver); err != nil {
-		return err
-	}
-	if err := watchTrials(mgr, injector); err != nil {
+	if err := errors.Join(injector.Follow(mgr), mgr.Add(informers.EveryReplica(recorder.Start))); err != nil {
 		return err
 	}
 	if o.configMapKeys {

@@ -10,7 +10,8 @@ import (
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/memfit/memfit/internal/informers"
 )
 
 // whenCertified creates, renews and publishes memfit's own certificate, and calls register once it is mounted. Without
@@ -39,7 +40,7 @@ func whenCertified(mgr ctrl.Manager, o options, register func()) error {
 	if err != nil {
 		return fmt.Errorf("adding the certificate rotator: %w", err)
 	}
-	return mgr.Add(everywhere(func(ctx context.Context) error {
+	return mgr.Add(informers.EveryReplica(func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -50,12 +51,3 @@ func whenCertified(mgr ctrl.Manager, o options, register func()) error {
 		return nil
 	}))
 }
-
-// everywhere runs on every replica, leader or not.
-type everywhere func(context.Context) error
-
-func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
-
-func (f everywhere) NeedLeaderElection() bool { return false }
-
-var _ manager.LeaderElectionRunnable = everywhere(nil)

@@ -40,14 +40,11 @@ func TestWhatTheWebhookReadsRunsOnEveryReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	mgr := &added{config: config}
-	if _, err := followKills(mgr, nil); err != nil {
+	if err := (&podwebhook.Injector{Kills: &podwebhook.PendingKills{}}).Follow(mgr); err != nil {
 		t.Fatal(err)
 	}
-	if err := watchTrials(mgr, &podwebhook.Injector{}); err != nil {
-		t.Fatal(err)
-	}
-	if len(mgr.runnables) != 5 {
-		t.Fatalf("%d are added, want two caches, what follows them, and what writes Events", len(mgr.runnables))
+	if len(mgr.runnables) != 4 {
+		t.Fatalf("%d are added, want two caches and what follows them", len(mgr.runnables))
 	}
 	for _, r := range mgr.runnables {
 		if e, can := r.(manager.LeaderElectionRunnable); !can || e.NeedLeaderElection() {

@@ -63,7 +63,7 @@ var _ = Describe("What agents found", func() {
 						Container: "app", Inspection: v1alpha1.InspectionDone, Summary: "-",
 						Runtime: &v1alpha1.InspectedRuntime{Type: "NodeJS", Version: "20.18.1", Libc: "glibc 2.36"},
 						LastKill: &v1alpha1.KillSnapshot{
-							Evidence: "CounterRose", Kind: "MainProcess", Time: metav1.NewTime(start),
+							Evidence: "CounterRose", Kind: "MainProcess", Time: metav1.NewTime(start), LimitReached: "Yes",
 							MinuteBefore: v1alpha1.MinuteBefore{
 								Summary: "-",
 								Series:  []v1alpha1.UsagePoint{{MillisecondsBefore: 250, Usage: resource.MustParse("250Mi")}},
@@ -84,6 +84,7 @@ var _ = Describe("What agents found", func() {
 		seen := watcher.Of(w.ctx, []*corev1.Pod{pod})[pod.UID]
 		kill := seen.Status.Containers[0].LastKill
 		Expect(kill).NotTo(BeNil(), "the ledger takes it over")
+		Expect(kill.LimitReached).To(Equal("Yes"))
 		Expect(kill.Series).To(BeEmpty(), "the cache keeps what is read")
 
 		found := w.reconciled(w.alone("web-1")).Status.Containers[0]

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -158,7 +159,7 @@ func TestReadV1(t *testing.T) {
 	}
 	want := Reading{
 		Usage: 100 * memory.MiB, Limit: 128 * memory.MiB, High: Unlimited, Anon: 70 * memory.MiB, File: 30 * memory.MiB,
-		Swap: 4 * memory.KiB, Faults: 5, Kills: 2, UnderOOM: true,
+		Swap: 4 * memory.KiB, Faults: 5, Events: Events{Kills: 2}, UnderOOM: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -239,7 +240,9 @@ func v2() fstest.MapFS {
 		dir + "/memory.current": "104857600\n",
 		dir + "/memory.max":     "max\n",
 		dir + "/memory.high":    "127506841\n",
-		dir + "/memory.events":  "low 0\nhigh 1003\nmax 9\noom 57811\noom_kill 2\noom_group_kill 1\n",
+		path.Dir(dir) + "/memory.events": "low 0\nhigh 0\nmax 0\noom 57811\noom_kill 2\noom_group_kill 0\n" +
+			"sock_throttled 0\n",
+		dir + "/memory.events": "low 0\nhigh 1003\nmax 9\noom 57811\noom_kill 2\noom_group_kill 1\n",
 		dir + "/memory.stat": "anon 73400320\nfile 32505856\nshmem 1048576\nslab_reclaimable 9\n" +
 			"inactive_file 10485760\nactive_file 20971520\nunevictable 0\npgmajfault 5\n",
 		dir + "/memory.swap.current": "4096\n",
@@ -265,13 +268,20 @@ func TestReadV2(t *testing.T) {
 	}
 	want := Reading{
 		Usage: 100 * memory.MiB, Limit: Unlimited, High: 127506841, Anon: 70 * memory.MiB, File: 30 * memory.MiB,
-		Swap: 4 * memory.KiB, Faults: 5, Kills: 2, Waited: new(time.Second),
+		Swap: 4 * memory.KiB, Faults: 5, Waited: new(time.Second),
+		Events: Events{Kills: 2, Reached: 57811, Known: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got.Demand() != 70*memory.MiB+4*memory.KiB {
 		t.Errorf("demand is %v", got.Demand())
+	}
+	if events := tree.Events(containers[0].PodDir); events != (Events{Kills: 2, Reached: 57811, Known: true}) {
+		t.Errorf("the pod's events are %+v", events)
+	}
+	if events := tree.Events("gone"); events != (Events{}) {
+		t.Errorf("events of a cgroup that has gone: %+v", events)
 	}
 	limit, err := tree.Limit(containers[0].Dir)
 	if usage, failed := tree.Usage(containers[0].Dir); err != nil || failed != nil || limit != Unlimited ||

@@ -23,12 +23,21 @@ type Reading struct {
 	File   memory.Bytes // reclaimable page cache: files without shared memory
 	Swap   memory.Bytes
 	Faults uint64 // major faults: pages that were read from disk
-	Kills  uint64 // processes that the OOM killer ended; see [Reading.event]
+	Events
 	// UnderOOM: tasks are waiting for memory with nothing left to reclaim (v1).
 	UnderOOM bool
 	// Waited is the total time in which all tasks waited for memory (PSI full); nil if the kernel does not report it: v1,
 	// or without PSI.
 	Waited *time.Duration
+}
+
+// Events are the kernel's counters of memory that ran out, in a cgroup and all below it.
+type Events struct {
+	Kills uint64 // processes that an OOM killer ended, also the node's; see [Reading.event]
+	// Reached counts the allocations that failed at a limit of these cgroups, so that the kernel looked for a victim among
+	// them: any number for one kill. It is unknown, and Known false, on version 1.
+	Reached uint64
+	Known   bool
 }
 
 // Demand returns the memory that the kernel cannot reclaim: usage without page cache, which is anonymous, shared and
@@ -115,11 +124,9 @@ func (g *Gauge) Read() (r Reading, err error) {
 			r.stat(string(name), value)
 		}
 	})
-	events, err := t.read(path.Join(dir, t.pick("memory.oom_control", "memory.events")))
-	if err != nil {
+	if err := t.events(dir, &r); err != nil {
 		return r, err
 	}
-	parseFlat(events, func(name []byte, value uint64) { r.event(string(name), value) })
 	if t.version == V2 {
 		err = t.readV2(dir, &r)
 		return r, err
@@ -142,12 +149,31 @@ func (r *Reading) stat(name string, value uint64) {
 	}
 }
 
+// Events reads only the events of a cgroup; not Known: version 1, or it cannot be read.
+func (t *Tree) Events(dir string) Events {
+	var r Reading
+	if t.version == V1 || t.events(dir, &r) != nil {
+		return Events{}
+	}
+	return r.Events
+}
+
+func (t *Tree) events(dir string, r *Reading) error {
+	text, err := t.read(path.Join(dir, t.pick("memory.oom_control", "memory.events")))
+	if err == nil {
+		parseFlat(text, func(name []byte, value uint64) { r.event(string(name), value) })
+	}
+	return err
+}
+
 // event handles a line of memory.oom_control or memory.events. For a group kill (memory.oom.group) v2 counts the victim
 // twice in oom_kill, so the exact number is unavailable; callers only check whether it rises.
 func (r *Reading) event(name string, value uint64) {
 	switch name {
 	case "oom_kill":
 		r.Kills = value
+	case "oom": // version 2
+		r.Reached, r.Known = value, true
 	case "under_oom":
 		r.UnderOOM = value != 0
 	}

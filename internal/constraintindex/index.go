@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -42,6 +43,11 @@ func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 
 // HasSynced reports whether the informers have synced.
 func (x *Index) HasSynced() bool { return x.registration.HasSynced() }
+
+// NodeShort returns since when a node reports MemoryPressure; zero: it does not, or it is unknown.
+func (x *Index) NodeShort(name string) time.Time {
+	return x.nodes.all().NodesShort[name]
+}
 
 // In returns the bounds of a namespace's pods, without autoscalers. The objects are the cache's: do not change them.
 func (x *Index) In(ctx context.Context, namespace string) (constraints.Objects, error) {

@@ -39,6 +39,7 @@ type Kill struct {
 	Time          time.Time // when it was detected
 	Kind          Kind
 	Detection     Detection
+	Reached       Reached
 	LimitsChanged bool      // between the two full readings around the kill; the lower ones are reported
 	Processes     []Process // that existed before and not after, the largest first
 }
@@ -102,7 +103,7 @@ const (
 func (r *Recorder) record(s Sample, detection Detection) {
 	k := &Kill{
 		Limits: Limits{s.Reading.Limit, s.PodLimit}, Minute: r.minute(s.At), Time: s.At, Kind: ChildProcess,
-		Detection: detection,
+		Detection: detection, Reached: r.reach.before(s.At, s.Neighbor),
 	}
 	if !r.lastFull.IsZero() { // another observer may have raised the limit already
 		k.LimitsChanged = r.last.Limit != k.ContainerLimit || r.podLimit != k.PodLimit
@@ -166,9 +167,12 @@ func (l Limits) Limit() (limit memory.Bytes, whose string) {
 func (k *Kill) Summary() string {
 	var b strings.Builder
 	b.WriteString("OOM kill of " + k.victim())
-	if limit, whose := k.Limit(); limit == cgroup.Unlimited {
+	switch limit, whose := k.Limit(); {
+	case limit == cgroup.Unlimited:
 		b.WriteString(" without a limit of container or pod: the node ran out of memory")
-	} else {
+	case k.Reached == ReachedNo:
+		fmt.Fprintf(&b, ", which had not reached the limit of %s of %s: the node ran out of memory", limit, whose)
+	default:
 		fmt.Fprintf(&b, " at the limit of %s of %s", limit, whose)
 	}
 	if !k.Seen {
@@ -176,7 +180,8 @@ func (k *Kill) Summary() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", format.Short(k.LastRead), k.Usage)
-	if limit, _ := k.Limit(); limit != cgroup.Unlimited && k.Usage < limit.Percent(fastKillPercent) {
+	limit, _ := k.Limit()
+	if limit != cgroup.Unlimited && k.Reached != ReachedNo && k.Usage < limit.Percent(fastKillPercent) {
 		b.WriteString(", so the last growth was too fast to be recorded")
 		return b.String() // the recorded growth does not explain it
 	}

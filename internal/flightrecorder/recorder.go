@@ -27,6 +27,10 @@ type Sample struct {
 	Partial bool
 	// PodLimit is the effective limit of its pod; Unlimited if absent. It is ignored in a Partial sample.
 	PodLimit memory.Bytes
+	// Pod has the events of its pod, of all containers; Neighbor: another container may have reached its own limit since
+	// the last full reading.
+	Pod      cgroup.Events
+	Neighbor bool
 	// Processes of the container, where they were read; nil otherwise.
 	Processes []Process
 }
@@ -54,6 +58,8 @@ type Recorder struct {
 	counted   bool // kills is the kernel's count, not an assumption
 	isNew     bool
 	first     time.Time // of the first sample
+	reach     reach
+	neighbor  bool // see [Recorder.Ended]
 
 	killCount int
 	lastKill  *Kill
@@ -65,6 +71,7 @@ type Recorder struct {
 func New(isNew bool) *Recorder {
 	return &Recorder{
 		counted: isNew, isNew: isNew, podLimit: cgroup.Unlimited, last: cgroup.Reading{Limit: cgroup.Unlimited},
+		reach: reach{container: counter{known: isNew}},
 	}
 }
 
@@ -75,6 +82,7 @@ func (r *Recorder) Add(s Sample) bool {
 		r.first = s.At
 	}
 	if !s.Partial {
+		r.reach.add(s.Reading.Events, s.Pod, s.At)
 		if r.killed(s) {
 			r.record(s, CounterRose)
 			trigger = true
@@ -88,6 +96,18 @@ func (r *Recorder) Add(s Sample) bool {
 		r.processes = s.Processes
 	}
 	return trigger
+}
+
+// Ended adds the events of the pod after the container ended. neighbor is that of a [Sample].
+func (r *Recorder) Ended(pod cgroup.Events, neighbor bool, at time.Time) {
+	r.reach.add(cgroup.Events{}, pod, at)
+	r.neighbor = neighbor
+}
+
+// ReachedSince reports whether the container may have reached its limit since a time, by its present events.
+func (r *Recorder) ReachedSince(since time.Time, now cgroup.Events) bool {
+	c := r.reach.container
+	return !now.Known || !c.known || now.Reached > c.count || c.rose.After(since)
 }
 
 // killed reports whether the kernel's count rose, and stores the count.
@@ -148,7 +168,9 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 	if newest := r.newest().at; newest.After(at) {
 		at = newest
 	}
-	r.record(Sample{At: at, Reading: r.last, PodLimit: r.podLimit, Processes: []Process{}}, PodStatus)
+	r.record(
+		Sample{At: at, Reading: r.last, PodLimit: r.podLimit, Processes: []Process{}, Neighbor: r.neighbor}, PodStatus,
+	)
 	return true
 }
 

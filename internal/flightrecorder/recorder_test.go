@@ -580,3 +580,108 @@ func TestReadingsForRescuesAreBounded(t *testing.T) {
 		t.Error("11 containers that hurry, and 55 in all, are already too many")
 	}
 }
+
+// TestWhoseKillItWas: the kernel counts that a limit was reached (oom in memory.events) before it counts a kill, in the
+// container and its pod. The numbers are those of a node with cgroup v2: a single kill comes with any number of failed
+// allocations, and those of a container with one limit are its pod's, to which the pause process adds.
+func TestWhoseKillItWas(t *testing.T) {
+	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
+	events := func(kills, reached uint64) cgroup.Events {
+		return cgroup.Events{Kills: kills, Reached: reached, Known: true}
+	}
+	v1 := cgroup.Events{}
+	reading := func(seconds float64, container, pod cgroup.Events) Sample {
+		s := full(0, 100*memory.MiB)
+		s.At, s.Reading.Events, s.Pod = at(seconds), container, pod
+		return s
+	}
+	beside := func(s Sample) Sample { s.Neighbor = true; return s }
+	for name, c := range map[string]struct {
+		old      bool // on the node before the agent
+		readings []Sample
+		ended    *cgroup.Events // the pod's, with which the container is found to have ended a second later
+		neighbor bool
+		want     Reached
+	}{
+		"a child at the limit of the pod, which is the container's": {
+			readings: []Sample{reading(0, events(0, 0), events(0, 0)), reading(10, events(1, 0), events(1, 57811))},
+			want:     ReachedYes,
+		},
+		"a child at the container's own limit, beside another container": {
+			readings: []Sample{reading(0, events(0, 0), events(4, 9)), beside(reading(10, events(1, 3), events(5, 12)))},
+			want:     ReachedYes,
+		},
+		"a child, by the node": {
+			readings: []Sample{reading(0, events(0, 0), events(0, 0)), reading(10, events(1, 0), events(1, 0))},
+			want:     ReachedNo,
+		},
+		"by the node, after earlier kills at the limit": {
+			old: true,
+			readings: []Sample{
+				reading(0, events(2, 7), events(2, 8)), reading(10, events(2, 7), events(2, 8)),
+				reading(90, events(3, 7), events(3, 8)),
+			},
+			want: ReachedNo,
+		},
+		"the limit first, the kill in the next reading": {
+			readings: []Sample{
+				reading(0, events(0, 0), events(0, 0)), reading(1, events(0, 4), events(0, 4)),
+				reading(2, events(1, 4), events(1, 4)),
+			},
+			want: ReachedYes,
+		},
+		"the limit two minutes before a kill by the node": {
+			readings: []Sample{
+				reading(0, events(0, 0), events(0, 0)), reading(1, events(0, 4), events(0, 4)),
+				reading(120, events(1, 4), events(1, 4)),
+			},
+			want: ReachedNo,
+		},
+		"before the first reading, at the container's own limit": {
+			readings: []Sample{reading(0, events(1, 3), events(1, 3))}, want: ReachedYes,
+		},
+		"before the first reading, otherwise": {readings: []Sample{reading(0, events(1, 0), events(5, 3))}},
+		"an agent that starts later": {
+			old: true, readings: []Sample{reading(0, events(2, 7), events(2, 7)), reading(1, events(3, 7), events(3, 7))},
+			want: ReachedNo,
+		},
+		"a neighbor may have reached its limit": {
+			readings: []Sample{reading(0, events(0, 0), events(0, 0)), beside(reading(10, events(1, 0), events(2, 3)))},
+		},
+		"counters that do not include cgroups below (memory_localevents)": {
+			readings: []Sample{reading(0, events(0, 0), events(0, 0)), reading(10, events(1, 0), events(0, 0))},
+		},
+		"version 1": {readings: []Sample{reading(0, v1, v1), reading(10, cgroup.Events{Kills: 1}, v1)}},
+		"the whole container, at its limit": {
+			readings: []Sample{reading(0, events(0, 0), events(3, 8))}, ended: new(events(5, 44)), want: ReachedYes,
+		},
+		"the whole container, by the node": {
+			readings: []Sample{reading(0, events(0, 0), events(3, 8))}, ended: new(events(5, 8)), want: ReachedNo,
+		},
+		"the whole container, and perhaps a neighbor": {
+			readings: []Sample{reading(0, events(0, 0), events(3, 8))}, ended: new(events(5, 44)), neighbor: true,
+		},
+		"the whole container, before its first reading": {ended: new(events(5, 44))},
+		"the whole container, and its pod has gone": {
+			readings: []Sample{reading(0, events(0, 0), events(3, 8))}, ended: &v1,
+		},
+	} {
+		r := New(!c.old)
+		for _, s := range c.readings {
+			r.Add(s)
+		}
+		if c.ended != nil {
+			r.Ended(*c.ended, c.neighbor, at(1))
+			r.Terminated(at(1), at(1), at(2))
+		}
+		k := r.LastKill()
+		if k == nil || r.Kills() != 1 || k.Reached != c.want {
+			t.Errorf("%s: %+v, want %q", name, k, c.want)
+			continue
+		}
+		if node := strings.Contains(k.Summary(), "which had not reached the limit of 512Mi of the container: the node ran "+
+			"out of memory"); node != (c.want == ReachedNo) {
+			t.Errorf("%s: %s", name, k.Summary())
+		}
+	}
+}

@@ -62,3 +62,13 @@ func Watch(
 	}
 	return registration, nil
 }
+
+// EveryReplica runs on every replica of a manager, leader or not. A cache with options by object must be added as one:
+// as it is, it runs on the leader only.
+type EveryReplica func(context.Context) error
+
+// Start runs it until ctx ends.
+func (f EveryReplica) Start(ctx context.Context) error { return f(ctx) }
+
+// NeedLeaderElection returns false.
+func (EveryReplica) NeedLeaderElection() bool { return false }

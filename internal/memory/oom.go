@@ -61,8 +61,10 @@ type OOMKill struct {
 	Time time.Time `json:"t,omitzero"`
 	// Seen is when memfit learned of it, on memfit's own clock, unlike Time. Zero: unknown.
 	Seen time.Time `json:"s,omitzero"`
-	// Limit is the effective limit when it died. 0: none, unknown, or not reached, because its node ran out of memory.
+	// Limit is the effective limit when it died. 0: none, unknown, or Unreached.
 	Limit Bytes `json:"l,omitempty"`
+	// Unreached is the effective limit in place of Limit if it was not reached, because the node ran out of memory.
+	Unreached Bytes `json:"lu,omitempty"`
 	// Asked is the limit in the pod's spec then, if not proven to be effective; Limit is the previous one. 0: Limit was.
 	Asked Bytes `json:"la,omitempty"`
 	// Own is the container's limit without the loan (sizing.rescue) that it used up. 0: Limit was not a loan.

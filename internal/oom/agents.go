@@ -22,6 +22,9 @@ type AgentKill struct {
 	Child bool
 	// Limit is the effective limit ([EffectiveLimit]). 0: unknown, or none.
 	Limit memory.Bytes
+	// AtLimit: the kernel counted that a limit was reached. ByNode: it counted that none was, and the node reports
+	// MemoryPressure ([ShortAt]). Neither: unknown.
+	AtLimit, ByNode bool
 	// Account is the minute before it in a sentence.
 	Account string
 }
@@ -73,6 +76,7 @@ func (l *Ledger) UpdateAgents(
 		if k := l.onFile(a); k != nil {
 			first := k.Account == ""
 			explain(k, a)
+			l.inferred(k, a)
 			if first {
 				explained = append(explained, *k)
 			}
@@ -186,6 +190,7 @@ func mayBe(k *memory.OOMKill, noticed time.Time) bool {
 // explain adds an agent's report to a kill.
 func explain(k *memory.OOMKill, a AgentKill) {
 	k.Account, k.AccountAt = a.Account, a.Time
+	attribute(k, a)
 	if a.Limit == 0 || k.Limit == 0 || k.Kind == memory.OOMPodLimit {
 		return
 	}
@@ -196,6 +201,37 @@ func explain(k *memory.OOMKill, a AgentKill) {
 		k.Asked = asked
 	case asked >= a.Limit: // the kernel rounds to whole pages
 		k.Limit = asked
+	}
+}
+
+// attribute corrects whose kill it was, the limit's or the node's, as far as the agent knows. What the agent said last
+// of a kill remains.
+func attribute(k *memory.OOMKill, a AgentKill) {
+	switch {
+	case a.AtLimit && k.Unreached > 0:
+		k.Limit, k.Unreached, k.Confidence = k.Unreached, 0, memory.High
+	case a.ByNode:
+		byNode(k)
+	}
+}
+
+// byNode records that the node ran out of memory: no limit was reached, also not the pod's.
+func byNode(k *memory.OOMKill) {
+	k.Unreached = max(k.Limit, k.Unreached)
+	k.Limit, k.Asked, k.Proven, k.Debugged = 0, 0, false, false
+	if k.Kind == memory.OOMPodLimit {
+		k.Kind = memory.OOMMainProcess
+	}
+}
+
+// inferred attributes the kills that only restartCount shows like the one from whose end they were inferred.
+func (l *Ledger) inferred(from *memory.OOMKill, a AgentKill) {
+	kills := l.of(from.Container.Container).Kills
+	for i := range kills {
+		k := &kills[i]
+		if k.Container == from.Container && k.Seen.Equal(from.Seen) && k.AccountAt.IsZero() && k.Time.Before(from.Time) {
+			attribute(k, a)
+		}
 	}
 }
 

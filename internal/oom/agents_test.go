@@ -24,6 +24,25 @@ func TestAgents(t *testing.T) {
 			return l.UpdateAgents([]AgentKill{a}, nil, uses(size("256Mi")), at(minute))
 		}
 	}
+	whose := func(minute float64, child, atLimit, byNode bool) step {
+		a := AgentKill{
+			Container: ref, Time: at(minute), Child: child, Limit: size("256Mi"), AtLimit: atLimit, ByNode: byNode,
+			Account: "node died",
+		}
+		return func(l *Ledger) (found, explained []memory.OOMKill) {
+			return l.UpdateAgents([]AgentKill{a}, nil, uses(size("256Mi")), at(minute))
+		}
+	}
+	// short is a status on a node with MemoryPressure, of a container that was last seen with so much in use.
+	short := func(minute float64, m podMaker, peak string) step {
+		obs := Observe(m.pod)
+		for i := range obs {
+			obs[i].NodeShort = at(1)
+		}
+		return func(l *Ledger) (found, explained []memory.OOMKill) {
+			return l.Update(obs, uses(size(peak)), at(minute)), nil
+		}
+	}
 	status := func(minute float64, m podMaker) step {
 		return func(l *Ledger) (found, explained []memory.OOMKill) {
 			return l.Update(Observe(m.pod), nil, at(minute)), nil
@@ -132,6 +151,39 @@ func TestAgents(t *testing.T) {
 		"a page of the limit is no other limit": {
 			steps: []step{begun, status(8.1, pod(ended(0, oom(0, 0, 8)))), sees(8.2, false, "268431360", 10*time.Second)},
 			want:  []kill{{memory.OOMMainProcess, "256Mi", "0", "node died"}}, found: 1, explained: 1,
+		},
+		"far below the limit on a node that is short of memory, and an agent that does not say whose it was": {
+			steps: []step{begun, short(8.1, pod(ended(0, oom(0, 0, 8))), "100Mi"), sees(8.2, false, "256Mi", 10*time.Second)},
+			want:  []kill{{memory.OOMMainProcess, "0", "0", "node died"}}, found: 1, explained: 1,
+		},
+		"the same, and the kernel counted that the limit was reached": {
+			steps: []step{begun, short(8.1, pod(ended(0, oom(0, 0, 8))), "100Mi"), whose(8.1, false, true, false)},
+			want:  []kill{{memory.OOMMainProcess, "256Mi", "0", "node died"}}, found: 1, explained: 1,
+		},
+		"kills that only restartCount shows are like the last": {
+			steps: []step{
+				begun, short(8.1, pod(ended(2, oom(2, 7, 8))), "100Mi"), whose(8.1, false, true, false),
+			},
+			want: []kill{
+				{memory.OOMMainProcess, "256Mi", "0", ""}, {memory.OOMMainProcess, "256Mi", "0", ""},
+				{memory.OOMMainProcess, "256Mi", "0", "node died"},
+			},
+			found: 3, explained: 1,
+		},
+		"close to the limit, and the kernel counted no limit that was reached": {
+			steps: []step{begun, short(8.1, pod(ended(0, oom(0, 0, 8))), "200Mi"), whose(8.1, false, false, true)},
+			want:  []kill{{memory.OOMMainProcess, "0", "0", "node died"}}, found: 1, explained: 1,
+		},
+		"a child of a container close to its limit, by the node": {
+			steps: []step{begun, whose(8.1, true, false, true), counter(8.3, 1)},
+			want:  []kill{{memory.OOMChildProcess, "0", "0", "node died"}}, found: 1,
+		},
+		"what the agent knew last remains": {
+			steps: []step{
+				begun, short(8.1, pod(ended(0, oom(0, 0, 8))), "100Mi"), whose(8.1, false, false, false),
+				whose(8.1, false, true, false), whose(8.1, false, false, false),
+			},
+			want: []kill{{memory.OOMMainProcess, "256Mi", "0", "node died"}}, found: 1, explained: 1,
 		},
 		"limits that cannot be told apart": {
 			steps: []step{begun, status(8.1, pod(ended(0, oom(0, 0, 8)))), sees(8.2, false, "0", 10*time.Second)},

@@ -245,6 +245,9 @@ var abortsWhenFull = func() string {
 }()
 
 func heapExit(d death) (verdict, bool) {
+	if d.NotHeap {
+		return noOOM, false
+	}
 	switch full := runtimes.Lookup(d.runtime).FullHeap; {
 	case slices.Contains(full.Exits, d.ExitCode):
 		return verdict{
@@ -264,7 +267,7 @@ func heapExit(d death) (verdict, bool) {
 // close to the limit it is unknown.
 func heapFault(d death) (verdict, bool) {
 	r := runtimes.Lookup(d.runtime)
-	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" {
+	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" || d.NotHeap {
 		return noOOM, false
 	}
 	switch {

@@ -209,6 +209,29 @@ func TestTruthTable(t *testing.T) {
 		"JVM ExitOnOutOfMemoryError": {
 			pod: app(ended(0, end(0, "Error", 3, 0, 60))), runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.Medium,
 		},
+		"JVM ExitOnOutOfMemoryError for its heap": {
+			pod: app(says(ended(0, end(0, "Error", 3, 0, 60)),
+				"Terminating due to java.lang.OutOfMemoryError: Java heap space")),
+			runtime: "JVM", want: memory.OOMHeapAbort, wantSure: memory.High,
+		},
+		"JVM ExitOnOutOfMemoryError for Metaspace": {
+			pod:     app(says(ended(0, end(0, "Error", 3, 0, 60)), "Terminating due to java.lang.OutOfMemoryError: Metaspace")),
+			runtime: "JVM",
+		},
+		"JVM ExitOnOutOfMemoryError for compressed class space": {
+			pod: app(says(ended(0, end(0, "Error", 3, 0, 60)),
+				"Terminating due to java.lang.OutOfMemoryError: Compressed class space")),
+			runtime: "JVM",
+		},
+		"JVM CrashOnOutOfMemoryError for Metaspace, with its heap full": {
+			pod:     app(says(ended(0, end(0, "Error", 134, 0, 60)), "Aborting due to java.lang.OutOfMemoryError: Metaspace")),
+			runtime: "JVM", heapCap: 180 * memory.MiB, peak: map[string]memory.Bytes{"app": 240 * memory.MiB},
+		},
+		"JVM that is killed near its limit after it ran out of Metaspace once": {
+			pod:     app(says(ended(0, end(0, "Error", 137, 0, 60)), "java.lang.OutOfMemoryError: Metaspace")),
+			runtime: "JVM", peak: map[string]memory.Bytes{"app": 255 * memory.MiB},
+			want: memory.OOMSuspected, wantSure: memory.Medium,
+		},
 		"JVM 134 with its heap full: CrashOnOutOfMemoryError": {
 			pod: app(ended(0, end(0, "Error", 134, 0, 60))), runtime: "JVM", heapCap: 180 * memory.MiB,
 			peak: map[string]memory.Bytes{"app": 200 * memory.MiB},

@@ -236,13 +236,13 @@ func (l *Ledger) died(
 	if v.kind == "" {
 		return nil
 	}
-	if v.kind == memory.OOMMainProcess && d.nodeRanOut() { // no limit was reached
-		limit, asked = 0, 0
-	}
 	kill := memory.OOMKill{
 		Container: o.Container, Kind: v.kind, Time: storable(t.Finished), Limit: limit, Asked: asked,
 		Proven: o.proves(limit, asked), Peak: peak, Uptime: d.uptime(),
 		Confidence: v.confidence, Why: v.why, Debugged: v.kind == memory.OOMPodLimit && d.debugFilled(),
+	}
+	if v.kind == memory.OOMMainProcess && d.nodeRanOut() {
+		byNode(&kill)
 	}
 	if l.sameAsAgents(kill) || l.sameAsCounted(kill, c, t) {
 		return nil
@@ -274,8 +274,9 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 			continue // the limit changed: that instance was restarted for a resize
 		}
 		kill := visible
-		if visible.Limit > 0 {
-			kill.Limit, kill.Asked = limit, asked
+		kill.Limit, kill.Asked = limit, asked
+		if visible.Unreached > 0 {
+			byNode(&kill)
 		}
 		kill.Peak, kill.Uptime = 0, 0
 		kill.Confidence = visible.Confidence.Lower()

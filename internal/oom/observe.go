@@ -106,7 +106,13 @@ const pressureLag = 20 * time.Second
 
 // nodeShort reports whether the instance ended while its node was short of memory.
 func (o *Observation) nodeShort(t Termination) bool {
-	return !o.NodeShort.IsZero() && !t.Finished.Before(o.NodeShort.Add(-pressureLag))
+	return ShortAt(o.NodeShort, t.Finished)
+}
+
+// ShortAt reports whether a node that has reported MemoryPressure since a time was short of memory at another; zero: it
+// reports none.
+func ShortAt(since, at time.Time) bool {
+	return !since.IsZero() && !at.Before(since.Add(-pressureLag))
 }
 
 // stopped reports whether the instance ended while its pod was terminating.
@@ -125,6 +131,8 @@ type Termination struct {
 	Finished    time.Time
 	// HeapWords is the part of the termination message about a full heap ("JavaScript heap out of memory"); empty: none.
 	HeapWords string
+	// NotHeap: the termination message names other memory that ran out, as Metaspace.
+	NotHeap bool
 }
 
 // Observe reads one pod's status: one observation for every app container, init container and native sidecar that has a
@@ -234,6 +242,7 @@ func termination(t *corev1.ContainerStateTerminated, index int32) Termination {
 		Started:     t.StartedAt.UTC(),
 		Finished:    t.FinishedAt.UTC(),
 		HeapWords:   runtimes.HeapWords(t.Message), // terminationMessagePolicy FallbackToLogsOnError brings them here,
+		NotHeap:     runtimes.NotHeap(t.Message),
 	}
 }
 

@@ -11,9 +11,10 @@ import (
 // FullHeap describes the end of a process at its own heap cap, independent of the limit.
 type FullHeap struct {
 	// Exits are exit codes of the runtime for a full heap. 128+n is death by signal n.
-	Exits  []int32
-	Faults []int32  // exit codes of a full heap and also of bugs: they count if memory was at the cap
-	Words  []string // the runtime's log messages for a full heap
+	Exits   []int32
+	Faults  []int32  // exit codes of a full heap and also of bugs: they count if memory was at the cap
+	Words   []string // the runtime's log messages for a full heap
+	NotHeap []string // its log messages for other memory that ran out, after which it ends with the same codes
 	// Raise is the instruction to raise the cap: "raise -Xmx (heapPercent in the profile)". Empty: the default.
 	Raise string
 }
@@ -37,6 +38,13 @@ func HeapWords(log string) string {
 		}
 	}
 	return ""
+}
+
+// NotHeap reports whether a runtime's message in a log names other memory that ran out.
+func NotHeap(log string) bool {
+	return slices.ContainsFunc(table, func(r *Runtime) bool {
+		return slices.ContainsFunc(r.FullHeap.NotHeap, func(words string) bool { return strings.Contains(log, words) })
+	})
 }
 
 // RaiseCap returns the instruction to raise the heap cap of the named runtime.

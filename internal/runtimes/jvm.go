@@ -73,10 +73,13 @@ var _ = row(&Runtime{
 	FullHeap: FullHeap{
 		Exits:  []int32{exitOnOutOfMemoryError},
 		Faults: []int32{Abort}, // CrashOnOutOfMemoryError, and any crash in native code
-		// not of Metaspace, nor of threads that cannot be created, which more heap does not help
 		Words: []string{
 			"OutOfMemoryError: Java heap space", "OutOfMemoryError: GC overhead limit exceeded",
 			"OutOfMemoryError: Direct buffer memory", "bytes of direct buffer memory",
+		},
+		NotHeap: []string{ // which a larger heap does not help
+			"OutOfMemoryError: Metaspace", "OutOfMemoryError: Compressed class space",
+			"OutOfMemoryError: unable to create", "OutOfMemoryError: Requested array size exceeds VM limit",
 		},
 		Raise: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)",
 	},

@@ -24,7 +24,8 @@ func (s *Snapshot) seenByAgents() (kills []oom.AgentKill, stalls []oom.AgentStal
 		for _, name := range ContainersOf(&pod.Spec) {
 			c := s.seenByAgent(pod, name)
 			if c != nil && c.LastKill != nil {
-				kills = append(kills, agentKill(pod, name, c.LastKill))
+				short := oom.ShortAt(s.Facts.NodesShort[pod.Spec.NodeName], c.LastKill.Time.Time)
+				kills = append(kills, agentKill(pod, name, c.LastKill, short))
 			}
 			if c != nil && c.LastStall != nil {
 				stalls = append(stalls, agentStall(pod, name, c.LastStall))
@@ -51,9 +52,12 @@ func (s *Snapshot) seenByAgent(pod *corev1.Pod, container string) *v1alpha1.Cont
 // childProcess is the agents' kind of a kill that the container survived.
 const childProcess = "ChildProcess"
 
-func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot) oom.AgentKill {
+// agentKill converts an agent's record of a kill. That no limit was reached counts only on a node that is short of
+// memory: an agent alone cannot make a kill count less.
+func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot, nodeShort bool) oom.AgentKill {
 	out := oom.AgentKill{
 		Container: refOf(pod, container), Time: k.Time.Time, Child: k.Kind == childProcess, Account: account(k),
+		AtLimit: k.LimitReached == "Yes", ByNode: k.LimitReached == "No" && nodeShort,
 	}
 	if !k.LimitsChanged {
 		out.Limit = oom.EffectiveLimit(pod, container, limitOrNone(k.ContainerLimit), limitOrNone(k.PodLimit))
@@ -96,6 +100,9 @@ func account(k *v1alpha1.KillSnapshot) string {
 	parts = append(parts, inUse(before, k.Usage, k.GrowthPerSecond, k.GrowthMilliseconds))
 	if k.LimitsChanged {
 		parts = append(parts, "its limits changed meanwhile")
+	}
+	if k.LimitReached == "No" {
+		parts = append(parts, "no limit was reached")
 	}
 	parts = append(parts, largestParts(k.Memory)...)
 	return quote.Cut(strings.Join(parts, "; "), accountMost)

@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/test/budget"
 	"github.com/memfit/memfit/test/build"
 )
@@ -233,6 +234,68 @@ func TestTheEffectiveLimit(t *testing.T) {
 		_, e := Step(state, killedPod(pod, "node-1", saw), at.Add(5*time.Second))
 		if got := e.Status.RecentOOMKills[0].Limit.String(); got != want {
 			t.Errorf("limits changed=%v: the record says %s, want %s", changed, got, want)
+		}
+	}
+}
+
+// TestWhoseKillItWas: on a node that is short of memory, the kernel's counters decide whether a kill was at the limit,
+// and where no agent reports them, how much was in use. An agent alone makes no kill one by its node.
+func TestWhoseKillItWas(t *testing.T) {
+	at := began.Add(time.Hour)
+	state, pod := aboutToDie(at)
+	ref := memory.ContainerRef{Namespace: "shop", Pod: pod.Name, UID: pod.UID, Container: "app"}
+	for name, tc := range map[string]struct {
+		use     memory.Bytes // at the last sample
+		calm    bool         // the node reports no MemoryPressure
+		reached string       // what the agent reports; "-": no agent
+		late    bool         // and later than the kubelet
+		limit   bool         // it counts as one at the limit
+		kept    bool         // what was recommended before the agent's report is kept
+	}{
+		"a fast start, no agent":                     {use: 100 * memory.MiB, reached: "-"},
+		"an agent of before, which does not say it":  {use: 100 * memory.MiB},
+		"an agent of later, which says another word": {use: 100 * memory.MiB, reached: "Perhaps"},
+		"the limit was reached":                      {use: 100 * memory.MiB, reached: "Yes", limit: true},
+		"the same, known later":                      {use: 100 * memory.MiB, reached: "Yes", late: true, limit: true},
+		"close to the limit, no agent":               {use: 480 * memory.MiB, reached: "-", limit: true},
+		"close to the limit, by the node":            {use: 480 * memory.MiB, reached: "No"},
+		"by the node, known later":                   {use: 480 * memory.MiB, reached: "No", late: true, kept: true},
+		"a claim about a node that is not short":     {use: 480 * memory.MiB, reached: "No", calm: true, limit: true},
+	} {
+		before := *state.Clone()
+		alive := killedPod(pod, "", nil)
+		alive.Events = PendingEvents{Samples: []memory.Sample{{
+			Container: ref, Time: at.Add(-10 * time.Second), Started: began, Usage: tc.use, RSS: tc.use, HasRSS: true,
+			WorkingSet: tc.use, Exact: true,
+		}}}
+		alive.Pods[0] = pod.DeepCopy()
+		alive.Pods[0].Status.ContainerStatuses[0].RestartCount = 0
+		alive.Pods[0].Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{}
+		alive.Governed = alive.Pods
+		st, _ := Step(&before, alive, at.Add(-5*time.Second))
+		saw := sawKill(at.Add(time.Second), "MainProcess")
+		saw.LimitReached = tc.reached
+		steps := []*v1alpha1.KillSnapshot{saw, saw}
+		if tc.late {
+			steps[0] = nil
+		}
+		if tc.reached == "-" {
+			steps = []*v1alpha1.KillSnapshot{nil, nil}
+		}
+		var e Effects
+		for i, kill := range steps {
+			s := killedPod(pod, "node-1", kill)
+			if !tc.calm {
+				s.Facts.NodesShort = map[string]time.Time{"node-1": at.Add(10 * time.Second)}
+			}
+			st, e = Step(st, s, at.Add(time.Duration(12+i)*time.Second))
+		}
+		c := e.Status.Containers[0]
+		raised := c.Recommended != nil && c.Recommended.Limit.Cmp(*quantity("512Mi")) > 0
+		node := slices.Contains(c.Advice, report.NodeRanOut)
+		if raised != (tc.limit || tc.kept) || node == tc.limit || e.Status.OOMKills != 1 {
+			t.Errorf("%s: recommends %v, advice %q, %d kills; want a raise: %v", name, c.Recommended, c.Advice,
+				e.Status.OOMKills, tc.limit)
 		}
 	}
 }

@@ -126,7 +126,9 @@ func kinds(kills []memory.OOMKill) []memory.OOMKind {
 }
 
 // nodeRanOut reports whether the kernel ended a container that reached no limit.
-func nodeRanOut(k memory.OOMKill) bool { return k.Kind == memory.OOMMainProcess && k.Limit == 0 }
+func nodeRanOut(k memory.OOMKill) bool {
+	return k.Unreached > 0 || k.Kind == memory.OOMMainProcess && k.Limit == 0
+}
 
 func recommendedLimit(c *v1alpha1.ContainerRecommendation) *resource.Quantity {
 	if c.Recommended == nil {

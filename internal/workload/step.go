@@ -136,7 +136,8 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 	for _, e := range explained {
 		i := slices.IndexFunc(kills, func(k memory.OOMKill) bool {
-			return k.Container == e.Container && k.Kind == e.Kind && k.Time.Equal(e.Time) && k.AccountAt.IsZero()
+			child := func(k memory.OOMKill) bool { return k.Kind == memory.OOMChildProcess } // the agent may correct others
+			return k.Container == e.Container && child(k) == child(e) && k.Time.Equal(e.Time) && k.AccountAt.IsZero()
 		})
 		if i < 0 {
 			before = append(before, e)

@@ -50,6 +50,8 @@ type PendingKills struct {
 	Resolver *policy.Resolver
 	// APIReader reads from the API server, never from a cache.
 	APIReader client.Reader
+	// NodeShort returns since when a node is short of memory, as [constraintindex.Index.NodeShort].
+	NodeShort func(node string) time.Time
 	// Clock returns the time.
 	Clock clock.PassiveClock
 
@@ -58,10 +60,11 @@ type PendingKills struct {
 	of    map[memory.WorkloadRef][]pendingKill
 }
 
-// pendingKill is a kill, with the container's program.
+// pendingKill is a kill, with the container's program and its node.
 type pendingKill struct {
 	memory.OOMKill
 	program inject.Program
+	node    string
 }
 
 // Follow observes the pods of a cache, which should contain only failed pods, until ctx ends.
@@ -175,7 +178,9 @@ func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 		if created := inject.LimitAtCreation(pod, k.Container.Container); created > 0 {
 			k.Limit = min(k.Limit, created)
 		}
-		of := pendingKill{OOMKill: k, program: inject.ProgramOf(pod, k.Container.Container, true)}
+		of := pendingKill{
+			OOMKill: k, program: inject.ProgramOf(pod, k.Container.Container, true), node: pod.Spec.NodeName,
+		}
 		if of.pending(now) && k.Limit > 0 && k.Kind != memory.OOMPodLimit && k.Kind != memory.OOMHeapAbort {
 			all = append(all, of)
 		}
@@ -183,7 +188,8 @@ func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 	return all
 }
 
-// Of returns the pending kills of a workload by container, oldest first.
+// Of returns the pending kills of a workload by container, oldest first; not those on nodes that are short of memory,
+// because only the leader can tell which of them were at the limit: it knows how much was in use.
 func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	if p == nil {
 		return nil
@@ -192,7 +198,7 @@ func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	defer p.mu.Unlock()
 	var of map[string][]pendingKill
 	for _, k := range p.of[ref] {
-		if !k.pending(p.Clock.Now()) {
+		if !k.pending(p.Clock.Now()) || oom.ShortAt(p.NodeShort(k.node), k.Time) {
 			continue
 		}
 		if of == nil {

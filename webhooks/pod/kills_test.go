@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
@@ -48,7 +49,9 @@ func replicaOfWebhook(t *testing.T, mode v1alpha1.SizingMode) (*Injector, *clock
 	}
 	return &Injector{
 		Resolver: resolver, Reader: reader, Clock: clock,
-		Kills:   &PendingKills{Resolver: resolver, APIReader: &apiServer{}, Clock: clock},
+		Kills: &PendingKills{
+			Resolver: resolver, APIReader: &apiServer{}, Clock: clock, NodeShort: (&constraintindex.Index{}).NodeShort,
+		},
 		Metrics: NewMetrics(prometheus.NewRegistry()),
 	}, clock
 }
@@ -157,6 +160,34 @@ func TestTheRetryLives(t *testing.T) {
 	clock.SetTime(clock.Now().Add(pendingFor))
 	if pod := admitted(t, h, taskPod("unit", 40)); limitOf(pod) != 64<<20 {
 		t.Errorf("a kill that the recommendation does not contain after %s counts: %d", pendingFor, limitOf(pod))
+	}
+}
+
+// TestAKillOnANodeThatIsShortOfMemory: the leader knows whether it was at the limit, the webhook does not. The node may
+// report MemoryPressure after its pod's end.
+func TestAKillOnANodeThatIsShortOfMemory(t *testing.T) {
+	h, clock := replicaOfWebhook(t, v1alpha1.SizingOnCreate)
+	died := clock.Now()
+	short := map[string]time.Time{}
+	h.Kills.NodeShort = func(node string) time.Time { return short[node] }
+	pod := killed(admitted(t, h, taskPod("unit", 1)), died)
+	pod.Spec.NodeName = "node-1"
+	h.Kills.Observe(t.Context(), pod)
+	for name, tc := range map[string]struct {
+		node  string
+		since time.Duration // the kill
+		more  bool
+	}{
+		"the node reports it":                {"node-1", -time.Minute, false},
+		"the node reports it ten seconds on": {"node-1", 10 * time.Second, false},
+		"the node runs out a minute later":   {"node-1", time.Minute, true},
+		"another node":                       {"node-2", -time.Minute, true},
+	} {
+		clear(short)
+		short[tc.node] = died.Add(tc.since)
+		if got := limitOf(admitted(t, h, taskPod("unit", 2))); got > 64<<20 != tc.more {
+			t.Errorf("%s: the retry gets %d", name, got)
+		}
 	}
 }
 

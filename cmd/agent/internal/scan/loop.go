@@ -286,6 +286,9 @@ func (l *Loop) match(uid types.UID, told *pods.Container, now time.Time) {
 			if end.Exited && c.recorder.Kills() > 0 {
 				continue // the killed child is known
 			}
+			if c.gone.IsZero() {
+				l.lastEvents(c, now)
+			}
 			if c.recorder.Terminated(end.At, c.gone, now) {
 				l.kill(c)
 			}

@@ -728,3 +728,70 @@ func TestWhoAsksIsAnswered(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoseKillItWas: what the agent reads of a node with cgroup v2 whose container is killed, as it ends and while it
+// lives, before or after the kubelet's status.
+func TestWhoseKillItWas(t *testing.T) {
+	uid := uidOf(1)
+	pod := "kubepods/burstable/pod" + string(uid)
+	for name, c := range map[string]struct {
+		pod, neighbor string // oom of the pod and of its other container at the kill
+		survives      bool
+		own           string // of a container that survives
+		status        bool   // the kubelet reports the end before the agent finds it
+		want          string
+	}{
+		"at the limit":                     {pod: "57811", neighbor: "0", want: "Yes"},
+		"at the limit, the status first":   {pod: "57811", neighbor: "0", status: true, want: "Yes"},
+		"by the node":                      {pod: "4", neighbor: "0", want: "No"},
+		"by the node, the status first":    {pod: "4", neighbor: "0", status: true, want: "No"},
+		"perhaps the neighbor's":           {pod: "9", neighbor: "5"},
+		"a child at its own limit":         {pod: "9", neighbor: "0", survives: true, own: "5", want: "Yes"},
+		"a child by the node":              {pod: "4", neighbor: "0", survives: true, own: "0", want: "No"},
+		"a child, perhaps the neighbor's":  {pod: "9", neighbor: "5", survives: true, own: "0"},
+		"a child, the neighbor's and this": {pod: "12", neighbor: "5", survives: true, own: "3", want: "Yes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.cgroups = fstest.MapFS{"cgroup.controllers": {Data: []byte("cpu io memory pids\n")}}
+			n.restart()
+			put := func(file, text string) { n.cgroups[pod+file] = &fstest.MapFile{Data: []byte(text)} }
+			events := func(cgroup, oom, kills string) {
+				put(cgroup+"/memory.events", "low 0\nhigh 0\nmax 31\noom "+oom+"\noom_kill "+kills+"\noom_group_kill 0\n")
+			}
+			add := func(id string) {
+				put("/"+id+"/memory.current", "41943040")
+				put("/"+id+"/memory.max", "134217728")
+				put("/"+id+"/memory.high", "max")
+				put("/"+id+"/memory.stat", "anon 41943040\n")
+				put("/"+id+"/cgroup.procs", "")
+				events("/"+id, "0", "0")
+			}
+			put("/memory.max", "268435456")
+			put("/memory.current", "41943040")
+			events("", "4", "2")
+			add(idOf(1))
+			add(idOf(2))
+			n.tell(uid, idOf(1), "")
+			n.pass(15 * time.Second)
+			events("", c.pod, "3")
+			events("/"+idOf(2), c.neighbor, "0")
+			if c.survives {
+				events("/"+idOf(1), c.own, "1")
+			} else {
+				maps.DeleteFunc(n.cgroups, func(name string, _ *fstest.MapFile) bool {
+					return strings.HasPrefix(name, pod+"/"+idOf(1))
+				})
+				if !c.status {
+					n.pass(15 * time.Second)
+				}
+				n.tell(uid, idOf(3), idOf(1))
+			}
+			n.pass(15 * time.Second)
+			kill := n.writer.written[len(n.writer.written)-1].status.Containers[0].LastKill
+			if kill == nil || kill.LimitReached != c.want {
+				t.Errorf("%+v, want %q", kill, c.want)
+			}
+		})
+	}
+}

@@ -54,7 +54,14 @@ func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 func (l *Loop) ended(c *container, now time.Time) {
 	c.gone = now
 	c.gauge.Close()
+	l.lastEvents(c, now)
 	delete(l.alarms.hurried, c.ContainerID)
+}
+
+// lastEvents reads what the kernel counted until a container ended.
+func (l *Loop) lastEvents(c *container, now time.Time) {
+	pod := l.Tree.Events(c.PodDir)
+	c.recorder.Ended(pod, l.neighborReached(c, pod), now)
 }
 
 func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error) {
@@ -67,6 +74,20 @@ func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error
 	}
 	l.Metrics.readings.WithLabelValues("usage").Inc()
 	return usageOnly(usage, now), nil
+}
+
+// neighborReached reports whether another container of the pod may have reached its own limit since this one was last
+// read. The events of the pod include that.
+func (l *Loop) neighborReached(c *container, pod cgroup.Events) bool {
+	_, _, since := c.recorder.Last()
+	for _, o := range l.containers {
+		switch {
+		case !pod.Known || o == c || o.PodDir != c.PodDir:
+		case o.gone.After(since), o.gone.IsZero() && o.recorder.ReachedSince(since, l.Tree.Events(o.Dir)):
+			return true
+		}
+	}
+	return false
 }
 
 // usageOnly returns a sample of usage alone.
@@ -85,7 +106,11 @@ func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample
 	if limit, err := l.Tree.Limit(c.PodDir); err == nil {
 		s.PodLimit = limit
 	}
+	s.Pod = l.Tree.Events(c.PodDir)
 	before, _, _ := c.recorder.Last()
+	if s.Reading.Kills > before.Kills {
+		s.Neighbor = l.neighborReached(c, s.Pod)
+	}
 	if s.Reading.Kills != before.Kills || now.Sub(c.processesRead) >= processesEvery(c.recorder, now) {
 		s.Processes = l.processesOf(c)
 	}

@@ -37,7 +37,7 @@ func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapsh
 func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	out := &v1alpha1.KillSnapshot{
 		Time: metav1.NewTime(k.Time.Truncate(1e9)), Kind: string(k.Kind), Evidence: string(k.Detection),
-		LimitsChanged: k.LimitsChanged,
+		LimitReached: string(k.Reached), LimitsChanged: k.LimitsChanged,
 	}
 	out.ContainerLimit, out.PodLimit, out.Summary = limit(k.ContainerLimit), limit(k.PodLimit), k.Summary()
 	if !k.Seen {
