@@ -38,8 +38,8 @@ const (
 	ReasonUsageMissing = "UsageMissing"
 	// ReasonNoConflict: no other controller sizes these pods, and no other profile selects them.
 	ReasonNoConflict = "NoConflict"
-	// ReasonAmbiguousProfile: the selectors of two profiles match the same pods, and neither is applied. Narrow one of
-	// them, or name a profile by annotation, which has precedence.
+	// ReasonAmbiguousProfile: the selectors of two profiles match the same pods, and the older one takes effect. Narrow
+	// one of them, or name a profile by annotation, which has precedence.
 	ReasonAmbiguousProfile = "AmbiguousProfile"
 	// ReasonConflict: another controller or user sizes this memory: a VPA, an HPA on memory, a writer in a pod's managed
 	// fields, or a manifest of a bare pod that sets its memory. memfit only recommends until only one of the two sizes
@@ -289,7 +289,7 @@ const (
 	// EventProfileNotFound: the annotation names a profile that does not exist, or one with role Defaults, which governs
 	// no pod. Create it, or correct the name.
 	EventProfileNotFound = "ProfileNotFound"
-	// EventProfileAmbiguous: the selectors of two profiles match its pods, and neither is applied. Narrow one, or name
-	// one by annotation.
+	// EventProfileAmbiguous: the selectors of two profiles match its pods, and the older one takes effect. Narrow one, or
+	// name one by annotation.
 	EventProfileAmbiguous = "ProfileAmbiguous"
 )

@@ -230,8 +230,8 @@ func TestCluster(t *testing.T) {
 			build.Deployment("lost", "opted-out", v1alpha1.ProfileAnnotation, "wbe", v1alpha1.InjectAnnotation, "false"),
 			build.Deployment("lost", "served", v1alpha1.ProfileAnnotation, "jvm"), build.CronJob("lost", "nobody-asked"))
 		out, errs, code := c.run("reader", "status", "-n", "lost")
-		want := "Workloads that get no profile\n  deployment/typo: ProfileNotFound: annotation memfit.dev/profile on the " +
-			"Deployment names \"wbe\""
+		want := "Workloads without a clear profile\n  deployment/typo: ProfileNotFound: annotation memfit.dev/profile on " +
+			"the Deployment names \"wbe\""
 		if code != 0 || !strings.Contains(out, want) || strings.Count(out, "\n") != 3 ||
 			!strings.Contains(errs, "No workload in namespace lost is governed") {
 			t.Errorf("exit %d, %q, %q; want %q", code, out, errs, want)

@@ -43,7 +43,7 @@ type Profile struct {
 	UID types.UID
 	// Generation is metadata.generation, so that what was injected can be traced to the spec it came from.
 	Generation int64
-	// Created is metadata.creationTimestamp, which decides between two profiles with role Defaults.
+	// Created is metadata.creationTimestamp, which decides between two profiles that match the same.
 	Created time.Time
 	// NamespaceSelector limits a ClusterMemoryProfile to namespaces by label; nil: every namespace.
 	NamespaceSelector *metav1.LabelSelector

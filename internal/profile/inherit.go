@@ -48,8 +48,8 @@ func Inherit(profiles []*Profile) {
 	}
 }
 
-// elder returns the older of two: a second one, created by mistake, has no effect. Using neither would be worse,
-// because profiles would lose a limit.max or a tuning.mode.
+// elder returns the older of two: a second one, created by mistake or before a rename is complete, has no effect. Using
+// neither would be worse: profiles would lose a limit.max or a tuning.mode, and pods the limit that they need.
 func elder(a, b *Profile) *Profile {
 	if a == nil || cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.Ref.Name, a.Ref.Name)) < 0 {
 		return b

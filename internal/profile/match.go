@@ -25,14 +25,14 @@ type Subject struct {
 	PodLabels, PodAnnotations, WorkloadAnnotations, NamespaceAnnotations, NamespaceLabels map[string]string
 }
 
-// Problem is why a pod that requests a profile, or is selected by one, is not governed.
+// Problem is what keeps a pod from the profile that it requests, or from having one alone.
 type Problem string
 
 // The problems.
 const (
 	// NotFound: the annotation names a profile that does not exist, or one with role Defaults.
 	NotFound Problem = "NotFound"
-	// Ambiguous: two profiles select the pod; neither is applied.
+	// Ambiguous: two profiles select the pod; the older one governs it.
 	Ambiguous Problem = "Ambiguous"
 	// Excluded: memfit.dev/inject is "false" on the pod, its workload or its namespace.
 	Excluded Problem = "Excluded"
@@ -57,7 +57,7 @@ type Match struct {
 	// Why describes the match for a status message: "annotation memfit.dev/profile on the Deployment". With a Problem it
 	// describes the fix.
 	Why string
-	// Problem is empty if a profile governs the pod, or none was requested.
+	// Problem is empty if one profile alone governs the pod, or none was requested.
 	Problem Problem
 	// Missing is the name of a missing profile in an annotation.
 	Missing string
@@ -69,7 +69,7 @@ type Match struct {
 // namespace, else chosen by selector. A ClusterMemoryProfile governs only pods of the namespaces that its
 // namespaceSelector selects, also if an annotation names it. memfit.dev/inject: "false" in any of the three places opts
 // out. A MemoryProfile wins over a ClusterMemoryProfile, by name and by selector; if two of the same level select a
-// pod, neither is applied. The cost depends on the pod's own labels and namespace, not on the number of profiles.
+// pod, the older one governs it. The cost depends on the pod's own labels and namespace, not on the number of profiles.
 func (x *Index) Match(s Subject) Match {
 	if where := s.optedOut(); where != "" {
 		return Match{
@@ -118,6 +118,10 @@ func bySelector(chosen []*Profile) Match {
 	case 1:
 		return Match{Profile: chosen[0], Why: "selector " + selectorText(chosen[0])}
 	}
+	var older *Profile
+	for _, n := range chosen {
+		older = elder(older, n)
+	}
 	named := make([]string, 0, claimsNamed+1)
 	for _, n := range chosen[:min(len(chosen), claimsNamed)] {
 		named = append(named, fmt.Sprintf("%s (selector %s)", n, selectorText(n)))
@@ -129,9 +133,9 @@ func bySelector(chosen []*Profile) Match {
 	if len(chosen) > 2 {
 		how = "all choose"
 	}
-	return Match{Problem: Ambiguous, Claims: chosen, Why: fmt.Sprintf(
-		"%s %s this pod, so none is applied: narrow a selector, or name one with annotation %s",
-		strings.Join(named, " and "), how, v1alpha1.ProfileAnnotation)}
+	return Match{Profile: older, Problem: Ambiguous, Claims: chosen, Why: fmt.Sprintf(
+		"%s %s this pod, and the older one, %s, takes effect: narrow a selector, or name one with annotation %s",
+		strings.Join(named, " and "), how, older, v1alpha1.ProfileAnnotation)}
 }
 
 // claimsNamed bounds the named profiles that select one pod: a condition holds 32 KiB, and there may be thousands.

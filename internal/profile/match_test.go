@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -43,13 +44,15 @@ func optOut(value string) map[string]string {
 }
 
 func TestMatch(t *testing.T) {
+	newer := named("shop", "tier-a", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"front", "edge"}},
+	}})
+	newer.Created = time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
 	index := NewIndex([]Profile{
 		named("shop", "web", labeled("app", "web")),
 		named("shop", "named-only", nil),
 		named("shop", "shared", nil),
-		named("shop", "tier-a", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"front", "edge"}},
-		}}),
+		newer,
 		named("shop", "tier-b", labeled("tier", "edge")),
 		named(
 			"shop", "broken",
@@ -120,10 +123,11 @@ func TestMatch(t *testing.T) {
 			subject:     Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "front"}},
 			wantProfile: "MemoryProfile shop/tier-a",
 		},
-		"two selectors: none is applied, both are named": {
+		"two selectors: the older one takes effect, both are named": {
 			subject: Subject{Namespace: "shop", PodLabels: map[string]string{"tier": "edge"}}, wantProblem: Ambiguous,
+			wantProfile: "MemoryProfile shop/tier-b",
 			wantWhy: "MemoryProfile shop/tier-a (selector tier in (edge,front)) and MemoryProfile shop/tier-b (selector " +
-				"tier=edge) both choose this pod",
+				"tier=edge) both choose this pod, and the older one, MemoryProfile shop/tier-b, takes effect",
 		},
 		"an annotation settles an ambiguity": {
 			subject: Subject{
@@ -316,6 +320,7 @@ func TestNamespaceSelector(t *testing.T) {
 		},
 		"no precedence over one for every namespace": {
 			profiles: []Profile{cluster("some", shop, web), cluster("all", nil, web)}, namespace: shop, problem: Ambiguous,
+			want: "all",
 			why: "ClusterMemoryProfile all (selector app=web) and ClusterMemoryProfile some (selector app=web, " +
 				"namespaceSelector team=shop) both choose this pod",
 		},

@@ -127,7 +127,7 @@ type Asker struct {
 	Name string
 }
 
-// Unserved is a workload that requests a profile, or that several select, and that gets none.
+// Unserved is a workload whose profile is missing, or that several profiles select.
 type Unserved struct {
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
@@ -137,7 +137,7 @@ type Unserved struct {
 	Message string `json:"message"`
 }
 
-// Seek adds the workloads that get no profile and did not opt out. Call it only if all profiles could be read.
+// Seek adds the workloads without a clear profile that did not opt out. Call it only if all profiles could be read.
 func (s *Status) Seek(askers []Asker, profiles []Profile) {
 	named := make([]profile.Profile, len(profiles))
 	for i := range profiles {
@@ -166,5 +166,5 @@ func (s *Status) unserved(o listing.Options) string {
 		name := called(u.Namespace, workloadkind.Typed(u.Kind, u.Name), o)
 		lines = append(lines, name+": "+u.Reason+": "+u.Message)
 	}
-	return section(o, "Workloads that get no profile", lines)
+	return section(o, "Workloads without a clear profile", lines)
 }
