@@ -418,7 +418,7 @@ func (s *State) Inherit(of Key, by string) {
 	}
 }
 
-// newest returns the last entries of a list, at most most.
+// newest drops the oldest entries of a list that has more than most.
 func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
 // toSeconds returns a time as it is stored: in seconds, so that equal states are equal bytes.
