@@ -5,65 +5,57 @@ package constraints
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// finding is one autoscaler that controls the memory, and what to do about it.
-type finding struct{ who, remedy string }
-
 // Conflict returns the autoscalers that control the memory of one of a workload's containers, and what to do; "": none.
 // A VerticalPodAutoscaler writes the same fields; a HorizontalPodAutoscaler on memory compares use with requests, so
 // every change of requests changes the number of replicas, and with it use.
 func Conflict(w memory.WorkloadRef, containers []string, vpas []VPA, hpas []HPA) (conflict, remedy string) {
-	var writers, followers []finding
+	writers, followers := map[string]string{}, map[string]string{} // what to do, by autoscaler
 	for i := range vpas {
 		if v := &vpas[i]; targets(v.Target, w) && v.UpdateMode != "Off" &&
 			slices.ContainsFunc(containers, v.controls) {
-			writers = append(writers, v.finding())
+			who, remedy := v.finding()
+			writers[who] = remedy
 		}
 	}
 	for i := range hpas {
 		if h := &hpas[i]; targets(h.Target, w) && h.follows(containers) {
-			followers = append(followers, h.finding())
+			who, remedy := h.finding()
+			followers[who] = remedy
 		}
 	}
-	byName := func(a, b finding) int { return strings.Compare(a.who, b.who) }
-	slices.SortFunc(writers, byName)
-	slices.SortFunc(followers, byName)
 	var who, remedies []string
-	for _, f := range append(writers, followers...) {
-		who = append(who, f.who)
-		if !slices.Contains(remedies, f.remedy) {
-			remedies = append(remedies, f.remedy)
+	for _, found := range []map[string]string{writers, followers} {
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			who = append(who, name)
+			if !slices.Contains(remedies, found[name]) {
+				remedies = append(remedies, found[name])
+			}
 		}
 	}
 	return strings.Join(who, " and "), strings.Join(remedies, "; ")
 }
 
-func (v *VPA) finding() finding {
+func (v *VPA) finding() (who, remedy string) {
 	mode := "updateMode " + v.UpdateMode
 	if v.UpdateMode == "" {
 		mode = "updateMode not set, so it applies"
 	}
-	return finding{
-		who:    fmt.Sprintf("VerticalPodAutoscaler %s/%s (%s, controls memory)", v.Target.Namespace, v.Name, mode),
-		remedy: `set its updateMode to "Off" or remove memory from its controlledResources`,
-	}
+	return fmt.Sprintf("VerticalPodAutoscaler %s/%s (%s, controls memory)", v.Target.Namespace, v.Name, mode),
+		`set its updateMode to "Off" or remove memory from its controlledResources`
 }
 
-func (h *HPA) finding() finding {
+func (h *HPA) finding() (who, remedy string) {
 	if h.ScaledObject != "" {
-		return finding{
-			who: fmt.Sprintf("ScaledObject %s/%s (KEDA, scales on memory through HorizontalPodAutoscaler %s)",
-				h.Target.Namespace, h.ScaledObject, h.Name),
-			remedy: "remove its memory trigger",
-		}
+		return fmt.Sprintf("ScaledObject %s/%s (KEDA, scales on memory through HorizontalPodAutoscaler %s)",
+			h.Target.Namespace, h.ScaledObject, h.Name), "remove its memory trigger"
 	}
-	return finding{
-		who:    fmt.Sprintf("HorizontalPodAutoscaler %s/%s (scales on memory)", h.Target.Namespace, h.Name),
-		remedy: "remove its memory metric",
-	}
+	return fmt.Sprintf("HorizontalPodAutoscaler %s/%s (scales on memory)", h.Target.Namespace, h.Name),
+		"remove its memory metric"
 }

@@ -18,12 +18,10 @@ type Ask struct {
 	Container string
 	// Base is the size in its template, Want the desired size.
 	Base, Want memory.Size
-	// Equal: the request must equal the limit.
-	Equal bool
+	Equal      bool // the request must equal the limit
 	// Part is the share of the pod-level size for a container without a limit. Zero: it has a limit, or unknown need.
-	Part memory.Size
-	// Never: the profile forbids lowering.
-	Never bool
+	Part  memory.Size
+	Never bool // the profile forbids lowering
 }
 
 // Fitted is the size that a container can get, and why it differs from the desired one.

@@ -15,12 +15,9 @@ import (
 // Whole is the pod-level size (spec.resources).
 type Whole struct {
 	memory.Size
-	// Why describes its previous value; "": unchanged.
-	Why string
-	// Stays is why it must remain unchanged although container sizes change; "": it may change.
-	Stays string
-	// Held is why its limit is not lowered to its containers' need; "": not the case.
-	Held string
+	Why   string // describes its change; "": unchanged
+	Stays string // why it must remain unchanged although container sizes change; "": it may change
+	Held  string // why its limit is not lowered to its containers' need; "": not the case
 }
 
 // WholeOf returns the pod-level size for the desired sizes of its containers; base is the owner's pod-level size. It
@@ -98,12 +95,9 @@ type changes struct {
 	largest        memory.Bytes // limit
 	// shared: only the pod's size limits some container. unrequested: for one of these it is the only request, too.
 	shared, unrequested bool
-	// missing is a container without a limit whose need is unknown.
-	missing string
-	// never: the request must not be lowered.
-	never bool
-	// running: base may differ from the owner's value.
-	running bool
+	missing             string // a container without a limit whose need is unknown
+	never               bool   // the request must not be lowered
+	running             bool   // base may differ from the owner's value
 }
 
 func changesOf(pod *corev1.Pod, asks []Ask) changes {

@@ -33,11 +33,8 @@ func slimKill(k *v1alpha1.KillSnapshot) *v1alpha1.KillSnapshot {
 		return nil
 	}
 	kept := *k
-	kept.Series, kept.Processes = nil, nil
-	if len(k.Processes) > 0 {
-		kept.Processes = []v1alpha1.ProcessDied{k.Processes[0]}
-	}
-	kept.Memory = slimParts(k.Memory)
+	kept.Series, kept.Memory = nil, slimParts(k.Memory)
+	kept.Processes = slices.Clone(k.Processes[:min(len(k.Processes), 1)])
 	return &kept
 }
 

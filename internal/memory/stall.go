@@ -12,15 +12,11 @@ import (
 // of the limit, and the remaining page cache was read back from disk again and again.
 type Stall struct {
 	Container ContainerRef `json:"c"`
-	// Program is the container's fingerprint; empty: unknown.
-	Program string `json:"pg,omitempty"`
-	// Limit is the effective limit.
-	Limit Bytes `json:"l"`
-	// Since is the first sample that showed it, Known the one that confirmed it.
-	Since time.Time `json:"s"`
-	Known time.Time `json:"k"`
-	// Ended is zero while it continues.
-	Ended time.Time `json:"e,omitzero"`
+	Program   string       `json:"pg,omitempty"` // the container's fingerprint; empty: unknown
+	Limit     Bytes        `json:"l"`            // effective
+	Since     time.Time    `json:"s"`            // the first sample that showed it
+	Known     time.Time    `json:"k"`            // the sample that confirmed it
+	Ended     time.Time    `json:"e,omitzero"`   // zero: it continues
 	// Anon is the anonymous memory, and Usage all memory, when it was confirmed.
 	Anon  Bytes `json:"a,omitempty"`
 	Usage Bytes `json:"us,omitempty"`

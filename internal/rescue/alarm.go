@@ -13,18 +13,13 @@ import (
 // Alarm is an agent's claim that a container is about to reach its limit.
 type Alarm struct {
 	Container string
-	// ID of the container's instance, without the prefix of its runtime.
-	ID string
-	// Sequence is higher than that of earlier alarms of the pod.
-	Sequence int64
-	// At is when Demand and Limit were read, on the node's clock.
-	At     time.Time
-	Demand memory.Bytes
-	Limit  memory.Bytes
-	// PerSecond is the growth of Demand.
-	PerSecond memory.Bytes
-	// Left is the time from At until the limit is reached.
-	Left time.Duration
+	ID        string    // of the container's instance, without the prefix of its runtime
+	Sequence  int64     // higher than that of earlier alarms of the pod
+	At        time.Time // when Demand and Limit were read, on the node's clock
+	Demand    memory.Bytes
+	Limit     memory.Bytes
+	PerSecond memory.Bytes  // the growth of Demand
+	Left      time.Duration // from At until the limit is reached
 }
 
 // FromAPI returns an alarm of the API. Negative amounts become 0, which [Decide] refuses.

@@ -36,17 +36,14 @@ const (
 
 // Known is the manager's own data about the container of an alarm.
 type Known struct {
-	// ID is the running instance, without the prefix of its runtime; "": none.
-	ID string
+	ID string // of the running instance, without the prefix of its runtime; "": none
 	// Limit is the effective limit, Asked the one in the pod's spec; 0: none. They differ while a resize is in flight.
 	Limit, Asked memory.Bytes
 	// Demand is the kubelet's newest reading, and DemandAt its time; zero: none.
 	Demand   memory.Bytes
 	DemandAt time.Time
-	// Handled is the sequence of the pod's last alarm that this process decided; 0: none.
-	Handled int64
-	// Loans is the number of loans in the workload's checkpoint.
-	Loans int
+	Handled  int64 // the sequence of the pod's last alarm that this process decided; 0: none
+	Loans    int   // the number of loans in the workload's checkpoint
 }
 
 // Policy is the policy of the container's owner.
@@ -55,20 +52,16 @@ type Policy struct {
 	Enabled bool
 	// Paused: the workload, its namespace or memfit is paused. Conflict: something else manages the workload's memory.
 	Paused, Conflict bool
-	// RestartsOnResize: the container's resizePolicy is RestartContainer for memory.
-	RestartsOnResize bool
-	// Bounds of the limit. Each has its cause: LimitMax, LimitRange or PodLimit.
-	Bounds []Bound
-	// Shares are those of shared amounts: ResourceQuota, NodeFull and ChangeBudget.
-	Shares []Share
+	RestartsOnResize bool    // the container's resizePolicy is RestartContainer for memory
+	Bounds           []Bound // of the limit: LimitMax, LimitRange or PodLimit
+	Shares           []Share // of shared amounts: ResourceQuota, NodeFull and ChangeBudget
 }
 
 // Bound is the largest limit that something allows for the container.
 type Bound struct {
 	Cause Cause
 	Most  memory.Bytes
-	// Why details the cause, if needed.
-	Why string
+	Why   string // details of the cause; "": none
 }
 
 // Share is the rest of a shared amount of memory. A container may borrow at most half of it.
@@ -79,10 +72,8 @@ type Share struct {
 
 // Node is the state of the pod's node.
 type Node struct {
-	// ShortOfMemory: the node has the condition MemoryPressure.
-	ShortOfMemory bool
-	// Loans is the number of loans to all pods of the node within Hold.
-	Loans int
+	ShortOfMemory bool // the node has the condition MemoryPressure
+	Loans         int  // the number of loans to all pods of the node within Hold
 }
 
 // Decide returns the loan for an alarm, or the refusal; the other is nil. loans are the earlier ones to containers of

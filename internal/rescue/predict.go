@@ -13,17 +13,14 @@ import (
 type Sample struct {
 	At     time.Time
 	Demand memory.Bytes
-	// Limit is the effective limit of the container; 0: none.
-	Limit memory.Bytes
+	Limit  memory.Bytes // the effective limit of the container; 0: none
 }
 
 // Prediction is the prediction for a growing container.
 type Prediction struct {
 	Sample
-	// PerSecond is the growth of demand; 0: none.
-	PerSecond memory.Bytes
-	// Left is the time until the limit is reached.
-	Left time.Duration
+	PerSecond memory.Bytes  // the growth of demand; 0: none
+	Left      time.Duration // the time until the limit is reached
 }
 
 const (
@@ -49,8 +46,7 @@ type Watch struct {
 	next  int // index of the next
 	count int
 	turns turns
-	// last is the last alarm, or zero.
-	last Prediction
+	last  Prediction // the last alarm, or zero
 }
 
 type reading struct {

@@ -65,12 +65,9 @@ var fixes = map[Cause]string{
 type Refusal struct {
 	Alarm Alarm
 	Cause Cause
-	// Most is the largest limit that the cause allows; 0: it is not about an amount.
-	Most memory.Bytes
-	// Why details the cause; empty: nothing to add.
-	Why string
-	// Left is the time from the decision to the expected kill; 0: now.
-	Left time.Duration
+	Most  memory.Bytes  // the largest limit that the cause allows; 0: it is not about an amount
+	Why   string        // details of the cause; empty: none
+	Left  time.Duration // from the decision to the expected kill; 0: now
 }
 
 // Reported reports whether a user can act on the cause, so that there is an Event.

@@ -15,17 +15,15 @@ import (
 // Availability counts the pods of a workload. Those neither serving nor changing are missing, or unavailable for other
 // reasons.
 type Availability struct {
-	// Wanted is the desired number of pods.
-	Wanted int
-	// Serving are ready and not changing.
-	Serving int
+	Wanted  int // the desired number of pods
+	Serving int // ready and not changing
 	// Changing are unavailable because of memfit, or may be soon: evicted and not replaced yet, restarted for a resize,
 	// or the canary of a lower limit.
 	Changing int
 }
 
 // Availability counts pods, without the change of the pod but. wanted is the desired number of pods; 0: those present,
-// and those evicted and not replaced yet. A leaving pod does not count: on a lost node it may never go.
+// and those evicted and not replaced yet. A terminating pod does not count: on a lost node it may never go.
 func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability {
 	disturbed := s.disturbed(pods)
 	delete(disturbed, but)

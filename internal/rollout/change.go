@@ -17,18 +17,15 @@ import (
 type change struct {
 	kind kinds
 	pod  *Pod
-	// c is the container; zero: the change is of the pod.
-	c Container
+	c    Container // zero: the change is of the pod
 	// from is the result of [Pod.sizeBefore], to the new size.
 	from, to memory.Size
 	// Desired has the recommendation and the bounds.
 	Desired
 	// nodeSize is the allocatable memory of the pod's node or, for an eviction, of the largest possible one; 0: unknown.
 	nodeSize memory.Bytes
-	// bound: the owner's bounds require it, regardless of the evidence.
-	bound bool
-	// urgent: it is for a kill, a rollback or an image that was changed in the pod.
-	urgent bool
+	bound    bool // the owner's bounds require it, regardless of the evidence
+	urgent   bool // it is for a kill, a rollback or an image that was changed in the pod
 	// sizes are those of all containers for a change of the pod, otherwise those of the others that change with this one.
 	sizes map[string]memory.Size
 	evict bool
@@ -87,8 +84,6 @@ func (d *decider) largestNode(pod *Pod) memory.Bytes {
 func (ch *change) lowersRequest() bool {
 	return ch.to.Limit == ch.from.Limit && ch.to.Request < ch.from.Request
 }
-
-func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 
 // sameAsRefused reports whether the new size is near a refused one, or has a higher request.
 func (ch *change) sameAsRefused(refused memory.Size) bool {

@@ -14,22 +14,18 @@ import (
 
 // Change is a change of pods and its result, stored for users. It affects no decision.
 type Change struct {
-	// Kind is the result.
 	Kind FindingKind `json:"kind"`
 	// At is the time of the result for the last pod, Since for the first.
 	At    time.Time `json:"at"`
 	Since time.Time `json:"since"`
-	// Pod is the last one, Pods their number.
-	Pod  string `json:"pod"`
-	Pods int    `json:"pods"`
-	// Sizes describes the change, as Action.Why; empty: the size is unchanged.
-	Sizes string `json:"sizes,omitempty"`
+	Pod   string    `json:"pod"`             // the last one
+	Pods  int       `json:"pods"`            // their number
+	Sizes string    `json:"sizes,omitempty"` // the change, as Action.Why; empty: the size is unchanged
 	// From and To are the sizes of the changed containers, and of the whole pod ([WholePod]); at most maxSizes. A request
 	// or limit that is 0 in To is unchanged.
 	From map[string]memory.Size `json:"from,omitempty"`
 	To   map[string]memory.Size `json:"to,omitempty"`
-	// Why is the summary of the recommendation, or why the change failed.
-	Why string `json:"why,omitempty"`
+	Why  string                 `json:"why,omitempty"` // the summary of the recommendation, or why the change failed
 }
 
 const (

@@ -45,13 +45,10 @@ func Decide(in Input) Transition {
 
 type decider struct {
 	Input
-	// pods are those that are not leaving.
-	pods    map[types.UID]*Pod
-	actions []Action
-	// wanting are the pods without the recommended size that are not being changed.
-	wanting []*Pod
-	// decreasing: a pod is about to get a lower limit of the change under way.
-	decreasing bool
+	pods       map[types.UID]*Pod // those that are not terminating
+	actions    []Action
+	wanting    []*Pod // those without the recommended size that are not being changed
+	decreasing bool   // a pod is about to get a lower limit of the change under way
 	// waiting is the number of wanting pods that need more of a quota, taken the sizes begun that quotas do not count
 	// yet.
 	waiting         int

@@ -58,14 +58,11 @@ const (
 
 // gate decides whether a change may be made now.
 type gate struct {
-	// of are the changes that it applies to.
-	of kinds
+	of kinds // the changes that it applies to
 	// refuses returns why a change must not be made; zero: it may.
-	refuses func(*decider, *change) Verdict
-	// evictionHelps: the reason is this pod, not the size, so an eviction may help.
-	evictionHelps bool
-	// pending is the effect of a refusal on a step that was not sent yet.
-	pending pendingEffect
+	refuses       func(*decider, *change) Verdict
+	evictionHelps bool          // the reason is this pod, not the size, so an eviction may help
+	pending       pendingEffect // of a refusal
 }
 
 // pendingEffect is the effect on a step that was not sent.
@@ -707,7 +704,7 @@ func (d *decider) tooManyUnavailable(ch *change) Verdict {
 }
 
 func (d *decider) exceedsChangeBudget(ch *change) Verdict {
-	cost := ch.cost()
+	cost := ch.pod.cost(ch.sizes, ch.evict)
 	switch {
 	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 || d.waitsForNoBudget(ch):
 		return Verdict{}

@@ -135,15 +135,12 @@ const notKilled memory.OOMKind = "Prevented"
 // followLoans follows the loans to their end and return.
 func (o *observation) followLoans() {
 	kept := make([]rescue.Loan, 0, len(o.state.Loans))
-	for i := range o.state.Loans {
-		l := o.state.Loans[i]
-		if !l.Returned.IsZero() {
-			if o.Now.Sub(l.Returned) < rescue.Hold || o.Now.Sub(l.At) < rescue.Hold {
-				kept = append(kept, l)
-			}
-			continue
+	for _, l := range o.state.Loans {
+		keep := o.Now.Sub(l.Returned) < rescue.Hold || o.Now.Sub(l.At) < rescue.Hold
+		if l.Returned.IsZero() {
+			keep = o.followLoan(&l)
 		}
-		if o.followLoan(&l) {
+		if keep {
 			kept = append(kept, l)
 		}
 	}

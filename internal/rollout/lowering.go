@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,12 +23,10 @@ type Lowering struct {
 	Container string `json:"container"`
 	Program   string `json:"program,omitempty"`
 	// From is the size before it, To the lower one.
-	From memory.Size `json:"from"`
-	To   memory.Size `json:"to"`
-	// At is when the first pod got it.
-	At time.Time `json:"at"`
-	// Proven: a pod ran with To, or Least, for the time of watching.
-	Proven bool `json:"proven,omitempty"`
+	From   memory.Size `json:"from"`
+	To     memory.Size `json:"to"`
+	At     time.Time   `json:"at"`               // when the first pod got it
+	Proven bool        `json:"proven,omitempty"` // a pod ran with To, or Least, for the time of watching
 	// Least is the higher limit that pods get since LeastAt, because more is needed; 0: To. Only Least can be proven, but
 	// earlier pods may have To.
 	Least   memory.Bytes `json:"least,omitempty"`
@@ -297,8 +296,8 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
-			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, harm(k.Kind),
-				killedAt(k, old.At), format.Time(old.At))
+			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod,
+				cmp.Or(harms[k.Kind], "was OOM killed"), killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
 			return l, pod, why
@@ -307,21 +306,13 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 	return Lowering{}, Pod{}, ""
 }
 
-func harm(kind memory.OOMKind) string {
-	switch kind {
-	case memory.OOMStall:
-		return "stalled"
-	case memory.OOMHeapAbort:
-		return "ran out of heap"
-	case memory.OOMSuspected:
-		return "was probably OOM killed"
-	case memory.OOMChildProcess:
-		return "lost a child process to the OOM killer"
-	case notKilled:
-		return "needed more (sizing.rescue)"
-	default:
-		return "was OOM killed"
-	}
+// harms are what happened to containers at too low a limit; others were OOM-killed.
+var harms = map[memory.OOMKind]string{
+	memory.OOMStall:        "stalled",
+	memory.OOMHeapAbort:    "ran out of heap",
+	memory.OOMSuspected:    "was probably OOM killed",
+	memory.OOMChildProcess: "lost a child process to the OOM killer",
+	notKilled:              "needed more (sizing.rescue)",
 }
 
 // permitDelay is how long the permit of a canary may take to reach the caches of the webhooks. They take
@@ -408,7 +399,12 @@ func (o *observation) revert() {
 			break
 		}
 		o.restore(l, pod, why, true)
-		o.end(l)
+		for key := range o.state.Rollout.Targets {
+			if o.state.Rollout.Decrease && l.of(key.Container, key.Program) {
+				o.state.end(o.pods)
+				break
+			}
+		}
 	}
 	if !o.state.Rollout.Decrease {
 		return
@@ -427,14 +423,4 @@ func (o *observation) revert() {
 		o.restore(l, *b.pod, b.why, false)
 	}
 	o.state.end(o.pods)
-}
-
-// end ends the change under way if it lowers a rolled back limit.
-func (o *observation) end(l Lowering) {
-	for key := range o.state.Rollout.Targets {
-		if o.state.Rollout.Decrease && l.of(key.Container, key.Program) {
-			o.state.end(o.pods)
-			return
-		}
-	}
 }

@@ -178,8 +178,9 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
 	changing := pod.Resize.InProgress || pod.Resize.Infeasible // a deferred resize is a later one
+	queried := o.QueryResult == nil || o.QueryResult.Against(o.Now) == "" && o.QueryResult.At.After(st.Watch.Since)
 	over := !o.Now.Before(end) && pod.has(limits(st.To), actual) && !changing && st.Watch.Unready.IsZero() &&
-		(pod.Ready || !st.Served) && o.QueryResult.clearSince(st.Watch.Since, o.Now)
+		(pod.Ready || !st.Served) && queried
 	if over {
 		o.state.prove(st)
 	}

@@ -13,12 +13,9 @@ import (
 // QueryResult is the result of sizing.disruption.rollbackQuery: without a series the workload is healthy, as in an
 // alerting rule.
 type QueryResult struct {
-	// At is when the newest result was requested; zero: there is none.
-	At time.Time
-	// Series is its number of series.
-	Series int
-	// Problem is why there is no newer result; empty: no problem.
-	Problem string
+	At      time.Time // when the newest result was requested; zero: there is none
+	Series  int       // its number of series
+	Problem string    // why there is no newer result; empty: no problem
 }
 
 // resultHolds is how long a result is valid: Prometheus itself evaluates rules once a minute by default. recheckAfter
@@ -42,11 +39,6 @@ func (q *QueryResult) Against(now time.Time) string {
 		return "rollbackQuery has no answer: " + q.Problem
 	}
 	return "rollbackQuery has no answer yet"
-}
-
-// clearSince reports whether there is no query, or it was sent after t and has no series.
-func (q *QueryResult) clearSince(t, now time.Time) bool {
-	return q == nil || q.Against(now) == "" && q.At.After(t)
 }
 
 // queryHasSeries finds a series in the result of the owner's query, requested after a limit was lowered.

@@ -17,7 +17,6 @@ import (
 type Candidate struct {
 	Pod string
 	UID types.UID
-	// Why is the reason.
 	Why string
 	// Measured is the time of its reading; WorkingSetOnly: the reading contains page cache.
 	Measured       time.Time
@@ -47,7 +46,7 @@ func restartsOf(last period.Evidence, all []PastRestart, now time.Time) []PastRe
 	return slices.DeleteFunc(slices.Clone(all), func(r PastRestart) bool { return period.Of(now.Sub(r.At)) >= last })
 }
 
-// evictionTimeout is the age after which an eviction counts as failed if its pod is present and not leaving.
+// evictionTimeout is the age after which an eviction counts as failed if its pod is present and not terminating.
 const evictionTimeout = time.Minute
 
 // evicted records that the pod of a restart was evicted, or may have been.
@@ -113,7 +112,7 @@ func (d *decider) decideRestart() {
 		d.restartHeld = refused.Message
 		return
 	}
-	d.spend(ch.cost())
+	d.spend(ch.pod.cost(nil, true))
 	d.State.Restart = &Step{
 		Pod: c.Pod, UID: c.UID, At: toSeconds(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why, Held: c.Held,
 	}

@@ -27,21 +27,16 @@ type State struct {
 	Rollout Rollout `json:"rollout,omitzero"`
 	Steps   []Step  `json:"steps,omitempty"`
 	// LastChange is when a pod was last changed.
-	LastChange time.Time `json:"lastChange,omitzero"`
-	// Lowerings are the limits that memfit lowered, at most maxLowerings.
-	Lowerings []Lowering `json:"lowerings,omitempty"`
-	// Reverts are the sizes that were rolled back within the last week, one per container and program.
-	Reverts []Revert `json:"reverts,omitempty"`
-	// Refusals are pods that could not be changed, until they may be tried again, at most maxRefusals.
-	Refusals []Refusal `json:"refusals,omitempty"`
+	LastChange time.Time  `json:"lastChange,omitzero"`
+	Lowerings  []Lowering `json:"lowerings,omitempty"` // at most maxLowerings
+	Reverts    []Revert   `json:"reverts,omitempty"`   // of the last week, one per container and program
+	Refusals   []Refusal  `json:"refusals,omitempty"`  // until they end, at most maxRefusals
 	// Restart is a step without sizes: a pod evicted for a new one, which is not ready yet. Nil: none.
 	Restart *Step `json:"restart,omitempty"`
 	// PastRestarts are the pods evicted for a new one within the last week, oldest first, at most maxRestarts.
-	PastRestarts []PastRestart `json:"pastRestarts,omitempty"`
-	// ConflictingWriter is another writer that resizes these pods.
-	ConflictingWriter *conflict `json:"conflictingWriter,omitempty"`
-	// Changes are the results of changes, for users, oldest first, at most maxChanges.
-	Changes []Change `json:"changes,omitempty"`
+	PastRestarts      []PastRestart `json:"pastRestarts,omitempty"`
+	ConflictingWriter *conflict     `json:"conflictingWriter,omitempty"`
+	Changes           []Change      `json:"changes,omitempty"` // oldest first, at most maxChanges
 	// Spent is the use of the cluster's change budget within the last hour, at most maxSpent. It is stored before an
 	// action, so that it is counted once, also across a restart of memfit.
 	Spent []Spent `json:"spent,omitempty"`
@@ -56,8 +51,7 @@ type Rollout struct {
 	// Previous is State.LastChange before it, restored if it changes no pod.
 	Previous time.Time           `json:"previous,omitzero"`
 	Targets  map[Key]memory.Size `json:"targets"`
-	// Decrease: a limit is lowered, so that pods are watched.
-	Decrease bool `json:"decrease,omitempty"`
+	Decrease bool                `json:"decrease,omitempty"` // a limit is lowered, so that pods are watched
 	// Completed is the number of pods that were changed and, if a limit was lowered, watched for long enough.
 	Completed int `json:"completed,omitempty"`
 }
@@ -76,27 +70,20 @@ type Step struct {
 	// Served: the pod was ready when its change began.
 	Served bool `json:"served,omitempty"`
 
-	// Phase is the progress, and each of the fields after it belongs to one or two phases.
-	Phase Phase `json:"phase"`
-	// Request is of Resizing and Deferred.
-	Request request `json:"request,omitzero"`
-	// Present is of Evicting and AwaitingSuccessor: the pods of which none is the successor.
-	Present present `json:"present,omitzero"`
-	// Watch is of Watching.
-	Watch watch `json:"watch,omitzero"`
-	// Held is of a restart.
-	Held Held `json:"held,omitzero"`
+	Phase   Phase   `json:"phase"`
+	Request request `json:"request,omitzero"` // in Resizing and Deferred
+	Present present `json:"present,omitzero"` // in Evicting and AwaitingSuccessor: none of these is the successor
+	Watch   watch   `json:"watch,omitzero"`   // in Watching
+	Held    Held    `json:"held,omitzero"`    // of a restart
 }
 
 // request is the last sent resize. An ineffective one is sent again with another number.
 type request struct {
 	At time.Time `json:"at,omitzero"`
 	// Spec are the sizes in the pod's spec then, if they differ from Step.From.
-	Spec map[string]memory.Size `json:"spec,omitempty"`
-	// Instances is [Pod.instances] then.
-	Instances int32 `json:"lives,omitempty"`
-	// Tries is the number of earlier requests.
-	Tries int `json:"tries,omitempty"`
+	Spec      map[string]memory.Size `json:"spec,omitempty"`
+	Instances int32                  `json:"lives,omitempty"` // [Pod.instances] then
+	Tries     int                    `json:"tries,omitempty"` // the number of earlier requests
 }
 
 // Phase is the progress of the change of a pod.
@@ -108,14 +95,11 @@ const (
 	Resizing Phase = "Resizing"
 	// Deferred: To waits for memory of the node, maybe for days. Changes of other pods do not wait for that.
 	Deferred Phase = "Deferred"
-	// Undoing: the resize was ineffective, and From is written again.
-	Undoing Phase = "Undoing"
-	// Evicting: the pod is to be evicted, and exists.
-	Evicting Phase = "Evicting"
+	Undoing  Phase = "Undoing"  // the resize was ineffective, and From is written again
+	Evicting Phase = "Evicting" // the pod is to be evicted, and exists
 	// AwaitingSuccessor: it is gone; its successor replaces it in the step when it is ready.
 	AwaitingSuccessor Phase = "AwaitingSuccessor"
-	// Watching: the pod runs with To.
-	Watching Phase = "Watching"
+	Watching          Phase = "Watching" // the pod runs with To
 )
 
 // watch is the observation of a pod with a lower limit.
@@ -124,10 +108,8 @@ type watch struct {
 	// with exit code 0.
 	Since    time.Time        `json:"since"`
 	Restarts map[string]int32 `json:"counts,omitempty"`
-	// Unready is since when the pod has not been ready; zero: it is ready.
-	Unready time.Time `json:"unready,omitzero"`
-	// Created: the pod was created with To, and did not serve with From before.
-	Created bool `json:"created,omitempty"`
+	Unready  time.Time        `json:"unready,omitzero"`  // since when the pod has not been ready; zero: it is
+	Created  bool             `json:"created,omitempty"` // the pod was created with To
 }
 
 // evicts reports whether the pod gets its size by eviction.
@@ -436,7 +418,7 @@ func (s *State) Inherit(of Key, by string) {
 	}
 }
 
-// newest returns the last entries of a list, at most most.
+// newest drops the oldest entries of a list that has more than most.
 func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
 // toSeconds returns a time as it is stored: in seconds, so that equal states are equal bytes.
@@ -461,7 +443,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 
 func (p *Pod) container(name string) (Container, bool) {
 	if name == WholePod && p.Whole != nil {
-		return p.Whole.container(), true
+		return Container{Name: WholePod, Spec: p.Whole.Spec, Actual: p.Whole.Actual}, true
 	}
 	for _, c := range p.Containers {
 		if c.Name == name {

@@ -13,9 +13,8 @@ import (
 // present distinguishes the pods that existed at an eviction from those created after it. Its only clock is the API
 // server's, in whole seconds: a pod of the same second may be the successor of an earlier eviction, or of this one.
 type present struct {
-	// Newest is the last time of creation, UIDs are the pods created then.
-	Newest time.Time   `json:"newest,omitzero"`
-	UIDs   []types.UID `json:"uids,omitempty"`
+	Newest time.Time   `json:"newest,omitzero"` // the last time of creation
+	UIDs   []types.UID `json:"uids,omitempty"`  // of the pods created then
 }
 
 // maxPresent bounds the UIDs: 40 bytes each. If more pods were created in one second, all of that second count as

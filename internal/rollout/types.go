@@ -23,23 +23,18 @@ type Pod struct {
 	Created time.Time
 	// Terminating: it is being deleted or evicted.
 	Ready, Terminating bool
-	// ReadyAt is since when it has been ready; zero: it is not.
-	ReadyAt time.Time
-	// QoS is the pod's class: Guaranteed, Burstable or BestEffort.
-	QoS string
+	ReadyAt            time.Time // since when it has been ready; zero: it is not
+	QoS                string    // Guaranteed, Burstable or BestEffort
 	// Completes: it runs to completion, as a Job's pod, and would lose its work with a lower limit or an eviction.
 	Completes bool
-	// NodeSize is the allocatable memory of its node; 0: unknown.
-	NodeSize memory.Bytes
-	// Resize is the state of a resize that is not effective yet.
-	Resize Resize
+	NodeSize  memory.Bytes // the allocatable memory of its node; 0: unknown
+	Resize    Resize
 	// Writer is the field manager of the last resize if other than memfit, and WrittenAt its time; empty: memfit.
 	Writer    string
 	WrittenAt time.Time
 	// Containers are those that memfit sizes.
 	Containers []Container
-	// Whole is the pod-level size (spec.resources); nil: not set.
-	Whole *Whole
+	Whole      *Whole // nil: there is no pod-level size
 	// Inadmissible returns why LimitRanges would refuse the pod with these sizes of some containers; empty: they would
 	// not. Nil: there are none.
 	Inadmissible func(sizes map[string]memory.Size) string
@@ -57,9 +52,8 @@ type Resize struct {
 
 // Container is one container of a pod.
 type Container struct {
-	Name string
-	// Program is what it runs; empty: unknown.
-	Program string
+	Name    string
+	Program string // empty: unknown
 	// Owner is the size in the owner's template, [NoLimit] without a limit; zero: unknown.
 	Owner memory.Size
 	// OwnerUntil is until when the container gets no less than Owner, because of a recent edit; zero: no such bound.
@@ -78,8 +72,7 @@ type Container struct {
 	// not.
 	DoubtedUntil time.Time
 	Restarts     int32
-	// Started is when the running instance began; zero: none runs.
-	Started time.Time
+	Started      time.Time // of the running instance; zero: none runs
 	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended
 	// and will not run again (an init container).
 	Brief, Done bool
@@ -93,11 +86,9 @@ type Container struct {
 	// FrozenHeap is the heap cap of the running process, Overhead what its runtime needs besides; 0: none, or unknown.
 	FrozenHeap, Overhead memory.Bytes
 	// Literal: the cap is a number in the pod's environment, which a restart of the container does not change.
-	Literal bool
-	// RestartsOnResize: its resizePolicy is RestartContainer.
-	RestartsOnResize bool
-	// Shared: it has no limit of its own, only the pod-level one.
-	Shared bool
+	Literal          bool
+	RestartsOnResize bool // its resizePolicy is RestartContainer
+	Shared           bool // it has no limit of its own, only the pod-level one
 	// PodLimit and PodRequest are what the pod-level size leaves it; 0: no bound.
 	PodLimit, PodRequest memory.Bytes
 }
@@ -138,24 +129,17 @@ func (k *Key) UnmarshalText(text []byte) error {
 
 // Policy is the policy of the owner's profile for running pods.
 type Policy struct {
-	// Evict: pods that cannot be resized in place are evicted (sizing.mode: InPlaceOrEvict).
-	Evict bool
-	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate). New ones may get another, and are watched.
-	OnlyWatch bool
-	// OnlyRecommend: new pods keep their size as well (sizing.mode: Recommend).
-	OnlyRecommend bool
+	Evict         bool // pods that cannot be resized in place are evicted (sizing.mode: InPlaceOrEvict)
+	OnlyWatch     bool // running pods keep their size, new ones are watched (sizing.mode: OnCreate)
+	OnlyRecommend bool // new pods keep their size as well (sizing.mode: Recommend)
 	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: they are.
-	NoEvict string
-	// OnEachNode: there is one pod on each node, and its successor goes to the same one.
-	OnEachNode bool
-	// NoWebhook: new pods do not get the size, so that an eviction is useless.
-	NoWebhook bool
-	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
-	MaxUnavailable int32
-	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.
-	SingleReplicaMayRestart bool
-	// RestartsPerDay is the maximum number of pods restarted for their memory in 24 hours.
-	RestartsPerDay int
+	NoEvict        string
+	OnEachNode     bool  // there is one pod on each node, and its successor goes to the same one
+	NoWebhook      bool  // new pods do not get the size, so that an eviction is useless
+	MaxUnavailable int32 // the number of pods that may be changed at the same time; 0: 1
+
+	SingleReplicaMayRestart bool // a workload of one pod may be restarted or evicted
+	RestartsPerDay          int  // the maximum number of pods restarted for their memory in 24 hours
 	// Watch is how long a pod with a lowered limit is watched, Cooldown the least time between two changes without a
 	// kill, or between two restarts, both in real time.
 	Watch, Cooldown time.Duration
@@ -177,26 +161,19 @@ type Desired struct {
 
 // Input is everything a decision depends on.
 type Input struct {
-	Now    time.Time
-	Policy Policy
-	// Paused names the object with memfit.dev/pause, or the kill switch; empty: not paused.
-	Paused string
-	// Conflict names another object that sizes this workload's memory (a VPA, an HPA on memory); empty: none.
-	Conflict string
-	// Pods are the workload's governed pods that have not ended.
-	Pods    []Pod
-	Desired map[Key]Desired
+	Now      time.Time
+	Policy   Policy
+	Paused   string // the object with memfit.dev/pause, or the kill switch; empty: not paused
+	Conflict string // another object that sizes this workload's memory (a VPA, an HPA on memory); empty: none
+	Pods     []Pod  // the workload's governed pods that have not ended
+	Desired  map[Key]Desired
 	// Succeeded are pods that ran to completion, Elsewhere running ones that follow another profile, or none.
 	Succeeded, Elsewhere map[types.UID]bool
 	State                State
-	// Restart is a pod to replace by a new one of the same size; nil: none.
-	Restart *Candidate
-	// Allowance is the rest of the cluster's change budget; nil: there is no budget.
-	Allowance *Allowance
-	// QueryResult is the result of the owner's rollbackQuery; nil: there is no query.
-	QueryResult *QueryResult
-	// Namespace of the pods, for commands in messages.
-	Namespace string
+	Restart              *Candidate   // a pod to replace by a new one of the same size; nil: none
+	Allowance            *Allowance   // the rest of the cluster's change budget; nil: there is no budget
+	QueryResult          *QueryResult // nil: the owner has no rollbackQuery
+	Namespace            string       // of the pods, for commands in messages
 }
 
 // Action is one change of one pod.
@@ -207,12 +184,10 @@ type Action struct {
 	// whole pod; 0 leaves a request or limit unchanged.
 	Evict bool
 	Sizes map[string]memory.Size
-	// Restart: evicted for a new one of the same size.
-	Restart bool
-	// Undo: an ineffective resize is removed from the pod's spec.
-	Undo bool
-	// Why describes it: "limit of container app 64Mi to 160Mi".
-	Why string
+
+	Restart bool   // evicted for a new one of the same size
+	Undo    bool   // an ineffective resize is removed from the pod's spec
+	Why     string // "limit of container app 64Mi to 160Mi"
 }
 
 // Transition is the result of [Decide].
@@ -231,11 +206,10 @@ type Transition struct {
 
 // Finding is an observed result, for an Event.
 type Finding struct {
-	Kind FindingKind
-	Pod  string
-	UID  types.UID
-	// Message is a sentence with numbers.
-	Message string
+	Kind    FindingKind
+	Pod     string
+	UID     types.UID
+	Message string // a sentence with numbers
 }
 
 // FindingKind is the reason of the Event.

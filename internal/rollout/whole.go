@@ -20,18 +20,11 @@ const WholePod = ""
 type Whole struct {
 	// Spec is the size in the pod's spec, Actual the one in its status.
 	Spec, Actual memory.Size
-	// Stays is why it cannot be changed while the pod runs; empty: it can.
-	Stays string
-	// Young: the kubelet has not reported it yet, and Stays may be empty once it has.
-	Young bool
+	Stays        string // why it cannot be changed while the pod runs; empty: it can
+	Young        bool   // the kubelet has not reported it yet, and Stays may be empty once it has
 	// Follow returns the size for new sizes of some containers, while the others keep theirs, and why it is not possible.
 	// parts are the shares that containers without a limit need.
 	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused Verdict)
-}
-
-// container returns the pod-level size as that of a container.
-func (w *Whole) container() Container {
-	return Container{Name: WholePod, Spec: w.Spec, Actual: w.Actual}
 }
 
 // limited reports whether there is a pod-level limit, which also determines the QoS class.

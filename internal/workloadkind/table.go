@@ -17,11 +17,9 @@ type Kind struct {
 	// Template is the path to its pod template; empty for a Pod.
 	Template []string
 	// PodCount is the path to the desired number of pods; empty: none, or memfit may not read it.
-	PodCount []string
-	// Restarts: kubectl rollout restart replaces its pods.
-	Restarts bool
-	// Recreates: a controller replaces deleted pods.
-	Recreates bool
+	PodCount  []string
+	Restarts  bool // kubectl rollout restart replaces its pods
+	Recreates bool // a controller replaces deleted pods
 	// Completes: its pods run to completion. An evicted one loses its work, and changes are for the next run.
 	Completes bool
 	// PerNode: its controller determines the node of each pod, so that its pods may be divided by classes of nodes.
@@ -32,18 +30,13 @@ type Kind struct {
 	// the pod template that users edit, so the search for the owner ends there, even if an operator owns them: one Kafka
 	// resource has several StatefulSets, whose containers must not share a recommendation.
 	Intermediate bool
-	// Asks: users annotate objects of this kind with a profile.
-	Asks bool
-	// PodNames is the format of its pods' names.
-	PodNames PodNames
-	// HashLabel is its label on the pods of its ReplicaSets, which are named "<name>-<hash>".
-	HashLabel string
-	// HasHash: HashLabel is for objects of this kind.
-	HasHash bool
+	Asks         bool // users annotate objects of this kind with a profile
+	PodNames     PodNames
+	HashLabel    string // its label on the pods of its ReplicaSets, which are named "<name>-<hash>"
+	HasHash      bool   // a HashLabel is for objects of this kind
 	// MergedByName: a patch merges its containers by name, and does not replace the list as in custom resources.
 	MergedByName bool
-	// Frozen: the template of an existing object is immutable.
-	Frozen bool
+	Frozen       bool // the template of an existing object is immutable
 	// Queued: queue controllers such as Kueue suspend such objects, and reserve resources before they have pods.
 	Queued bool
 
