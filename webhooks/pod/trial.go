@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -45,6 +47,8 @@ type trial struct {
 	until  time.Time
 	probes bool
 	hold   time.Duration // the last one
+	// owner is the controller of the last pod.
+	owner types.UID
 }
 
 // next returns the trial after one more creation, and whether that pod is left unchanged.

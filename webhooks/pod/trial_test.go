@@ -142,7 +142,9 @@ func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
 
 var (
 	web   = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
-	owned = &metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Controller: new(true)}}}
+	owned = &metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+		{Kind: "ReplicaSet", UID: "replicaset", Controller: new(true)},
+	}}
 )
 
 // trialsOf are trials that a watch follows, and what they report.
@@ -193,6 +195,39 @@ func TestPodsThatComeEndATrial(t *testing.T) {
 	came(web, 11*time.Minute, true)
 	if leave(11*time.Minute) || trials.holds(web, trialStart.Add(11*time.Minute)) {
 		t.Error("a pod is left although one that memfit changed came late")
+	}
+}
+
+// TestATrialOfAnIdentityThatIsRewritten: another webhook rewrites the label that identifies the workload of a pod after
+// memfit, so that the pod is seen as one of another workload. Its controller stays the same.
+func TestATrialOfAnIdentityThatIsRewritten(t *testing.T) {
+	trials, reports := trialsOf()
+	leave := func(after time.Duration) bool {
+		return trials.leave(owned, web, trialStart.Add(after), false)
+	}
+	came := func(after time.Duration, changed bool) {
+		pod := created(after, changed)
+		pod.Namespace, pod.OwnerReferences = web.Namespace, owned.OwnerReferences
+		other := web
+		other.Name = "rewritten"
+		trials.came(t.Context(), pod, memory.Workload{Ref: other}, trialStart.Add(after))
+	}
+	for range enough {
+		leave(0)
+	}
+	came(time.Second, true)
+	if leave(time.Minute) {
+		t.Error("a pod is left although one that memfit changed came")
+	}
+	for range enough {
+		leave(time.Minute)
+	}
+	if !leave(2 * time.Minute) {
+		t.Error("memfit changes pods although none came")
+	}
+	came(2*time.Minute, false)
+	if !leave(5*time.Minute) || len(*reports) != 1 || !strings.Contains((*reports)[0], web.Name) {
+		t.Errorf("the pod that was left unchanged came, and was reported as %q", *reports)
 	}
 }
 

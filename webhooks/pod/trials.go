@@ -34,7 +34,8 @@ type Trials struct {
 
 // leave reports whether a pod that memfit would change is left unchanged.
 func (t *Trials) leave(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.Time, dryRun bool) bool {
-	if t == nil || metav1.GetControllerOfNoCopy(pod) == nil { // without a controller, no other pod follows
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if t == nil || owner == nil { // without a controller, no other pod follows
 		return false
 	}
 	of = of.Whole()
@@ -42,6 +43,7 @@ func (t *Trials) leave(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.T
 	defer t.mu.Unlock()
 	before, known := t.of[of]
 	after, leave := before.next(now)
+	after.owner = owner.UID
 	if !known && len(t.of) >= mostTrials {
 		maps.DeleteFunc(t.of, func(_ memory.WorkloadRef, o trial) bool { return o.old(now) })
 	}
@@ -76,7 +78,7 @@ func (t *Trials) concerns(pod *metav1.ObjectMeta) bool {
 
 // came notes that a pod was created: one that memfit changed ends the trial of its workload.
 func (t *Trials) came(ctx context.Context, pod *metav1.ObjectMeta, of memory.Workload, now time.Time) {
-	of.Ref = of.Ref.Whole()
+	of.Ref = t.deciding(pod, of.Ref.Whole())
 	after, refused := t.compared(pod, of.Ref, now)
 	if !refused {
 		return
@@ -84,6 +86,20 @@ func (t *Trials) came(ctx context.Context, pod *metav1.ObjectMeta, of memory.Wor
 	note := after.note(of.Ref, now)
 	logf.FromContext(ctx).WithName("admission").Info("Leaving new pods unchanged", "workload", of.Ref, "why", note)
 	t.Report(of, note)
+}
+
+// deciding returns the workload whose trial a created pod of a workload decides: that of its controller, because another
+// webhook may have rewritten the labels that identify its workload.
+func (t *Trials) deciding(pod *metav1.ObjectMeta, of memory.WorkloadRef) memory.WorkloadRef {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ref, o := range t.of {
+		if owner != nil && o.owner == owner.UID && ref.Namespace == pod.Namespace {
+			return ref
+		}
+	}
+	return of
 }
 
 // compared returns the trial of a workload after a pod was created, and whether that shows that memfit's changes are
