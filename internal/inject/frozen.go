@@ -18,6 +18,10 @@ type Frozen struct {
 	Overhead memory.Bytes
 	// Literal: the cap is a number in the pod's environment, which a restart of the container does not change.
 	Literal bool
+	// For is the container's limit that a literal cap was derived from; 0: unknown.
+	For memory.Bytes
+	// Hard: the process ends at its cap. Otherwise it collects without end.
+	Hard bool
 }
 
 // Frozen returns the heap cap at the start of a container, if it is or may be a share of the limit. It uses the larger
@@ -27,13 +31,19 @@ func (c *ContainerPlan) Frozen() Frozen {
 	if growth.HeapPercent == 0 {
 		return Frozen{}
 	}
+	f := Frozen{
+		Overhead: growth.Overhead.Plus(growth.Reserve), Hard: len(c.runtime.runtime.FullHeap.Exits) > 0,
+	}
 	atAdmission := c.before.atAdmission() * c.before.parts()
-	literal := slices.ContainsFunc(c.set, func(s setting) bool {
+	f.Literal = slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.knob.Name == c.runtime.runtime.Heap && s.follows() == runtimes.Literal
 	})
-	from := max(atAdmission, c.limit.effective*memory.Bytes(max(c.facts.Processes, 1)))
-	if literal && atAdmission > 0 {
+	now := c.limit.effective * memory.Bytes(max(c.facts.Processes, 1))
+	from := max(atAdmission, now)
+	if f.Literal && atAdmission > 0 {
 		from = atAdmission
+		f.For = atAdmission.Plus(c.limit.cgroup.Minus(now)) // with volumes and the reserve
 	}
-	return Frozen{Cap: from.Percent(growth.HeapPercent), Overhead: growth.Overhead.Plus(growth.Reserve), Literal: literal}
+	f.Cap = from.Percent(growth.HeapPercent)
+	return f
 }

@@ -61,7 +61,9 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	}
 	ch.bound = outOfBounds(have(c), ch.Policy) && !outOfBounds(to, ch.Policy)
 	if evict {
-		ch.nodeSize = d.reach(pod)
+		if ch.nodeSize = d.reach(pod); c.keepsCap(to.Limit) {
+			ch.from.Limit = min(ch.from.Limit, c.CapFor)
+		}
 	} else if limit, needed := d.sharedNeed(pod, c); needed {
 		ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
 	}

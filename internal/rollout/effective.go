@@ -84,6 +84,29 @@ func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
 	return Container{}, false
 }
 
+// keepsCap reports whether a container's process goes on with a heap cap for less than a limit.
+func (c *Container) keepsCap(limit memory.Bytes) bool { return 0 < c.CapFor && c.CapFor < limit }
+
+// whyCapped is why the limit that a container has is not effective for its process.
+func (in *Input) whyCapped(pod *Pod, c *Container, limit memory.Bytes) string {
+	text := fmt.Sprintf("container %s keeps the heap cap of %s that memfit set for a limit of %s, which neither a resize "+
+		"nor a restart changes", c.Name, c.FrozenHeap, c.CapFor)
+	if remedy := in.remedy(pod, limit); remedy != "" {
+		return text + "; " + remedy
+	}
+	return text + "; the pod is to be replaced"
+}
+
+// capped is a container that has a higher limit now, and whose process cannot use it.
+func (p *Pod) capped(st *Step) (Container, bool) {
+	for _, c := range p.sized(st.To) {
+		if to := st.To[c.Name].Limit; to > st.From[c.Name].Limit && c.keepsCap(to) {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
 // doubtedUntil is how long a raise may yet turn out not to be effective: until then it is not reported as done.
 // Kubernetes 1.35 reports a raise of a container that dies within a second of its start as done when it is not; and
 // what is done is not sent again, so that the container kept dying at its old limit for one to three minutes.

@@ -83,6 +83,7 @@ var gates = []gate{
 	// May memfit touch the pod at all?
 	{of: lowerings | evictions | fresh, refuses: (*decider).mayNot},
 	{of: inPlace, refuses: (*decider).refusedInPlace, bars: true},
+	{of: inPlace, refuses: (*decider).keepsCap, bars: true},
 	{of: sized | fresh, refuses: (*decider).refusedLately},
 	{of: sized, refuses: (*decider).anotherWriter, again: waits},
 	{of: lowerings, refuses: (*decider).givenByAnother, again: withdrawn},
@@ -187,6 +188,14 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
+}
+
+// keepsCap refuses to resize a container that has the limit, and whose process keeps a heap cap for a lower one.
+func (d *decider) keepsCap(ch *change) Verdict {
+	if !ch.c.keepsCap(ch.to.Limit) || ch.to.Limit > ch.c.Spec.Limit {
+		return Verdict{}
+	}
+	return Verdict{v1alpha1.ReasonNotEffective, d.whyCapped(ch.pod, &ch.c, ch.to.Limit)}
 }
 
 // refusedLately refuses what was refused moments ago: an eviction, or anything for want of a disruption budget. What a

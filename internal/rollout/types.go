@@ -96,6 +96,9 @@ type Container struct {
 	FrozenHeap, Overhead memory.Bytes
 	// Literal: the cap is a number in the pod's environment, which not even a restart of the container changes.
 	Literal bool
+	// CapFor is the limit that such a cap is for, if the process needs more than the cap; 0: it does not. A higher limit
+	// helps the next pod only.
+	CapFor memory.Bytes
 	// RestartsOnResize: its resizePolicy is RestartContainer.
 	RestartsOnResize bool
 	// Shared: it has no limit of its own, and is held by that of the whole pod.
