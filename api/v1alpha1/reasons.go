@@ -213,8 +213,8 @@ const (
 	// ReasonVolumeKeepsSize: a pod was resized in place, its memory-backed volume keeps the size from its creation, and
 	// the container keeps restarting. Delete the pod, or set emptyDir.sizeLimit.
 	ReasonVolumeKeepsSize = "VolumeKeepsSize"
-	// ReasonNotEffective: the container's status shows the new limit, and the cgroup of its pod still has the old one.
-	// Delete the pod that the message names, unless the mode allows its eviction.
+	// ReasonNotEffective: the container's status shows the new limit, and the cgroup of its pod still has the old one, or
+	// its process a heap cap for that. Delete the pod that the message names, unless the mode allows its eviction.
 	ReasonNotEffective = "NotEffective"
 	// ReasonRefused: the API server refused the resize, or the eviction where the mode allows one. The message quotes the
 	// answer; grant the right it names, or fix the cause. memfit retries after an hour, or 10 minutes for a missing

@@ -226,6 +226,8 @@ type Frozen struct {
 	Cap      memory.Bytes // the heap cap of all processes together; 0: unknown
 	Overhead memory.Bytes // the runtime's memory besides the heap, plus the owner's reserve
 	Literal  bool         // the cap is a number in the pod's environment, which a restart of the container does not change
+	For      memory.Bytes // the container's limit that a literal cap was derived from; 0: unknown
+	Hard     bool         // the process ends at its cap; otherwise it collects without end
 }
 
 // Frozen returns the heap cap at the start of a container, if it is or may be a share of the limit. It uses the larger
@@ -235,10 +237,17 @@ func (c *ContainerPlan) Frozen() Frozen {
 	if growth.HeapPercent == 0 {
 		return Frozen{}
 	}
-	atAdmission := c.before.atAdmission() * c.before.parts()
-	from := max(atAdmission, c.limit.effective*c.limit.by.parts())
-	if c.capLiteral() && atAdmission > 0 {
-		from = atAdmission
+	f := Frozen{
+		Overhead: growth.Overhead.Plus(growth.Reserve), Literal: c.capLiteral(),
+		Hard: len(c.runtime.runtime.FullHeap.Exits) > 0,
 	}
-	return Frozen{from.Percent(growth.HeapPercent), growth.Overhead.Plus(growth.Reserve), c.capLiteral()}
+	atAdmission := c.before.atAdmission() * c.before.parts()
+	now := c.limit.effective * c.limit.by.parts()
+	from := max(atAdmission, now)
+	if f.Literal && atAdmission > 0 {
+		from = atAdmission
+		f.For = atAdmission.Plus(c.limit.cgroup.Minus(now)) // with volumes and the reserve
+	}
+	f.Cap = from.Percent(growth.HeapPercent)
+	return f
 }

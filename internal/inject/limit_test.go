@@ -105,7 +105,7 @@ func TestWhatRunsCountsAllProcesses(t *testing.T) {
 	in := nodePod("2Gi", of("NodeJS", shared(4, "")))
 	pod := inject(in)
 	got := OfRunning(pod, in.Profile, nil).Container("app").Frozen()
-	if got.Cap != whole.Cap || !got.Literal || got.Overhead <= 2*whole.Overhead {
+	if got.Cap != whole.Cap || !got.Literal || got.For != 2*memory.GiB || got.Overhead <= 2*whole.Overhead {
 		t.Errorf("four processes of 2Gi: %+v, and one %+v", got, whole)
 	}
 	if later := OfRunning(pod, one.Profile, nil).Container("app").Frozen(); later.Cap != whole.Cap {
@@ -113,7 +113,7 @@ func TestWhatRunsCountsAllProcesses(t *testing.T) {
 	}
 	kept := nodePod("2Gi", of("NodeJS", shared(1, "512Mi")))
 	got = OfRunning(inject(kept), kept.Profile, nil).Container("app").Frozen()
-	if got.Cap != (1536*memory.MiB).Percent(75) ||
+	if got.Cap != (1536*memory.MiB).Percent(75) || got.For != 2*memory.GiB ||
 		got.Overhead < whole.Overhead+512*memory.MiB {
 		t.Errorf("one process of 2Gi with 512Mi kept back: %+v", got)
 	}

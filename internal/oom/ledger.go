@@ -236,9 +236,13 @@ func (l *Ledger) died(
 	if v.kind == "" {
 		return nil
 	}
+	atCap := v.kind == memory.OOMHeapAbort && o.CapFor > 0
+	if atCap {
+		limit, asked = o.CapFor, 0
+	}
 	kill := memory.OOMKill{
 		Container: o.Container, Kind: v.kind, Time: storable(t.Finished), Limit: limit, Asked: asked,
-		Proven: o.proves(limit, asked), Peak: peak, Uptime: d.uptime(),
+		Proven: atCap || o.proves(limit, asked), Peak: peak, Uptime: d.uptime(),
 		Confidence: v.confidence, Why: v.why, Debugged: v.kind == memory.OOMPodLimit && d.debugFilled(),
 	}
 	if v.kind == memory.OOMMainProcess && d.nodeRanOut() {
@@ -274,7 +278,9 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 			continue // the limit changed: that instance was restarted for a resize
 		}
 		kill := visible
-		kill.Limit, kill.Asked = limit, asked
+		if visible.Kind != memory.OOMHeapAbort || o.CapFor == 0 {
+			kill.Limit, kill.Asked = limit, asked
+		}
 		if visible.Unreached > 0 {
 			byNode(&kill)
 		}
@@ -352,6 +358,17 @@ func byTime(a, b memory.OOMKill) int {
 
 // Kills returns the last kills of a container, oldest first, at most [KillsKept].
 func (l *Ledger) Kills(container string) []memory.OOMKill { return slices.Clone(l.of(container).Kills) }
+
+// Last returns the last kill of a container of a pod that is kept in detail; false: none.
+func (l *Ledger) Last(c memory.ContainerRef) (memory.OOMKill, bool) {
+	kills := l.of(c.Container).Kills
+	for i := range kills {
+		if k := &kills[len(kills)-1-i]; k.Container.UID == c.UID {
+			return *k, true
+		}
+	}
+	return memory.OOMKill{}, false
+}
 
 // All returns the kills kept in detail of all containers, oldest first.
 func (l *Ledger) All() []memory.OOMKill {

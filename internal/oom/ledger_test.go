@@ -346,6 +346,31 @@ func stored(t *testing.T, l *Ledger) []byte {
 	return data
 }
 
+// TestAFullHeapIsADeathAtTheLimitItsCapIsFor: the pod was raised in place, and its process starts with the heap cap
+// for 256Mi each time.
+func TestAFullHeapIsADeathAtTheLimitItsCapIsFor(t *testing.T) {
+	var l Ledger
+	pod := makePod("web-1", "u1").container("app", "256Mi", running(0, 0))
+	l.Update(Observe(pod.pod), nil, at(0))
+	abort := end(2, "Error", 134, 20, 30)
+	pod = makePod("web-1", "u1").container("app", "512Mi", after(effective(running(3, 30), "512Mi"), abort))
+	pod.pod.Generation = 2
+	obs := Observe(pod.pod)
+	obs[0].Runtime, obs[0].CapFor = "NodeJS", 256*memory.MiB
+	kills := l.Update(obs, nil, at(31))
+	if len(kills) != 3 {
+		t.Fatalf("%d kills, want 3: %+v", len(kills), kills)
+	}
+	for _, k := range kills {
+		if k.Kind != memory.OOMHeapAbort || k.Limit != 256*memory.MiB || k.Asked != 0 || !k.Proven {
+			t.Errorf("got %+v, want an abort at 256Mi", k)
+		}
+	}
+	if last, found := l.Last(kills[0].Container); !found || !last.Time.Equal(kills[2].Time) {
+		t.Errorf("the last is %+v", last)
+	}
+}
+
 func TestFirstSightSaysWhatIsNotCounted(t *testing.T) {
 	var l Ledger
 	kills := l.Update(

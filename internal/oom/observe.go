@@ -33,6 +33,9 @@ type Observation struct {
 	Runtime string
 	// HeapCap is the heap cap in the instance's environment; Observe leaves it 0, unknown.
 	HeapCap memory.Bytes
+	// CapFor is the limit that the heap cap is for, if it is a number that a restart does not change. A full heap is a
+	// death at that limit, whatever the pod has now. Observe leaves it 0, unknown.
+	CapFor memory.Bytes
 	// Measured is since when the container's memory is measured; Observe leaves it zero, not at all. A kill before the
 	// first sample is evidence only for an instance that started after this.
 	Measured time.Time

@@ -55,7 +55,9 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	ch.from = pod.sizeBefore(c, to)
 	ch.bound = outOfBounds(currentSize(c), ch.Policy) && !outOfBounds(to, ch.Policy)
 	if evict {
-		ch.nodeSize = d.largestNode(pod)
+		if ch.nodeSize = d.largestNode(pod); c.keepsCap(to.Limit) {
+			ch.from.Limit = min(ch.from.Limit, c.CapFor)
+		}
 	} else if limit, needed := d.sharedNeed(pod, c); needed {
 		ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
 	}

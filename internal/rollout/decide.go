@@ -115,6 +115,9 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	// it uses memory that the scheduler counts for others
 	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
+	if c.keepsCap(to.Limit) {
+		now.Limit = c.CapFor // more is of no use to its process
+	}
 	return to, overdue || needed || waits && to.Request < now.Request || recommend.Differs(now, to, desired.Policy)
 }
 
@@ -373,7 +376,9 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	lowering, ofAll := false, evict || !d.State.underWay()
 	for name, size := range to {
 		c, _ := pod.container(name)
-		from[name], last[name] = currentSize(c), c.Spec
+		if from[name], last[name] = currentSize(c), c.Spec; evict && c.keepsCap(size.Limit) {
+			from[name] = memory.Size{Limit: c.CapFor, Request: c.Spec.Request}
+		}
 		lowering = lowering || lowers(min(d.withoutLoans(pod, c).Limit, pod.sizeBefore(c, size).Limit), size.Limit)
 		ofAll = ofAll || size.Limit != pod.effectiveSize(c).Limit
 	}

@@ -87,6 +87,27 @@ func (p *Pod) first(of map[string]memory.Size, is func(Container) bool) (Contain
 	return sized[i], true
 }
 
+// keepsCap reports whether a container's process goes on with a heap cap for less than a limit.
+func (c *Container) keepsCap(limit memory.Bytes) bool { return 0 < c.CapFor && c.CapFor < limit }
+
+// whyCapped is why the limit that a container has is not effective for its process.
+func (in *Input) whyCapped(pod *Pod, c *Container, limit memory.Bytes) string {
+	text := fmt.Sprintf("container %s keeps the heap cap of %s that memfit set for a limit of %s, which neither a resize "+
+		"nor a restart changes", c.Name, c.FrozenHeap, c.CapFor)
+	if remedy := in.remedy(pod, limit); remedy != "" {
+		return text + "; " + remedy
+	}
+	return text + "; the pod is to be replaced"
+}
+
+// capped returns a container that has a higher limit now, and whose process cannot use it.
+func (p *Pod) capped(st *Step) (Container, bool) {
+	return p.first(st.To, func(c Container) bool {
+		to := st.To[c.Name].Limit
+		return to > st.From[c.Name].Limit && c.keepsCap(to)
+	})
+}
+
 // doubtedUntil returns until when a raise may turn out to be ineffective: Kubernetes 1.35 reports a raise of a
 // container that dies within a second of its start as effective when it is not, and one that counts as done is not sent
 // again.

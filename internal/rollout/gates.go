@@ -79,6 +79,7 @@ var gates = []gate{
 	// May memfit touch the pod at all?
 	{of: lowerings | evictions | restartPod, refuses: (*decider).notPermitted},
 	{of: resizes, refuses: (*decider).refusedInPlace, evictionHelps: true},
+	{of: resizes, refuses: (*decider).keepsCap, evictionHelps: true},
 	{of: sized | restartPod, refuses: (*decider).refusedRecently},
 	{of: sized, refuses: (*decider).anotherWriter, pending: postponed},
 	{of: lowerings, refuses: (*decider).resizedByAnother, pending: removed},
@@ -181,6 +182,14 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
+}
+
+// keepsCap refuses to resize a container that has the limit, and whose process keeps a heap cap for a lower one.
+func (d *decider) keepsCap(ch *change) Verdict {
+	if !ch.c.keepsCap(ch.to.Limit) || ch.to.Limit > ch.c.Spec.Limit {
+		return Verdict{}
+	}
+	return Verdict{v1alpha1.ReasonNotEffective, d.whyCapped(ch.pod, &ch.c, ch.to.Limit)}
 }
 
 // refusedRecently refuses an eviction after a recent refusal, and any change after one by a disruption budget, which

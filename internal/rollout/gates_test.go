@@ -219,6 +219,11 @@ func TestGates(t *testing.T) {
 				in.c.FrozenHeap, in.c.Overhead, in.c.RestartsOnResize = 384*mib, 60*mib, true
 			}, "", "",
 		},
+		"a heap cap that a resize does not change": {
+			raise(true), func(in *gated) { in.c.CapFor, in.c.Spec.Limit, in.c.FrozenHeap = 256*mib, in.to.Limit, 189*mib },
+			"NotEffective", "keeps the heap cap of 189Mi that memfit set for a limit of 256Mi",
+		},
+		"a higher limit holds what is not heap": {raise(true), func(in *gated) { in.c.CapFor = 256 * mib }, "", ""},
 		"node too small": {raise(true), func(in *gated) { in.pod.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},
 	} {
 		t.Run(name, func(t *testing.T) {

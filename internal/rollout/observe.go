@@ -123,6 +123,11 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	}
 	switch {
 	case pod.isEffective(st.To):
+		if c, capped := pod.capped(st); capped {
+			why := o.whyCapped(pod, &c, st.To[c.Name].Limit)
+			o.found(NotResized, st, st.Pod, why, "%s: %s", st.describe(), why)
+			return true, false
+		}
 		if c, held := pod.ineffective(st.To); held {
 			return o.unproven(st, pod, c), false
 		}

@@ -86,7 +86,10 @@ type Container struct {
 	// FrozenHeap is the heap cap of the running process, Overhead what its runtime needs besides; 0: none, or unknown.
 	FrozenHeap, Overhead memory.Bytes
 	// Literal: the cap is a number in the pod's environment, which a restart of the container does not change.
-	Literal          bool
+	Literal bool
+	// CapFor is the limit that such a cap is for, if the process needs more than the cap; 0: it does not. A higher limit
+	// helps the next pod only.
+	CapFor           memory.Bytes
 	RestartsOnResize bool // its resizePolicy is RestartContainer
 	Shared           bool // it has no limit of its own, only the pod-level one
 	// PodLimit and PodRequest are what the pod-level size leaves it; 0: no bound.

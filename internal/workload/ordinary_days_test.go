@@ -50,6 +50,11 @@ type day struct {
 	guaranteed bool
 	// elsewhere is a pod that follows another profile.
 	elsewhere types.UID
+	// live is the live heap of each pod, which aborts at a cap below it: a number in its environment; 0: no heap.
+	live memory.Bytes
+	// backoff is how long a container stays down after it aborted; reports: the kubelet reports the pod's cgroup.
+	backoff time.Duration
+	reports bool
 
 	pods    []*dayPod
 	created int
@@ -76,6 +81,7 @@ type seenDemand struct {
 type template struct {
 	image string
 	size  memory.Size
+	env   string
 }
 
 type dayPod struct {
@@ -88,8 +94,10 @@ type dayPod struct {
 	// need is what it needs beyond its image.
 	need        memory.Bytes
 	annotations map[string]string
+	env         []corev1.EnvVar
 	restarts    int32
 	last        *corev1.ContainerStateTerminated
+	downUntil   time.Time
 	resized     bool
 	// resizedBy is another writer than memfit that resized the pod last.
 	resizedBy string
@@ -147,7 +155,7 @@ func (d *day) create() {
 		p.size = *m
 	}
 	podplan.Apply(pod, plan)
-	p.annotations = pod.Annotations
+	p.annotations, p.env = pod.Annotations, pod.Spec.Containers[0].Env
 	d.note("created %s of %s with %s", name, p.image, p.size)
 	d.pods = append(d.pods, p)
 }
@@ -164,7 +172,22 @@ func (d *day) deploy(what string) {
 	d.scale()
 }
 
-func (d *day) demand(p *dayPod) memory.Bytes { return d.need[p.image] + p.need + d.burst }
+func (d *day) demand(p *dayPod) memory.Bytes {
+	return d.need[p.image] + p.need + d.burst + min(d.live, p.heapCap())
+}
+
+// heapCap is the largest heap of Node.js that the environment allows.
+func (p *dayPod) heapCap() memory.Bytes {
+	for _, e := range p.env {
+		for word := range strings.FieldsSeq(e.Value) {
+			var mib memory.Bytes
+			if n, _ := fmt.Sscanf(word, "--max-old-space-size=%d", &mib); n == 1 {
+				return mib * memory.MiB
+			}
+		}
+	}
+	return memory.Max
+}
 
 func (p *dayPod) holds(demand memory.Bytes) bool { return p.size.Limit == 0 || demand <= p.size.Limit }
 
@@ -179,10 +202,10 @@ func (p *dayPod) shown() *corev1.Pod {
 		}
 		return r
 	}
-	key := template{p.image, p.size}
+	key := template{p.image, p.size, fmt.Sprint(p.env)}
 	containers, known := p.of.templates[key]
 	if !known {
-		containers = []corev1.Container{{Name: "app", Image: p.image, Resources: amount(p.size)}}
+		containers = []corev1.Container{{Name: "app", Image: p.image, Resources: amount(p.size), Env: p.env}}
 		p.of.templates[key] = containers
 	}
 	has := containers[0].Resources
@@ -210,6 +233,14 @@ func (p *dayPod) shown() *corev1.Pod {
 	if p.of.guaranteed && p.size.Request == p.size.Limit {
 		pod.Status.QOSClass = corev1.PodQOSGuaranteed
 	}
+	if p.of.reports {
+		pod.Status.Resources = has.DeepCopy()
+	}
+	if p.of.now.Before(p.downUntil) {
+		status := &pod.Status.ContainerStatuses[0]
+		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		status.Ready, pod.Status.Conditions[0].Status = false, corev1.ConditionFalse
+	}
 	if p.resized {
 		pod.Generation = 2
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{
@@ -234,15 +265,19 @@ func (d *day) run(length, tick time.Duration) {
 // kubelet kills and restarts what does not fit.
 func (d *day) kubelet() {
 	for _, p := range d.pods {
-		if p.holds(d.demand(p)) {
+		aborts := d.live > 0 && d.live > p.heapCap()
+		if p.holds(d.demand(p)) && !aborts || d.now.Before(p.downUntil) {
 			continue
 		}
 		p.last = &corev1.ContainerStateTerminated{
 			ExitCode: 137, Reason: "OOMKilled", StartedAt: metav1.NewTime(p.started), FinishedAt: metav1.NewTime(d.now),
 			ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
 		}
+		if aborts {
+			p.last.ExitCode, p.last.Reason = 134, "Error"
+		}
 		p.restarts++
-		p.started = d.now
+		p.started, p.downUntil = d.now, d.now.Add(d.backoff)
 		d.kills++
 		d.note("killed %s of %s at %s", p.name, p.image, p.size.Limit)
 	}

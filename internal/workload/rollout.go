@@ -152,9 +152,22 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		}
 		frozen := plan.Container(c.Name).Frozen()
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
+		if st.heldByCap(ref, frozen, running.Demand) {
+			running.CapFor = frozen.For
+		}
 		p.Containers = append(p.Containers, running)
 	}
 	return p
+}
+
+// heldByCap reports whether a heap cap that a restart does not change is what a process needs more of: it ended at it
+// last, or, if it only collects there, uses more.
+func (st *State) heldByCap(c memory.ContainerRef, f inject.Frozen, demand memory.Bytes) bool {
+	if !f.Hard {
+		return demand > f.Cap.Plus(f.Overhead).Percent(105)
+	}
+	last, killed := st.ledger.Last(c)
+	return killed && last.Kind == memory.OOMHeapAbort
 }
 
 // briefLife is how long a container must run for a resize to reach it: the kubelet lists its containers every second

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -38,12 +40,24 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 				o.SeenRunning = in.seenRunning.Time()
 			}
 		}
+		o.CapFor = capFor(s, o)
 		name := o.Container.Container
 		declared := s.Profile.Container(name, annotations).Runtime.Type
 		if o.Runtime = string(declared); declared == v1alpha1.RuntimeAuto {
 			o.Runtime = plan.Container(name).Runs()
 		}
 	}
+}
+
+// capFor returns [oom.Observation.CapFor] for a container that ended by itself, as with a full heap.
+func capFor(s *Snapshot, o *oom.Observation) memory.Bytes {
+	i := slices.IndexFunc(s.Governed, func(pod *corev1.Pod) bool { return pod.UID == o.Container.UID })
+	byItself := slices.ContainsFunc(o.Ended, func(t oom.Termination) bool { return t.ExitCode != 0 && t.ExitCode != 137 })
+	if i < 0 || !byItself {
+		return 0
+	}
+	plan := inject.OfRunning(s.Governed[i], s.Profile, nil)
+	return plan.Container(o.Container.Container).Frozen().For
 }
 
 // Effects are the outputs of a step, in this order: the MemoryCheckpoint with the next state, the MemoryRecommendation,
