@@ -296,8 +296,8 @@ func TestLimitAtCreation(t *testing.T) {
 	}
 }
 
-// TestARequestThatIsDerivedFromTheLimit: OpenShift's ClusterResourceOverride, or a Kyverno policy, sets the request to a
-// share of the limit after memfit, and memfit is called again. Its limit is not the owner's for that.
+// TestARequestThatIsDerivedFromTheLimit: OpenShift's ClusterResourceOverride, or a Kyverno policy, sets the request to
+// a share of the limit after memfit, and memfit is called again. Its limit is not the owner's for that.
 func TestARequestThatIsDerivedFromTheLimit(t *testing.T) {
 	in := nodePod("256Mi", v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate}})
 	owner := memory.Size{Limit: mib(256), Request: mib(64)}

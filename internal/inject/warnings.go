@@ -131,8 +131,8 @@ func tiny(q resource.Quantity) string {
 // meant returns the quantity with the intended unit.
 func meant(q resource.Quantity) string { return strings.TrimRight(q.String(), "mkKi") + "Mi" }
 
-// checkValues reads the numbers of the user, and warns about invalid ones, without changing them. If the runtime is uncertain, the checks of
-// every runtime apply, because a variable or flag belongs to only one.
+// checkValues reads the numbers of the user, and warns about invalid ones, without changing them. If the runtime is
+// uncertain, the checks of every runtime apply, because a variable or flag belongs to only one.
 func (c *ContainerPlan) checkValues(w *working) {
 	rows := []*runtimes.Runtime{c.runtime.runtime}
 	if !c.runtime.certain {

@@ -43,8 +43,8 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 		request = least
 	}
 	if with := min(request.Plus(e.cacheInUse()), e.Current.Request); with > request {
-		e.say("request stays at %s although %s is usual demand: the kubelet counts %s of page cache in use, and evicts first "+
-			"what exceeds its request", with, request, e.cacheInUse())
+		e.say("request stays at %s although %s would do: the kubelet counts %s of page cache in use, and evicts first what "+
+			"exceeds its request", with, request, e.cacheInUse())
 		request = with
 	}
 	return p.boundRequest(request, limit, e.Current.Request)

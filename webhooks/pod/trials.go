@@ -88,8 +88,8 @@ func (t *Trials) came(ctx context.Context, pod *metav1.ObjectMeta, of memory.Wor
 	t.Report(of, note)
 }
 
-// deciding returns the workload whose trial a created pod of a workload decides: that of its controller, because another
-// webhook may have rewritten the labels that identify its workload.
+// deciding returns the workload whose trial a created pod of a workload decides: that of its controller, because
+// another webhook may have rewritten the labels that identify its workload.
 func (t *Trials) deciding(pod *metav1.ObjectMeta, of memory.WorkloadRef) memory.WorkloadRef {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	t.mu.Lock()
