@@ -315,7 +315,7 @@ type SizingSpec struct {
 	// +kubebuilder:validation:Maximum=200
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 
-	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 13Gi, Cautious 200Gi,
+	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 10Gi, Cautious 200Gi,
 	// or an amount between 1Gi and 1Ti. A higher price gives higher limits and fewer kills. See docs/design/sizing.md.
 	// Example: 20Gi.
 	Posture SizingPosture `json:"posture,omitempty"`

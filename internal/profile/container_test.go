@@ -271,8 +271,8 @@ func TestSizePolicy(t *testing.T) {
 // TestAPostureIsTheNameOfAPriceOrThePrice; one that the API server would refuse is the default.
 func TestAPostureIsTheNameOfAPriceOrThePrice(t *testing.T) {
 	for posture, want := range map[v1alpha1.SizingPosture]memory.Bytes{
-		"Frugal": 3 * memory.GiB, "": 13 * memory.GiB, "Balanced": 13 * memory.GiB, "Cautious": 200 * memory.GiB,
-		"20Gi": 20 * memory.GiB, "1.5Gi": 1536 * memory.MiB, "Brave": 13 * memory.GiB, "-5Gi": 13 * memory.GiB,
+		"Frugal": 3 * memory.GiB, "": 10 * memory.GiB, "Balanced": 10 * memory.GiB, "Cautious": 200 * memory.GiB,
+		"20Gi": 20 * memory.GiB, "1.5Gi": 1536 * memory.MiB, "Brave": 10 * memory.GiB, "-5Gi": 10 * memory.GiB,
 	} {
 		app := of(v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Posture: posture}}).Container("app", nil)
 		if got := app.SizePolicy().KillPrice; got != want {

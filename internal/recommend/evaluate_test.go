@@ -162,9 +162,9 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	})
 	want := []string{
 		"peak demand 412Mi over 9 days (1 replica, 3k samples)",
-		"462Mi is 50Mi above the last day's peak of 412Mi: 0.066 kills are expected in 100 days like the last 10; " +
-			"10 % less would save 46Mi and cost 46 more, worth 6Gi (posture: a kill is worth 13Gi held for a day)",
-		"clamped from 462Mi to limit.max 448Mi",
+		"460Mi is 48Mi above the last day's peak of 412Mi: 0.083 kills are expected in 100 days like the last 10; " +
+			"10 % less would save 46Mi and cost 65 more, worth 6.5Gi (posture: a kill is worth 10Gi held for a day)",
+		"clamped from 460Mi to limit.max 448Mi",
 		"request: 90 % of hours peaked at 416Mi or less, + a third of the headroom = 437Mi",
 	}
 	if diff := cmp.Diff(want, got.Reasons); diff != "" {
@@ -189,10 +189,10 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 		says   []string
 	}{
 		"limit.min": {
-			with(func(p *Policy) { p.LimitMin = gib }), memory.Size{}, gib, []string{"raised from 228Mi to limit.min 1Gi"},
+			with(func(p *Policy) { p.LimitMin = gib }), memory.Size{}, gib, []string{"raised from 227Mi to limit.min 1Gi"},
 		},
 		"limit.max": {
-			limitMax(210 * mib), memory.Size{}, 210 * mib, []string{"clamped from 228Mi to limit.max 210Mi"},
+			limitMax(210 * mib), memory.Size{}, 210 * mib, []string{"clamped from 227Mi to limit.max 210Mi"},
 		},
 		"decrease Never": {
 			decreaseNever, sizeOf(512*mib, 512*mib), 512 * mib, []string{"decrease is Never"},
@@ -210,8 +210,8 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 			[]string{"300Mi is 100Mi above the last day's peak of 200Mi"},
 		},
 		"no headroom": {
-			with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 0, 0 }), memory.Size{}, 228 * mib,
-			[]string{"228Mi is 28Mi above the last day's peak of 200Mi"},
+			with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 0, 0 }), memory.Size{}, 227 * mib,
+			[]string{"227Mi is 27Mi above the last day's peak of 200Mi"},
 		},
 		"nothing to change": {defaults, sizeOf(210*mib, 240*mib), 240 * mib, nil},
 	} {
@@ -251,7 +251,7 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 		want   memory.Bytes
 	}{
 		"usual use":   {defaults, 215 * mib},
-		"as limit":    {with(func(p *Policy) { p.RequestEqualsLimit = true }), 887 * mib},
+		"as limit":    {with(func(p *Policy) { p.RequestEqualsLimit = true }), 882 * mib},
 		"never down":  {decreaseNever, 500 * mib},
 		"request.max": {with(func(p *Policy) { p.RequestMax = 128 * mib }), 128 * mib},
 		"request.min": {with(func(p *Policy) { p.RequestMin = 300 * mib }), 300 * mib},
@@ -260,8 +260,8 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 			h := history.New()
 			now := feed(h, 9*day, gib, burst)
 			got := Evaluate(Input{History: h, Policy: c.policy, Current: memory.Size{Request: 500 * mib}, Now: now})
-			if got.Size.Limit != 887*mib || got.Size.Request < c.want-4*mib || got.Size.Request > c.want+4*mib {
-				t.Errorf("got %v, want limit 887Mi and a request near %s", got.Size, c.want)
+			if got.Size.Limit != 882*mib || got.Size.Request < c.want-4*mib || got.Size.Request > c.want+4*mib {
+				t.Errorf("got %v, want limit 882Mi and a request near %s", got.Size, c.want)
 			}
 		})
 	}
@@ -439,6 +439,6 @@ func ExampleEvaluate() {
 		fmt.Println("-", reason)
 	}
 	// Output:
-	// Decrease limit 1Gi to 462Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
+	// Decrease limit 1Gi to 460Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
 	// - peak demand 412Mi over 9 days (1 replica, 3k samples)
 }

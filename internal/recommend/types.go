@@ -29,7 +29,7 @@ const (
 // makes it at least as safe, over the tuning halves together, as the rules before expected cost.
 const (
 	Frugal   = 3 * memory.GiB
-	Balanced = 13 * memory.GiB
+	Balanced = 10 * memory.GiB
 	Cautious = 200 * memory.GiB
 )
 

@@ -30,12 +30,12 @@ func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 
 // farLower keeps the limit of a young container where a lower one is not far enough below it.
 func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
-	have, least := e.Current.Limit, e.Policy.MinChangePercent*e.model.LowerYoungPercent/100
-	if limit >= have || have.Minus(limit) >= have.Percent(least) {
+	have := e.Current.Limit
+	if limit >= have || have.Minus(limit) >= e.model.LowerYoung {
 		return limit
 	}
-	e.say("limit stays at %s although %s would do: a young container's is lowered by %d %% at least, because its space for "+
-		"bursts goes on falling", have, limit.CeilTo(memory.MiB), least)
+	e.say("limit stays at %s although %s would do: a young container's is lowered by %s at least, because its space for "+
+		"bursts goes on falling", have, limit.CeilTo(memory.MiB), e.model.LowerYoung)
 	return have
 }
 
