@@ -85,6 +85,31 @@ func TestTheHazardCurveFalls(t *testing.T) {
 	}
 }
 
+// TestTheLimitOfAYoungContainerFallsInFewSteps: its space for bursts falls with every hour, and each step costs a
+// canary.
+func TestTheLimitOfAYoungContainerFallsInFewSteps(t *testing.T) {
+	h, limit, steps, kept := history.New(), gib, 0, 0
+	for since := time.Duration(0); since < 2*day; since += 5 * time.Minute {
+		h.Add(sample("pod-0", start.Add(since), 30*mib), limit)
+		if since == 0 || since%time.Hour != 0 {
+			continue
+		}
+		got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(limit, limit), Now: start.Add(since)})
+		if says(got, "a young container's is lowered by 28Mi at least") {
+			kept++
+		}
+		if now := got.Size.Limit; now < limit {
+			if now > limit-28*mib {
+				t.Errorf("after %s: %s", since, got.Summary)
+			}
+			limit, steps = now, steps+1
+		}
+	}
+	if steps > 6 || kept == 0 || limit > 66*mib {
+		t.Errorf("%d steps down to %s, kept %d times", steps, limit, kept)
+	}
+}
+
 // hourly lets memfit size a container once an hour, from a first limit of 1.2 times what it used in its first hour, and
 // returns the times at which use went above the limit.
 func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []time.Duration, limit memory.Bytes) {

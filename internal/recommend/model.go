@@ -33,6 +33,9 @@ type Model struct {
 	// LowerLimit and LowerKill are what it costs to lower a limit: a part of the limit for each day, and a part of a kill
 	// once, because it may be one. They keep a limit from following each change of use.
 	LowerLimit, LowerKill float64
+	// LowerYoung is the least by which the limit of a young container is lowered: its space for bursts falls by itself,
+	// and each step costs a canary.
+	LowerYoung memory.Bytes
 
 	// KillBeyondPercent: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this
 	// much above.
@@ -83,7 +86,7 @@ func DefaultModel() Model {
 	return Model{
 		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
 		DayHalfLife: 30, Alike: 0.2, Unlike: 0.2,
-		LowerLimit: 0.05, LowerKill: 0.008,
+		LowerLimit: 0.05, LowerKill: 0.008, LowerYoung: 28 * memory.MiB,
 
 		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, Young: 2 * period.Day, YoungPower: 1.4,

@@ -25,7 +25,18 @@ func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	e.say("%s + %s headroom = %s", level, e.headroomWords(level), limit)
 	limit = max(limit, e.youngLimit(limit))
 	limit = max(limit, e.recordLimit(limit))
-	return e.notEaten(limit, recent)
+	return e.farLower(e.notEaten(limit, recent))
+}
+
+// farLower keeps the limit of a young container where a lower one is not far enough below it.
+func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
+	have := e.Current.Limit
+	if limit >= have || have.Minus(limit) >= e.model.LowerYoung {
+		return limit
+	}
+	e.say("limit stays at %s although %s would do: a young container's is lowered by %s at least, because its space for "+
+		"bursts goes on falling", have, limit.CeilTo(memory.MiB), e.model.LowerYoung)
+	return have
 }
 
 // youngLimit is usual use with headroom for bursts that a container as young as this one may not have shown yet; 0

@@ -27,6 +27,7 @@ var constants = []struct {
 	{"Unlike", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Unlike *= by }},
 	{"LowerLimit", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerLimit *= by }},
 	{"LowerKill", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerKill *= by }},
+	{"LowerYoung", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.LowerYoung, by) }},
 	{"usualLeastRoom",
 		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.LeastRoomPercent, by) }},
 	{"Young", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Young, by) }},
