@@ -63,7 +63,7 @@ func TestClassesOfNodesNeedLessThanOneSize(t *testing.T) {
 		t.Errorf("kills on small nodes, on large ones, and with one size: %d, %d, %d; want 0, 20, 20",
 			days["small"].kills, days["large"].kills, days["all"].kills)
 	}
-	if 2*classes.Request > one.Request || 2*classes.Limit > one.Limit {
+	if 2*classes.Request > one.Request || 9*classes.Limit > 5*one.Limit {
 		t.Errorf("by class, requests are %s and limits %s, with one size %s and %s", classes.Request, classes.Limit,
 			one.Request, one.Limit)
 	}
