@@ -120,6 +120,7 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 			st.programs[instanceKey{s.Template.UID, name}] = inject.ProgramOf(s.Template, name, s.perRun())
 		}
 	}
+	st.succeed(s.Earlier, known, now)
 	run := st.running(known)
 	for _, name := range slices.Sorted(maps.Keys(run)) {
 		st.remember(name, run[name], now)
