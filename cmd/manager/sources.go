@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -39,7 +40,7 @@ const (
 
 // sources holds the flags for sources of usage.
 type sources struct {
-	names, prometheusURL, prometheusToken, prometheusCA string
+	names, prometheusURL, prometheusToken, prometheusCA, prometheusSelector string
 
 	killCounters, prometheusSpan, prometheusStep time.Duration
 	rollbackQueries                              bool
@@ -62,6 +63,9 @@ func (s *sources) bind(f *flag.FlagSet) {
 		"file with the bearer token for --prometheus-url; reloaded when renewed")
 	f.StringVar(&s.prometheusCA, "prometheus-ca-file", "",
 		"PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's")
+	f.StringVar(&s.prometheusSelector, "prometheus-selector", "",
+		`label matchers that select this cluster's series in the built-in queries, where --prometheus-url has those of `+
+			`several, for example cluster="prod-1"`)
 	f.BoolVar(&s.rollbackQueries, "rollback-queries", false,
 		"send the sizing.disruption.rollbackQuery of profiles to --prometheus-url; authors of profiles can then infer "+
 			"any series in Prometheus from whether memfit lowers a limit")
@@ -97,7 +101,7 @@ func (s *sources) validate() error {
 		var err error
 		s.prometheus, err = prometheus.New(prometheus.Options{
 			URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders,
-			Queries: prometheus.Queries(s.prometheusQueries),
+			Queries: prometheus.Queries(s.prometheusQueries), Selector: s.prometheusSelector,
 		})
 		errs.when(err != nil, "--prometheus-url and its related flags: %w", err)
 	}
@@ -223,10 +227,22 @@ func readPast(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagec
 	if o.sources.prometheusURL == "" || o.sources.prometheusSpan == 0 {
 		return nil, nil
 	}
-	source := o.sources.prometheus
+	source, pod := o.sources.prometheus, podsByName(mgr.GetClient())
+	here := prometheus.Cluster{
+		Pod: func(namespace, name string) (types.UID, bool) {
+			_, uid, found := pod(namespace, name)
+			return uid, found
+		},
+		Node: func(name string) bool {
+			return !apierrors.IsNotFound(mgr.GetClient().Get(context.Background(), client.ObjectKey{Name: name}, &corev1.Node{}))
+		},
+	}
 	past := &usagectl.HistoryBackfill{
 		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Queue: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
+			if err := source.Joins(ctx, w, here); err != nil {
+				return err
+			}
 			return source.History(ctx, w, prometheus.Span{From: from, To: to, Step: o.sources.prometheusStep}, take)
 		},
 	}

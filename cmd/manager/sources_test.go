@@ -38,7 +38,10 @@ func TestSourceOptions(t *testing.T) {
 		},
 		"queries of profiles":                {args: []string{"--prometheus-url=http://p", "--rollback-queries"}},
 		"queries of profiles, and of nobody": {args: []string{"--rollback-queries"}, want: "needs --prometheus-url"},
-		"an address without a scheme":        {args: []string{"--prometheus-url=prometheus:9090"}, want: "--prometheus-url"},
+		"a selector that is none": {
+			args: []string{"--prometheus-url=http://p", "--prometheus-selector=prod-1"}, want: "the selector of Prometheus",
+		},
+		"an address without a scheme": {args: []string{"--prometheus-url=prometheus:9090"}, want: "--prometheus-url"},
 		"a query of one's own": {
 			args: []string{
 				"--prometheus-url=http://p", "--prometheus-query=PeakRSS=max_over_time(rss{namespace={{.Namespace}}}[{{.Step}}])",

@@ -30,7 +30,8 @@ const (
 
 // History passes the usage of a workload's pods within span to take, oldest day first and sorted by time within a day.
 // Each step has two samples per container: its highest figures at the end of the step, and its lowest in the middle. So
-// neither a peak nor the live set between two peaks is lost. Gaps in Prometheus are omitted.
+// neither a peak nor the live set between two peaks is lost. Gaps in Prometheus are omitted. Series of several clusters
+// are an error.
 //
 // A workload of 60 pods takes 6 queries and some 15 MB per day of history. take must not block.
 func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, take func(memory.Sample)) error {
@@ -38,12 +39,13 @@ func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, t
 	chunk := min(longestChunk, pointsAtOnce*step).Truncate(step)
 	// Steps are aligned to multiples, so that repeated queries give equal samples, which count once.
 	first, last := span.From.Truncate(step).Add(step), span.To.Truncate(step)
+	of := origin{step: step, clusters: map[model.LabelName]model.LabelValue{}}
 	for start := first; !start.After(last); start = start.Add(chunk) {
 		end := start.Add(chunk - step)
 		if end.After(last) {
 			end = last
 		}
-		if err := s.stretch(ctx, w, v1.Range{Start: start, End: end, Step: step}, take); err != nil {
+		if err := s.stretch(ctx, w, v1.Range{Start: start, End: end, Step: step}, &of, take); err != nil {
 			return fmt.Errorf("history of %s: %w", w, err)
 		}
 	}
@@ -57,7 +59,9 @@ type moment struct {
 }
 
 // stretch passes on one chunk.
-func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, take func(memory.Sample)) error {
+func (s *Source) stretch(
+	ctx context.Context, w memory.WorkloadRef, r v1.Range, of *origin, take func(memory.Sample),
+) error {
 	v := workloadValues(w, r.Step)
 	middle := -r.Step / 2 // time of a step's lowest figures
 	at := map[moment]*reading{}
@@ -76,6 +80,9 @@ func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, 
 		matrix, err := s.series(ctx, q.query, v, r)
 		if err != nil {
 			return err
+		}
+		if err := of.check(matrix); err != nil {
+			return s.wrap(err)
 		}
 		note(at, matrix, q.shift, q.set)
 	}

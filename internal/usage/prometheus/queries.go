@@ -33,7 +33,8 @@ import (
 //
 // Every value is a PromQL string with quotes, so that no name can change the meaning of a query: {{.Node}} and
 // {{.Address}} of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and {{.Pods}}
-// (a regular expression) of a workload. {{.Step}} is a PromQL duration, without quotes.
+// (a regular expression) of a workload. {{.Step}} is a PromQL duration, and {{.Selector}} a comma and
+// [Options.Selector], or nothing, both without quotes.
 type Queries map[string]string
 
 // The default queries are for cAdvisor's series as the kubelet exports them. The label of the node differs between
@@ -42,7 +43,7 @@ const (
 	rss        = `container_memory_rss`
 	swap       = `container_memory_swap`
 	workingSet = `container_memory_working_set_bytes`
-	containers = `container!="",container!="POD"`
+	containers = `container!="",container!="POD"{{.Selector}}`
 	onNode     = `{` + containers + `,node={{.Node}}}`
 	onInstance = `{` + containers + `,instance=~{{.Instance}}}`
 	ofWorkload = `{` + containers + `,namespace={{.Namespace}},pod=~{{.Pods}}}`
@@ -102,7 +103,14 @@ func (q Queries) compile() (map[string]*template.Template, error) {
 type values map[string]string
 
 // everything has each value, to test a template.
-var everything = values{"Node": "", "Address": "", "Instance": "", "Namespace": "", "Pods": "", "Step": ""}
+var everything = values{
+	"Node": "", "Address": "", "Instance": "", "Namespace": "", "Pods": "", "Step": "", "Selector": "",
+}
+
+// matcher is a label matcher as in PromQL.
+const matcher = ` *[a-zA-Z_][a-zA-Z0-9_]* *(=|!=|=~|!~) *"([^"\\\n]|\\.)*" *`
+
+var matchers = regexp.MustCompile("^" + matcher + "(," + matcher + ")*$")
 
 func nodeValues(n usage.Node) values {
 	var names []string

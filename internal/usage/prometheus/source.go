@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -96,6 +97,8 @@ func ask[T model.Value](
 	send func(ctx context.Context, query string) (model.Value, error),
 ) (T, error) {
 	var none T
+	v = maps.Clone(v)
+	v["Selector"] = s.selector
 	query, err := fill(s.queries[name], v)
 	if err != nil {
 		return none, s.wrap(err)
@@ -136,6 +139,9 @@ type Options struct {
 	Timeout         time.Duration     // of one query, which Prometheus then cancels; 0: 30s
 	MaxBytes        memory.Bytes      // of a response; 0: 64Mi. Decoding needs about as much again.
 	Queries         Queries           // instead of the defaults
+	// Selector are label matchers of the default queries, for a server with the series of several clusters:
+	// cluster="prod-1".
+	Selector string
 }
 
 // Source reads usage from Prometheus. Safe for concurrent use.
@@ -144,6 +150,8 @@ type Source struct {
 	host    string
 	timeout time.Duration
 	queries map[string]*template.Template
+	// selector begins with a comma, if there is one.
+	selector string
 }
 
 // New checks the options and parses the templates; it does not connect.
@@ -151,6 +159,9 @@ func New(o Options) (*Source, error) {
 	queries, err := o.Queries.compile()
 	if err != nil {
 		return nil, err
+	}
+	if o.Selector != "" && !matchers.MatchString(o.Selector) {
+		return nil, fmt.Errorf(`the selector of Prometheus is %q: write it as LABEL="VALUE",LABEL=~"REGEX"`, o.Selector)
 	}
 	base, err := url.Parse(o.URL)
 	if err != nil {
@@ -169,9 +180,13 @@ func New(o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to Prometheus: %w", err)
 	}
-	return &Source{
+	s := &Source{
 		api: v1.NewAPI(c), host: base.Host + base.Path, timeout: cmp.Or(o.Timeout, 30*time.Second), queries: queries,
-	}, nil
+	}
+	if o.Selector != "" {
+		s.selector = "," + o.Selector
+	}
+	return s, nil
 }
 
 // httpClient uses client-go's transport, which reloads token files.
