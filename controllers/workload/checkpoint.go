@@ -44,11 +44,13 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 		return e, nil
 	}
 	stored := &v1alpha1.MemoryCheckpoint{}
-	switch usable, err := r.read(ctx, s, stored); {
-	case err != nil:
-		return nil, err
-	case !usable:
+	usable, err := r.read(ctx, s, stored)
+	if !usable {
+		r.rememberStored(s, stored)
 		stored = nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	if !known {
 		e = &entry{state: workload.NewState(), owner: s.Owner.UID}

@@ -87,6 +87,7 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 
 	states     states
+	former     formers
 	overdue    backoffs
 	identities identities
 }
@@ -188,6 +189,10 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	}
 	switch {
 	case s.Presence.State == records.Gone || s.Presence.State == records.Leaving:
+		if e, known := r.states.get(ref); known {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+		}
 		return reconcile.Result{}, r.leave(ctx, s)
 	case s.Profile == nil:
 		return reconcile.Result{}, r.release(ctx, s)
@@ -243,12 +248,13 @@ func (r *Reconciler) carryOn(
 }
 
 // take prepares a step: it passes the workload's pods and their nodes to the inbox, warns about an unavailable profile,
-// and requests the workload's history.
+// requests the workload's history, and finds what remains of an earlier one.
 func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
 	r.Inbox.Govern(s.Owner.Ref, placed(s), s.Profile.Key())
 	r.warn(s)
 	s.Events.Past = r.past(s.Owner.Ref, e.state)
+	s.Earlier = r.former.of(s.Owner.Ref, s.Owner.UID, r.Clock.Now())
 }
 
 // step decides about one workload, within the change budget if any.
@@ -267,6 +273,9 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 // done follows a saved checkpoint: it removes the stored events from the inbox, and updates the metrics.
 func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
 	r.Inbox.Done(ref)
+	if e.state.HasHistory() { // its pods are known
+		r.former.drop(ref)
+	}
 	if r.Sources.Past != nil && e.state.KnowsPast() {
 		r.Sources.Past.Forget(ref)
 	}

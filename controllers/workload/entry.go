@@ -21,7 +21,7 @@ import (
 type entry struct {
 	// mu is held during a reconcile, and for the final writes.
 	mu sync.Mutex
-	// owner is the UID of the workload; a new one of the same name starts with an empty state. Empty: unknown.
+	// owner is the UID of the workload; a new one of the same name starts with a new state. Empty: unknown.
 	owner types.UID
 	// state is the state of the last saved step.
 	state *workload.State
@@ -85,4 +85,59 @@ func (s *states) len() int { return int(s.n.Load()) }
 
 func (s *states) each(f func(memory.WorkloadRef, *entry) bool) {
 	s.all.Range(func(k, v any) bool { return f(k.(memory.WorkloadRef), v.(*entry)) })
+}
+
+// former is what remains of a workload that was deleted, or that no profile governs.
+type former struct {
+	owner types.UID
+	state *workload.State
+	at    time.Time
+}
+
+const (
+	// formerKept is how long it may take to create a workload again: longer than to enlarge the volumes of a database.
+	formerKept = time.Hour
+	// formersMost bounds the memory, a few KiB each: Jobs of other names end all day.
+	formersMost = 1000
+)
+
+// formers are the former workloads by name. The garbage collector deletes their records within seconds.
+type formers struct {
+	mu  sync.Mutex
+	all map[memory.WorkloadRef]former
+}
+
+func (f *formers) keep(w memory.WorkloadRef, of former) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[memory.WorkloadRef]former{}
+	}
+	f.all[w] = of
+	if len(f.all) <= formersMost {
+		return
+	}
+	oldest := w
+	for other, o := range f.all {
+		if o.at.Before(f.all[oldest].at) {
+			oldest = other
+		}
+	}
+	delete(f.all, oldest)
+}
+
+// of returns what remains of a workload of that name with another UID; nil: nothing.
+func (f *formers) of(w memory.WorkloadRef, uid types.UID, now time.Time) *workload.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if of, found := f.all[w]; found && of.owner != uid && now.Sub(of.at) < formerKept {
+		return of.state
+	}
+	return nil
+}
+
+func (f *formers) drop(w memory.WorkloadRef) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.all, w)
 }

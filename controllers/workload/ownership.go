@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/controllers/sweeper"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
@@ -52,8 +53,12 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	return r.sweeper().Clear(ctx, w)
 }
 
-// drop drops the in-memory state of a workload.
+// drop drops the in-memory state of a workload, whose entry is locked. A later one of the same name may take over what
+// remains.
 func (r *Reconciler) drop(w memory.WorkloadRef) {
+	if e, known := r.states.get(w); known {
+		r.former.keep(w, former{owner: e.owner, state: e.state.Remains(), at: r.Clock.Now()})
+	}
 	r.states.drop(w)
 	r.overdue.done(w)
 	r.Metrics.forget(w)
@@ -99,6 +104,19 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 	return true, nil
 }
 
+// rememberStored keeps what a checkpoint has of an earlier workload of the same name, before it is deleted. What is in
+// memory is newer.
+func (r *Reconciler) rememberStored(s *workload.Snapshot, stored *v1alpha1.MemoryCheckpoint) {
+	ref, state := s.Owner.Ref, workload.NewState()
+	if stored.Status.Version == 0 || r.former.of(ref, s.Owner.UID, r.Clock.Now()) != nil {
+		return
+	}
+	if _, err := state.Unpack(stored); err == nil {
+		owner, _ := records.OwnerUID(stored.OwnerReferences, ref)
+		r.former.keep(ref, former{owner: owner, state: state.Remains(), at: r.Clock.Now()})
+	}
+}
+
 // release stops watching a workload without a profile. Its checkpoint remains, so that opting out and in again loses
 // nothing.
 func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
@@ -112,7 +130,9 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 		r.warn(s)
 	}
 	if known {
+		e.mu.Lock()
 		r.drop(ref)
+		e.mu.Unlock()
 	}
 	var failed error
 	if !scaledToNothing {
