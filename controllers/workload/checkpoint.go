@@ -43,17 +43,17 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	if known && !e.suspect {
 		return e, nil
 	}
-	stored := &v1alpha1.MemoryCheckpoint{}
+	stored, namespace := &v1alpha1.MemoryCheckpoint{}, r.namespaceUID(ctx, ref.Namespace)
 	usable, err := r.read(ctx, s, stored)
 	if !usable {
-		r.rememberStored(s, stored)
+		r.rememberStored(s, stored, namespace)
 		stored = nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !known {
-		e = &entry{state: workload.NewState(), owner: s.Owner.UID}
+		e = &entry{state: workload.NewState(), owner: s.Owner.UID, namespace: namespace}
 		if e.owner == "" && stored == nil { // a record written now would have no owner
 			return nil, fmt.Errorf("%w: the UID of %s", errNotYet, ref)
 		}

@@ -254,7 +254,7 @@ func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	r.Inbox.Govern(s.Owner.Ref, placed(s), s.Profile.Key())
 	r.warn(s)
 	s.Events.Past = r.past(s.Owner.Ref, e.state)
-	s.Earlier = r.former.of(s.Owner.Ref, s.Owner.UID, r.Clock.Now())
+	s.Earlier = r.former.of(s.Owner.Ref, s.Owner.UID, e.namespace, r.Clock.Now())
 }
 
 // step decides about one workload, within the change budget if any.

@@ -23,6 +23,8 @@ type entry struct {
 	mu sync.Mutex
 	// owner is the UID of the workload; a new one of the same name starts with a new state. Empty: unknown.
 	owner types.UID
+	// namespace is the UID of its namespace.
+	namespace types.UID
 	// state is the state of the last saved step.
 	state *workload.State
 	// restUntil: samples alone cause no step before; zero: immediately.
@@ -89,9 +91,9 @@ func (s *states) each(f func(memory.WorkloadRef, *entry) bool) {
 
 // former is what remains of a workload that was deleted, or that no profile governs.
 type former struct {
-	owner types.UID
-	state *workload.State
-	at    time.Time
+	owner, namespace types.UID
+	state            *workload.State
+	at               time.Time
 }
 
 const (
@@ -126,11 +128,12 @@ func (f *formers) keep(w memory.WorkloadRef, of former) {
 	delete(f.all, oldest)
 }
 
-// of returns what remains of a workload of that name with another UID; nil: nothing.
-func (f *formers) of(w memory.WorkloadRef, uid types.UID, now time.Time) *workload.State {
+// of returns what remains of a workload of that name with another UID in this namespace; nil: nothing. A namespace that
+// is deleted and created again may be another tenant's.
+func (f *formers) of(w memory.WorkloadRef, uid, namespace types.UID, now time.Time) *workload.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if of, found := f.all[w]; found && of.owner != uid && now.Sub(of.at) < formerKept {
+	if of, found := f.all[w]; found && of.owner != uid && of.namespace == namespace && now.Sub(of.at) < formerKept {
 		return of.state
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -57,7 +59,9 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 // remains.
 func (r *Reconciler) drop(w memory.WorkloadRef) {
 	if e, known := r.states.get(w); known {
-		r.former.keep(w, former{owner: e.owner, state: e.state.Remains(), at: r.Clock.Now()})
+		r.former.keep(w, former{
+			owner: e.owner, namespace: e.namespace, state: e.state.Remains(), at: r.Clock.Now(),
+		})
 	}
 	r.states.drop(w)
 	r.overdue.done(w)
@@ -106,15 +110,24 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 
 // rememberStored keeps what a checkpoint has of an earlier workload of the same name, before it is deleted. What is in
 // memory is newer.
-func (r *Reconciler) rememberStored(s *workload.Snapshot, stored *v1alpha1.MemoryCheckpoint) {
+func (r *Reconciler) rememberStored(s *workload.Snapshot, stored *v1alpha1.MemoryCheckpoint, namespace types.UID) {
 	ref, state := s.Owner.Ref, workload.NewState()
-	if stored.Status.Version == 0 || r.former.of(ref, s.Owner.UID, r.Clock.Now()) != nil {
+	if stored.Status.Version == 0 || r.former.of(ref, s.Owner.UID, namespace, r.Clock.Now()) != nil {
 		return
 	}
 	if _, err := state.Unpack(stored); err == nil {
 		owner, _ := records.OwnerUID(stored.OwnerReferences, ref)
-		r.former.keep(ref, former{owner: owner, state: state.Remains(), at: r.Clock.Now()})
+		r.former.keep(ref, former{owner: owner, namespace: namespace, state: state.Remains(), at: r.Clock.Now()})
 	}
+}
+
+// namespaceUID returns the UID of a namespace in the cache; empty: unknown.
+func (r *Reconciler) namespaceUID(ctx context.Context, name string) types.UID {
+	ns := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	if r.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) != nil { // only read
+		return ""
+	}
+	return ns.UID
 }
 
 // release stops watching a workload without a profile. Its checkpoint remains, so that opting out and in again loses
