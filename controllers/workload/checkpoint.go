@@ -46,16 +46,17 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	if known && !e.suspect {
 		return e, nil
 	}
-	stored := &v1alpha1.MemoryCheckpoint{}
+	stored, namespace := &v1alpha1.MemoryCheckpoint{}, r.namespaceUID(ctx, ref.Namespace)
 	usable, err := r.read(ctx, s, stored)
-	switch {
-	case err != nil:
-		return nil, err
-	case !usable:
+	if !usable {
+		r.rememberStored(s, stored, namespace)
 		stored = nil
 	}
+	if err != nil {
+		return nil, err
+	}
 	if !known {
-		e = &entry{state: workload.NewState(), owner: s.Owner.UID}
+		e = &entry{state: workload.NewState(), owner: s.Owner.UID, namespace: namespace}
 		if e.owner == "" && stored == nil { // a record written now would have no owner
 			return nil, fmt.Errorf("%w: the UID of %s", errNotYet, ref)
 		}
@@ -222,9 +223,10 @@ func (r *Reconciler) Flush(ctx context.Context) {
 // entry holds the state of one workload, and the identities of its stored objects.
 type entry struct {
 	mu sync.Mutex // held during a reconcile, and for the final writes
-	// owner is the UID of the workload; a new one of the same name starts with an empty state. Empty: unknown.
-	owner types.UID
-	state *workload.State // of the last saved step
+	// owner is the UID of the workload, and namespace that of its namespace; a new one of the same name starts with a new
+	// state. Empty: unknown.
+	owner, namespace types.UID
+	state            *workload.State // of the last saved step
 	// restUntil: samples alone cause no step before; zero: immediately.
 	restUntil time.Time
 

@@ -77,6 +77,7 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 
 	states     states
+	former     formers
 	overdue    backoffs
 	identities identities
 }
@@ -171,6 +172,10 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", ref, err)
 	case s.Presence.State == records.Gone || s.Presence.State == records.Leaving:
+		if e, known := r.states.get(ref); known {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+		}
 		return reconcile.Result{}, r.leave(ctx, s)
 	case s.Profile == nil:
 		return reconcile.Result{}, r.release(ctx, s)
@@ -225,13 +230,14 @@ func (r *Reconciler) carryOn(
 	return reconcile.Result{RequeueAfter: r.schedule(e, f.Timing, now)}, nil
 }
 
-// take prepares a step: it passes pods and nodes to the inbox, warns about an unavailable profile, and requests the
-// workload's history.
+// take prepares a step: it passes pods and nodes to the inbox, warns about an unavailable profile, requests the
+// workload's history, and finds what remains of an earlier one.
 func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
 	r.Inbox.Govern(s.Owner.Ref, placed(s), s.Profile.Key())
 	r.warn(s)
 	s.Events.Past = r.past(s.Owner.Ref, e.state)
+	s.Earlier = r.former.of(s.Owner.Ref, s.Owner.UID, e.namespace, r.Clock.Now())
 }
 
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
@@ -249,6 +255,9 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 // done follows a saved checkpoint: it removes the stored events from the inbox, and updates the metrics.
 func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
 	r.Inbox.Done(ref)
+	if e.state.HasHistory() { // its pods are known
+		r.former.drop(ref)
+	}
 	if r.Sources.Past != nil && e.state.KnowsPast() {
 		r.Sources.Past.Forget(ref)
 	}

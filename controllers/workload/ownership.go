@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -54,7 +56,14 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	return r.sweeper().Clear(ctx, w)
 }
 
+// drop drops the in-memory state of a workload, whose entry is locked. A later one of the same name may take over what
+// remains.
 func (r *Reconciler) drop(w memory.WorkloadRef) {
+	if e, known := r.states.get(w); known {
+		r.former.keep(w, former{
+			owner: e.owner, namespace: e.namespace, state: e.state.Remains(), at: r.Clock.Now(),
+		})
+	}
 	r.states.drop(w)
 	r.overdue.done(w)
 	r.Metrics.forget(w)
@@ -99,6 +108,28 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 	return true, nil
 }
 
+// rememberStored keeps what a checkpoint has of an earlier workload of the same name, before it is deleted. What is in
+// memory is newer.
+func (r *Reconciler) rememberStored(s *workload.Snapshot, stored *v1alpha1.MemoryCheckpoint, namespace types.UID) {
+	ref, state := s.Owner.Ref, workload.NewState()
+	if stored.Status.Version == 0 || r.former.of(ref, s.Owner.UID, namespace, r.Clock.Now()) != nil {
+		return
+	}
+	if _, err := state.Unpack(stored); err == nil {
+		owner, _ := records.OwnerUID(stored.OwnerReferences, ref)
+		r.former.keep(ref, former{owner: owner, namespace: namespace, state: state.Remains(), at: r.Clock.Now()})
+	}
+}
+
+// namespaceUID returns the UID of a namespace in the cache; empty: unknown.
+func (r *Reconciler) namespaceUID(ctx context.Context, name string) types.UID {
+	ns := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	if r.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) != nil { // only read
+		return ""
+	}
+	return ns.UID
+}
+
 // release drops a workload without a profile. Its checkpoint remains, so that opting out and in again loses nothing.
 func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	ref := s.Owner.Ref
@@ -106,7 +137,9 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	r.Inbox.Govern(ref, nil, profile.Key{})
 	e, known := r.states.get(ref)
 	if known {
+		e.mu.Lock()
 		r.drop(ref)
+		e.mu.Unlock()
 	}
 	// the recommendation remains for the next pods, unless these use those of their classes of nodes
 	scaledToNothing := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0

@@ -129,31 +129,50 @@ var _ = Describe("What is recorded of a workload", func() {
 		unrecorded(ref)
 	})
 
-	It("is not inherited by a workload of the same name, nor are the kills of pods that still end", func() {
-		d, set := deployed()
-		old := runs(set, "web-1", killed)
-		w.applied(old.Obj())
-		Expect(w.reconciled(ref).Status.OOMKills).To(BeEquivalentTo(1))
+	DescribeTable("is inherited by the same program in a workload of the same name, without pods that still end",
+		func(inherited int, restarted, collected bool, options ...build.ContainerOption) {
+			d, set := deployed()
+			old := runs(set, "web-1", killed)
+			w.applied(old.Obj())
+			before := w.reconciled(ref)
+			Expect(before.Status.OOMKills).To(BeEquivalentTo(1))
+			Expect(before.Status.Containers[0].Recommended).NotTo(BeNil())
 
-		expect.Deleted(w.ctx, w.client, d)
-		again := build.Deployment(w.namespace, "web")
-		expect.Applied(w.ctx, w.client, again)
-		newSet := build.ReplicaSet(again, "77ff")
-		expect.Applied(w.ctx, w.client, newSet)
-		young := w.pod("web-77ff-1").Label("pod-template-hash", "77ff").OwnedBy(newSet, "apps/v1", "ReplicaSet").Obj()
-		w.applied(young, runs(set, "web-1", killed, build.OOMKilled(start)).Obj())
-		rec := w.reconciled(ref)
-		Expect(rec.OwnerReferences).To(Equal(records.Owners(ref, again.UID)))
-		Expect(rec.Status.OOMKills).To(BeZero())
-		Expect(rec.Status.Coverage.Governed).To(BeEquivalentTo(1))
-		Expect(w.checkpoint(ref).OwnerReferences).To(Equal(records.Owners(ref, again.UID)))
+			expect.Deleted(w.ctx, w.client, d)
+			if restarted { // another leader knows what is stored
+				w.restart()
+			}
+			if collected {
+				w.feed.vanished(appsv1.SchemeGroupVersion.WithKind("Deployment"), d)
+				Expect(w.reconcile(ref)).To(Succeed())
+				unrecorded(ref)
+			}
+			again := build.Deployment(w.namespace, "web")
+			expect.Applied(w.ctx, w.client, again)
+			newSet := build.ReplicaSet(again, "77ff")
+			expect.Applied(w.ctx, w.client, newSet)
+			young := w.pod("web-77ff-1", options...).Label("pod-template-hash", "77ff").OwnedBy(
+				newSet, "apps/v1", "ReplicaSet").Obj()
+			w.applied(young, runs(set, "web-1", killed, build.OOMKilled(start)).Obj())
+			rec := w.reconciled(ref)
+			Expect(rec.OwnerReferences).To(Equal(records.Owners(ref, again.UID)))
+			Expect(rec.Status.OOMKills).To(BeEquivalentTo(inherited))
+			Expect(rec.Status.Containers[0].Recommended != nil).To(Equal(inherited > 0))
+			Expect(rec.Status.Coverage.Governed).To(BeEquivalentTo(1))
+			Expect(w.checkpoint(ref).OwnerReferences).To(Equal(records.Owners(ref, again.UID)))
 
-		w.deleted(old.Obj())
-		Expect(w.reconciled(ref).Status.OOMKills).To(BeZero())
-		w.restart()
-		w.seen(young)
-		Expect(w.reconciled(ref).Status.OOMKills).To(BeZero())
-	})
+			w.deleted(old.Obj())
+			Expect(w.reconciled(ref).Status.OOMKills).To(BeEquivalentTo(inherited))
+			w.restart()
+			w.seen(young)
+			Expect(w.reconciled(ref).Status.OOMKills).To(BeEquivalentTo(inherited))
+		},
+		Entry("from memory", 1, false, false),
+		Entry("after its records were deleted", 1, false, true),
+		Entry("from what is stored", 1, true, false),
+		Entry("and by no other program", 0, false, false, build.Command("another")),
+		Entry("nor with other numbers of its owner", 0, true, false, build.Limit("300Mi")),
+	)
 
 	It("is not inherited from a record without an owner either", func() {
 		ghost(ref)

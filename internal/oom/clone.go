@@ -25,6 +25,15 @@ func (l *Ledger) Clone() Ledger {
 	return c
 }
 
+// Keep drops the kills and stalls of container names that are not to be kept. Processed positions remain.
+func (l *Ledger) Keep(kept func(name string) bool) {
+	for name, n := range l.names {
+		if !kept(name) {
+			l.names[name] = &named{cursors: n.cursors}
+		}
+	}
+}
+
 // Clone returns a copy that shares no data that [StallWatch.Add] changes.
 func (w *StallWatch) Clone() StallWatch {
 	c := *w

@@ -3,7 +3,7 @@
 
 // Package records decides to which workload a stored MemoryRecommendation or MemoryCheckpoint belongs: the existing
 // one, an earlier one of the same name, or none. A record belongs to the workload with its UID; a workload that is
-// deleted and created again starts with an empty record, because it may run another program.
+// deleted and created again gets a new one, with what is known of the programs that it runs.
 //
 // It is pure: existence is an argument, and an unknown state never causes a deletion.
 package records

@@ -116,6 +116,7 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 			}
 		}
 	}
+	st.succeed(s.Earlier, known, now)
 	run := st.running(known)
 	for _, name := range slices.Sorted(maps.Keys(run)) {
 		st.remember(name, run[name], now)

@@ -47,7 +47,10 @@ func (c *creation) sized() memory.Size {
 		return c.held.Max(memory.Size{Limit: c.restored})
 	case c.paused:
 		return c.held
-	case c.recommended == (memory.Size{}):
+	case c.recommended == (memory.Size{}): // at least what running pods have
+		if size := c.least(c.owner, c.held.Max(memory.Size{Limit: c.restored})); size != c.owner {
+			return size
+		}
 		return memory.Size{}
 	}
 	size := c.recommended

@@ -60,6 +60,7 @@ type day struct {
 	created int
 	state   *State
 	stored  v1alpha1.MemoryCheckpointStatus
+	earlier *State
 	idle    bool // more time passes before anything but memfit acts: nothing need be stored
 	shown   v1alpha1.MemoryRecommendationStatus
 	// used are the permits for canaries that the webhooks used, by the replica of memfit.
@@ -286,7 +287,7 @@ func (d *day) kubelet() {
 func (d *day) step() {
 	s := &Snapshot{
 		Owner:   memory.Workload{Ref: d.of, UID: "web"},
-		Profile: d.named, paused: d.pause, Replica: "memfit-0",
+		Profile: d.named, paused: d.pause, Replica: "memfit-0", Earlier: d.earlier,
 	}
 	for _, p := range d.pods {
 		pod := p.shown()

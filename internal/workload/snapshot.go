@@ -96,6 +96,8 @@ type Snapshot struct {
 	Template *corev1.Pod
 	// Events are those of this workload, without those of an earlier one of its name.
 	Events PendingEvents
+	// Earlier is what remains of an earlier workload of this name; nil: none.
+	Earlier *State
 	// Snapshots are the agents' reports about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
 	// Silent are nodes that have not reported usage for a while ([memory.Lasting]), of this workload or of others.
