@@ -105,6 +105,9 @@ func (ch *change) asksAgain(refused memory.Size) bool {
 // givesBack reports whether a change rolls back a size that did harm. No raise restores that there was no limit: the
 // first one from the size that did harm counts.
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
+	if d.Policy.OnlyWatch {
+		return lowers(to.Limit, from.Limit) // it is owed
+	}
 	r, active := d.State.ActiveRevert(c.Key(), d.Now)
 	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit &&
 		(r.Restored.Limit != NoLimit || from.Limit <= r.Tried.Limit)

@@ -79,7 +79,12 @@ func (d *decider) requeueIn(t time.Duration) {
 // a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	desired, found := d.Desired[c.Key()]
-	if !found || c.Done {
+	switch {
+	case c.Done:
+		return c.Spec, false
+	case d.Policy.OnlyWatch:
+		return d.owed(pod, c)
+	case !found:
 		return c.Spec, false
 	}
 	to := desired.Recommendation.Size
@@ -124,6 +129,27 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		now.Limit = c.CapFor // more is of no use to its process
 	}
 	return to, overdue || needed || waits && to.Request < now.Request || recommend.Differs(now, to, desired.Policy)
+}
+
+// owed is what a container gets back where running pods are to keep their size: a limit that memfit lowered in place is
+// memfit's doing, and no longer wanted. One that it was created with is given back when it did harm, if memfit has ever
+// changed a pod of the workload. During a pause, or by a restart, only what did harm is given back.
+func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
+	back := c.Owed
+	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
+	if harmed && !d.State.LastChange.IsZero() && r.Restored.Limit != NoLimit {
+		back = max(back, min(c.Owner.Limit, r.Restored.Limit))
+	}
+	_, _, lent := d.State.Lent(pod.UID, c.Name)
+	if pod.Writer != "" || lent || !harmed && (c.RestartsOnResize || d.Paused != "") || c.Spec.Limit == 0 ||
+		back <= c.Spec.Limit {
+		return c.Spec, false
+	}
+	to, _ := d.Desired[c.Key()].Policy.Bound(memory.Size{Request: c.Spec.Request, Limit: back}, c.Spec)
+	if pod.QoS == "Guaranteed" && !pod.limited() {
+		to.Request = to.Limit
+	}
+	return to, to.Limit > c.Spec.Limit
 }
 
 // underWayTo is the size that a change under way gives this container: what is recommended now, or nearly, or what a
@@ -239,7 +265,6 @@ func (d *decider) next() {
 				d.State.raise(of, want.Recommendation.Size.Limit, d.Now)
 			}
 		}
-		return
 	}
 	for _, pod := range d.pods {
 		if d.State.Restart != nil && d.State.Restart.UID == pod.UID {
@@ -386,11 +411,14 @@ func (d *decider) outdated(st Step) bool {
 		}
 		c, _ := pod.container(name)
 		desired := d.Desired[c.Key()]
+		if to, owed := d.target(pod, c); d.Policy.OnlyWatch && (!owed || to.Limit != size.Limit) {
+			return true
+		}
 		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(d.own(pod, c).Limit, size.Limit) {
 			return true
 		}
 	}
-	return d.Policy.OnlyWatch || d.gated(pod, &st) == withdrawn
+	return d.gated(pod, &st) == withdrawn
 }
 
 func (d *decider) about(pod *Pod, c Container) string {
@@ -424,7 +452,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		d.State.begin(lowering, d.Now)
 	}
 	for name, size := range to {
-		if c, _ := pod.container(name); name != WholePod && !c.Shared {
+		if c, _ := pod.container(name); name != WholePod && !c.Shared && !d.Policy.OnlyWatch {
 			d.note(pod, c, size)
 		}
 	}

@@ -223,7 +223,9 @@ func TestGates(t *testing.T) {
 			raise(true), func(in *gated) { in.c.CapFor, in.c.Spec.Limit, in.c.FrozenHeap = 256*mib, in.to.Limit, 189*mib },
 			"NotEffective", "keeps the heap cap of 189Mi that memfit set for a limit of 256Mi",
 		},
-		"a higher limit holds what is not heap": {raise(true), func(in *gated) { in.c.CapFor = 256 * mib }, "", ""},
+		"a higher limit holds what is not heap": {
+			raise(true), func(in *gated) { in.c.CapFor = 256 * mib }, "", "",
+		},
 		"node too small": {raise(true), func(in *gated) { in.pod.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},
 	} {
 		t.Run(name, func(t *testing.T) {

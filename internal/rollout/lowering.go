@@ -403,10 +403,11 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 
 // rolledBackWhere is what gets the old limit back. No resize removes a limit: a pod that runs gets a higher one.
 func (o *observation) rolledBackWhere(l *Lowering) string {
+	keeps := o.Policy.OnlyWatch && o.state.LastChange.IsZero() // running pods, as memfit has changed none
 	switch {
-	case o.Policy.OnlyRecommend || o.Conflict != "":
+	case o.Policy.OnlyRecommend && (keeps || l.From.Limit == NoLimit) || o.Conflict != "":
 		return "in the recommendation only"
-	case o.Policy.OnlyWatch || l.From.Limit == NoLimit:
+	case keeps || l.From.Limit == NoLimit:
 		return "from new pods"
 	}
 	return "from every pod"

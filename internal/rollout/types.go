@@ -62,6 +62,8 @@ type Container struct {
 	Program string
 	// Owner is what the owner of its pod asks for, without memfit, with [NoLimit] where that is none; zero: unknown.
 	Owner memory.Size
+	// Owed is the limit that it was created with, at most its owner's, if memfit resized it since; 0: it did not.
+	Owed memory.Bytes
 	// OwnerUntil is until when the container gets no less than Owner, because the owner set it so recently; zero: it may.
 	OwnerUntil time.Time
 	// Outdated: the owner has set other numbers for its program since its pod was created.
@@ -145,7 +147,8 @@ func (k *Key) UnmarshalText(text []byte) error {
 type Policy struct {
 	// Evict: what cannot be resized in place is evicted (sizing.mode: InPlaceOrEvict).
 	Evict bool
-	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate). New ones may get another, and are watched.
+	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate), once they have what they are owed
+	// ([Container.Owed]). New ones may get another, and are watched.
 	OnlyWatch bool
 	// OnlyRecommend: new pods keep their size as well (sizing.mode: Recommend).
 	OnlyRecommend bool
