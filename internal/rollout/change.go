@@ -96,6 +96,9 @@ func (ch *change) sameAsRefused(refused memory.Size) bool {
 // isRollback reports whether a change is part of a rollback. No resize removes a limit again, so if there was none, the
 // first raise from the harmful size counts.
 func (d *decider) isRollback(c Container, to, from memory.Size) bool {
+	if d.Policy.OnlyWatch {
+		return lowers(to.Limit, from.Limit) // it is owed
+	}
 	r, active := d.State.ActiveRevert(c.Key(), d.Now)
 	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit &&
 		(r.Restored.Limit != NoLimit || from.Limit <= r.Tried.Limit)

@@ -74,7 +74,12 @@ func (d *decider) requeueIn(t time.Duration) {
 // target returns the size that a container of this pod should have, and whether the difference is worth a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	desired, found := d.Desired[c.Key()]
-	if !found || c.Done {
+	switch {
+	case c.Done:
+		return c.Spec, false
+	case d.Policy.OnlyWatch:
+		return d.owed(pod, c)
+	case !found:
 		return c.Spec, false
 	}
 	to := desired.Recommendation.Size
@@ -119,6 +124,27 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		now.Limit = c.CapFor // more is of no use to its process
 	}
 	return to, overdue || needed || waits && to.Request < now.Request || recommend.Differs(now, to, desired.Policy)
+}
+
+// owed returns what a container gets back where running pods are to keep their size: a limit that memfit lowered in
+// place is memfit's doing, and no longer wanted. One that it was created with is given back when it did harm, if memfit
+// has ever changed a pod of the workload. During a pause, or by a restart, only what did harm is given back.
+func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
+	back := c.Owed
+	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
+	if harmed && !d.State.LastChange.IsZero() && r.Restored.Limit != NoLimit {
+		back = max(back, min(c.Owner.Limit, r.Restored.Limit))
+	}
+	_, _, lent := d.State.Lent(pod.UID, c.Name)
+	if pod.Writer != "" || lent || !harmed && (c.RestartsOnResize || d.Paused != "") || c.Spec.Limit == 0 ||
+		back <= c.Spec.Limit {
+		return c.Spec, false
+	}
+	to, _ := d.Desired[c.Key()].Policy.Bound(memory.Size{Request: c.Spec.Request, Limit: back}, c.Spec)
+	if pod.QoS == "Guaranteed" && !pod.limited() {
+		to.Request = to.Limit
+	}
+	return to, to.Limit > c.Spec.Limit
 }
 
 // underWayTo returns the size that a change under way gives this container: near the recommendation, or being lowered.
@@ -213,7 +239,6 @@ func (d *decider) beginChanges() {
 				d.State.raise(of, want.Recommendation.Size.Limit, d.Now)
 			}
 		}
-		return
 	}
 	for _, pod := range d.pods {
 		if d.State.Restart != nil && d.State.Restart.UID == pod.UID {
@@ -351,12 +376,15 @@ func (d *decider) outdated(st Step) bool {
 		}
 		c, _ := pod.container(name)
 		desired := d.Desired[c.Key()]
+		if to, owed := d.target(pod, c); d.Policy.OnlyWatch && (!owed || to.Limit != size.Limit) {
+			return true
+		}
 		never := desired.Policy.DecreaseNever && lowers(d.withoutLoans(pod, c).Limit, size.Limit)
 		if never || outOfBounds(size, desired.Policy) {
 			return true
 		}
 	}
-	return d.Policy.OnlyWatch || d.gated(pod, &st) == removed
+	return d.gated(pod, &st) == removed
 }
 
 func (d *decider) about(pod *Pod, c Container) string {
@@ -390,7 +418,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		d.State.begin(lowering, d.Now)
 	}
 	for name, size := range to {
-		if c, _ := pod.container(name); name != WholePod && !c.Shared {
+		if c, _ := pod.container(name); name != WholePod && !c.Shared && !d.Policy.OnlyWatch {
 			d.recordTarget(pod, c, size)
 		}
 	}

@@ -56,6 +56,8 @@ type Container struct {
 	Program string // empty: unknown
 	// Owner is the size in the owner's template, [NoLimit] without a limit; zero: unknown.
 	Owner memory.Size
+	// Owed is the limit that it was created with, at most its owner's, if memfit resized it since; 0: it did not.
+	Owed memory.Bytes
 	// OwnerUntil is until when the container gets no less than Owner, because of a recent edit; zero: no such bound.
 	OwnerUntil time.Time
 	// Outdated: the owner has set other numbers for its program since its pod was created.
@@ -132,8 +134,10 @@ func (k *Key) UnmarshalText(text []byte) error {
 
 // Policy is the policy of the owner's profile for running pods.
 type Policy struct {
-	Evict         bool // pods that cannot be resized in place are evicted (sizing.mode: InPlaceOrEvict)
-	OnlyWatch     bool // running pods keep their size, new ones are watched (sizing.mode: OnCreate)
+	Evict bool // pods that cannot be resized in place are evicted (sizing.mode: InPlaceOrEvict)
+	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate), once they have what they are owed
+	// ([Container.Owed]). New ones may get another, and are watched.
+	OnlyWatch     bool
 	OnlyRecommend bool // new pods keep their size as well (sizing.mode: Recommend)
 	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: they are.
 	NoEvict        string

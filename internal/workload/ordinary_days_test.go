@@ -774,7 +774,7 @@ func TestOrdinaryDays(t *testing.T) {
 }
 
 func (d *day) ordinaryEvent(rng *rand.Rand) {
-	switch rng.IntN(9) {
+	switch rng.IntN(10) {
 	case 0:
 		d.image = fmt.Sprintf("web:%d", 2+rng.IntN(4))
 		d.learnNeed(rng)
@@ -812,6 +812,12 @@ func (d *day) ordinaryEvent(rng *rand.Rand) {
 		d.killAtLowered()
 	case 8:
 		d.restart()
+	case 9:
+		d.named.Spec.Sizing.Mode = []v1alpha1.SizingMode{
+			v1alpha1.SizingRecommend, v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict,
+		}[rng.IntN(4)]
+		profile.Inherit([]*profile.Profile{d.named})
+		d.note("mode %s", d.named.Spec.Sizing.Mode)
 	}
 }
 
@@ -838,8 +844,8 @@ func (d *day) killAtLowered() {
 	d.step()
 	d.burst = 0
 	d.run(3*time.Minute, 10*time.Second)
-	if d.named.Spec.Sizing.Mode == v1alpha1.SizingOnCreate {
-		return // running pods keep their size
+	if !resizes(d.named.Spec.Sizing.Mode) {
+		return // running pods may keep their size
 	}
 	for _, p := range d.pods {
 		if lowered[p.uid] && p.size.Limit < p.owner.Limit {

@@ -113,13 +113,84 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 	}
 }
 
-// TestWithRecommendARollbackIsOneOfTheRecommendation: the mode was InPlace when the limit was lowered.
-func TestWithRecommendARollbackIsOneOfTheRecommendation(t *testing.T) {
+// leaves sets another mode than InPlace, in which pods were lowered.
+func (d *day) leaves(mode v1alpha1.SizingMode) {
+	d.t.Helper()
+	if d.lowered() != len(d.pods) {
+		d.fail("nothing was lowered: %v", d.limits())
+	}
+	d.named.Spec.Sizing.Mode = mode
+	profile.Inherit([]*profile.Profile{d.named})
+}
+
+var keeping = []v1alpha1.SizingMode{v1alpha1.SizingOnCreate, v1alpha1.SizingRecommend, v1alpha1.SizingDisabled}
+
+// TestWhoLoweredGivesBack: leaving InPlace begins with returning what was lowered in place. The pods need it later.
+func TestWhoLoweredGivesBack(t *testing.T) {
+	for _, mode := range keeping {
+		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 1024), 60*memory.MiB, 3)
+		d.run(28*time.Hour, 2*time.Minute)
+		lowered := d.limits()[0]
+		d.leaves(mode)
+		d.run(time.Minute, 10*time.Second)
+		if d.lowered() != 0 {
+			d.fail("%s: pods still have %v", mode, d.limits())
+		}
+		d.run(time.Hour, time.Minute)
+		d.restart()
+		if d.deploy("release"); mode == v1alpha1.SizingOnCreate && d.limits()[2] > lowered.Percent(120) {
+			d.fail("%s: what was proven for new pods is lost: %v", mode, d.limits())
+		} else if mode != v1alpha1.SizingOnCreate && d.lowered() > 0 {
+			d.fail("%s: new pods have %v", mode, d.limits())
+		}
+	}
+}
+
+// TestALowerLimitThatDoesHarmIsGivenBackInEveryMode: the pods were created with it while the mode was InPlace.
+func TestALowerLimitThatDoesHarmIsGivenBackInEveryMode(t *testing.T) {
+	for _, mode := range keeping {
+		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 1024), 60*memory.MiB, 3)
+		d.run(28*time.Hour, 2*time.Minute)
+		d.deploy("restart")
+		d.run(time.Hour, 2*time.Minute)
+		d.leaves(mode)
+		d.run(time.Hour, 2*time.Minute)
+		if d.lowered() != 3 {
+			d.fail("%s: without harm running pods are changed: %v", mode, d.limits())
+		}
+		d.pause = "memfit.dev/pause on Namespace shop"
+		d.need[d.image] = 600 * memory.MiB
+		d.run(10*time.Minute, 10*time.Second)
+		if d.lowered() > 0 || d.kills > 3 {
+			d.fail("%s: %d kills, and pods have %v", mode, d.kills, d.limits())
+		}
+	}
+}
+
+// TestARollbackAfterTheModeWasLeftReachesRunningPods: the kill comes in the moment in which the mode changes.
+func TestARollbackAfterTheModeWasLeftReachesRunningPods(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 2)
 	d.run(27*time.Hour, 2*time.Minute)
+	d.leaves(v1alpha1.SizingRecommend)
+	d.burst, d.now = 300*memory.MiB, d.now.Add(time.Minute)
+	d.kubelet()
+	if d.step(); d.lowered() > 0 {
+		d.fail("pods have %v", d.limits())
+	}
+	if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back from every pod, to 512Mi") {
+		d.fail("nobody is told what became of the lower limit")
+	}
+}
+
+// TestWithRecommendARollbackIsOneOfTheRecommendation: the mode was OnCreate when the limit was lowered.
+func TestWithRecommendARollbackIsOneOfTheRecommendation(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 2)
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	d.deploy("one of them first")
+	d.run(30*time.Minute, 30*time.Second)
+	d.deploy("then all")
 	lowered := d.pods[0].size.Limit
-	d.named.Spec.Sizing.Mode = v1alpha1.SizingRecommend
-	profile.Inherit([]*profile.Profile{d.named})
+	d.leaves(v1alpha1.SizingRecommend)
 	d.burst, d.now = 300*memory.MiB, d.now.Add(time.Minute)
 	d.kubelet()
 	d.step()

@@ -66,9 +66,13 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 		Succeeded: uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }),
 		Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
 	}
-	if !s.Profile.Spec.Sizing.Mode.SizesNewPods() && s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart &&
-		len(st.rollout.Loans)+len(st.rollout.Steps) == 0 { // these are followed until their pods are deleted
-		return in
+	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
+		// no other sizes, but follow loans and requested changes, and give lower limits back
+		r := &st.rollout
+		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart &&
+			len(r.Loans)+len(r.Steps)+len(r.Lowerings)+len(r.Reverts) == 0 {
+			return in
+		}
 	}
 	var last *corev1.Pod
 	var plan inject.Plan
@@ -133,6 +137,10 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			running.Outdated = running.Owner != e.Owner
 			if p.Created.After(e.MostAt) && !running.Outdated {
 				running.Before = e.Most
+			}
+			if p.Writer == "" && inject.WasResized(pod) {
+				owner := cmp.Or(running.Owner.Limit, program.Created)
+				running.Owed = min(cmp.Or(program.Created, owner), owner)
 			}
 			if running.Owner.Limit == 0 && !running.Shared && st.knowsOwner(pod, c.Name) {
 				running.Owner.Limit = rollout.NoLimit
