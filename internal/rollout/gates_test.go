@@ -224,7 +224,9 @@ func TestGates(t *testing.T) {
 			"NotEffective", "keeps the heap cap of 189Mi that memfit set for a limit of 256Mi",
 		},
 		"a higher limit holds what is not heap": {raise(true), func(in *gated) { in.c.CapFor = 256 * mib }, "", ""},
-		"node too small":                        {raise(true), func(in *gated) { in.pod.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},
+		"node too small": {
+			raise(true), func(in *gated) { in.pod.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := c.in
