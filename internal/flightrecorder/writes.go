@@ -55,6 +55,7 @@ func NewWrites(now time.Time, spread float64) Writes {
 // Change is the difference to the written numbers.
 type Change int
 
+// The changes.
 const (
 	Same    Change = iota // by less than an eighth
 	Changed               // by an eighth or more, or a change other than of numbers

@@ -21,7 +21,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ErrNotSeen: an owner could be read neither from the cache nor from the API server, so its annotations are unknown.
+// ErrNotSeen means that an owner could be read neither from the cache nor from the API server, so that its annotations
+// are unknown.
 var ErrNotSeen = errors.New("owner not seen yet")
 
 // maxHops bounds the followed owners. Kubernetes itself has at most two; the rest is for nested operators.

@@ -89,6 +89,7 @@ type request struct {
 // Phase is the progress of the change of a pod.
 type Phase string
 
+// The phases.
 const (
 	// Resizing: To is not effective yet. The step is stored before the request is sent, so only the pod's spec shows
 	// whether it was sent.

@@ -16,7 +16,7 @@ import (
 // groupOf returns the group of a kind in the API. Archived classes and code of files can be read again from disk;
 // compiled code and the tables of a collector cannot.
 func groupOf(k attribution.Kind) v1alpha1.PartGroup {
-	switch k {
+	switch k { //nolint:exhaustive // the others are native
 	case attribution.Kernel, attribution.Files, attribution.JVMCDS:
 		return v1alpha1.PartFiles
 	case attribution.Shmem, attribution.HugeTLB:

@@ -71,7 +71,7 @@ func exported(t *testing.T, sources []Source, o Options) Result {
 func TestGolden(t *testing.T) {
 	for _, format := range Formats {
 		r := exported(t, shop(t), Options{Format: format})
-		golden.Check(t, string(format)+".golden.yaml", string(r.Text))
+		golden.Check(t, format+".golden.yaml", string(r.Text))
 		if left := 7 - r.Exported; len(r.LeftOut) != left {
 			t.Errorf("%s: %d of 7 exported, but %d are said to be left out: %q", format, r.Exported, len(r.LeftOut), r.LeftOut)
 		}
