@@ -241,7 +241,8 @@ func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 }
 
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
-	if !s.Disturbs() {
+	// in other modes limits that memfit lowered are given back
+	if sizing := e.state.Rollout(); !s.Disturbs() && len(sizing.Lowerings)+len(sizing.Reverts) == 0 {
 		return workload.Step(e.state, s, now)
 	}
 	r.Accounts.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {

@@ -59,7 +59,7 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 // drop drops the in-memory state of a workload, whose entry is locked. A later one of the same name may take over what
 // remains.
 func (r *Reconciler) drop(w memory.WorkloadRef) {
-	if e, known := r.states.get(w); known {
+	if e, known := r.states.get(w); known && e.state.HasHistory() {
 		r.former.keep(w, former{
 			owner: e.owner, namespace: e.namespace, state: e.state.Remains(), at: r.Clock.Now(),
 		})

@@ -167,6 +167,9 @@ func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
 	if e.Current.Limit > 0 {
 		least = min(least, e.Current.Limit)
 	}
+	if e.back > 0 { // a raise that did not help is taken back
+		least = min(least, e.back)
+	}
 	if limit >= least {
 		return limit
 	}

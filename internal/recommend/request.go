@@ -42,7 +42,11 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 		)
 		request = least
 	}
-	if with := min(request.Plus(e.cacheInUse()), e.Current.Request); with > request {
+	with := min(request.Plus(e.cacheInUse()), e.Current.Request)
+	if limit > 0 {
+		with = min(with, limit)
+	}
+	if with > request {
 		e.say("request stays at %s although %s would do: the kubelet counts %s of page cache in use, and evicts first what "+
 			"exceeds its request", with, request, e.cacheInUse())
 		request = with

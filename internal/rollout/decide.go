@@ -136,7 +136,7 @@ func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
 		back = max(back, min(c.Owner.Limit, r.Restored.Limit))
 	}
 	_, _, lent := d.State.Lent(pod.UID, c.Name)
-	if pod.Writer != "" || lent || !harmed && (c.RestartsOnResize || d.Paused != "") || c.Spec.Limit == 0 ||
+	if pod.Writer != "" || !harmed && (lent || c.RestartsOnResize || d.Paused != "") || c.Spec.Limit == 0 ||
 		back <= c.Spec.Limit {
 		return c.Spec, false
 	}
@@ -370,6 +370,9 @@ func (d *decider) outdated(st Step) bool {
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}
+	if d.Policy.OnlyWatch && st.evicts() {
+		return true
+	}
 	for name, size := range st.To {
 		if name == WholePod {
 			continue // it follows its containers
@@ -407,7 +410,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		if from[name], last[name] = currentSize(c), c.Spec; evict && c.keepsCap(size.Limit) {
 			from[name] = memory.Size{Limit: c.CapFor, Request: c.Spec.Request}
 		}
-		lowering = lowering || lowers(min(d.withoutLoans(pod, c).Limit, pod.sizeBefore(c, size).Limit), size.Limit)
+		lowering = lowering || lowers(d.usable(pod, c, size, evict).Limit, size.Limit)
 		ofAll = ofAll || size.Limit != pod.effectiveSize(c).Limit
 	}
 	maps.Copy(from, d.State.replace(pod.UID, to))
@@ -419,7 +422,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	}
 	for name, size := range to {
 		if c, _ := pod.container(name); name != WholePod && !c.Shared && !d.Policy.OnlyWatch {
-			d.recordTarget(pod, c, size)
+			d.recordTarget(pod, c, size, evict)
 		}
 	}
 	d.decreasing = d.decreasing || lowering
@@ -441,10 +444,20 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.send(&step)
 }
 
-// recordTarget records the new size of a container as the target of the change, and a lower limit as a lowering.
-func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size) {
-	e, of, own, limit := &d.State.Rollout, c.Key(), d.withoutLoans(pod, c), to.Limit
+// usable returns the size of a container without loans and, if its pod is replaced because of a heap cap, without what
+// the process cannot use.
+func (d *decider) usable(pod *Pod, c Container, to memory.Size, evict bool) memory.Size {
+	own := d.withoutLoans(pod, c)
 	own.Limit = min(own.Limit, pod.sizeBefore(c, to).Limit)
+	if evict && c.keepsCap(to.Limit) {
+		own.Limit = min(own.Limit, c.CapFor)
+	}
+	return own
+}
+
+// recordTarget records the new size of a container as the target of the change, and a lower limit as a lowering.
+func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size, evict bool) {
+	e, of, own, limit := &d.State.Rollout, c.Key(), d.usable(pod, c, to, evict), to.Limit
 	from := own
 	switch ours := c.originalSize(); {
 	case own.Limit == 0:

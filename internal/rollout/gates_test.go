@@ -477,3 +477,22 @@ func TestAGuessIsTakenBackWithoutADayOfEvidence(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEvictionOfAnEarlierModeIsRemoved: it was stored and not sent when the mode became OnCreate, and what it gives
+// is also what the pod gets back.
+func TestAnEvictionOfAnEarlierModeIsRemoved(t *testing.T) {
+	for _, phase := range []Phase{Evicting, Resizing} {
+		pod := &Pod{Name: "web-1", UID: "uid-1", Containers: []Container{{
+			Name: "app", Owner: big, Owed: big.Limit, Spec: small, Actual: small,
+		}}}
+		d := decider{Input: Input{Now: start, Policy: ownersDefaults()}, pods: map[types.UID]*Pod{"uid-1": pod}}
+		d.Policy.OnlyWatch = true
+		back := memory.Size{Limit: big.Limit, Request: small.Request}
+		st := Step{Pod: "web-1", UID: "uid-1", Phase: phase, From: sizes("app", small), To: sizes("app", back)}
+		if got, want := d.outdated(st), phase == Evicting; got != want {
+			t.Errorf("a step %s is removed: %t, want %t", phase, got, want)
+		}
+	}
+}
+
+func sizes(name string, size memory.Size) map[string]memory.Size { return map[string]memory.Size{name: size} }
