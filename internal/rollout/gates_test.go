@@ -495,4 +495,6 @@ func TestAnEvictionOfAnEarlierModeIsRemoved(t *testing.T) {
 	}
 }
 
-func sizes(name string, size memory.Size) map[string]memory.Size { return map[string]memory.Size{name: size} }
+func sizes(name string, size memory.Size) map[string]memory.Size {
+	return map[string]memory.Size{name: size}
+}
