@@ -173,7 +173,7 @@ func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
 	if limit >= least {
 		return limit
 	}
-	e.say("limit stays at %s although %s would do: %s permits a heap of %s; lower it to save memory", least, limit,
+	e.say("limit is %s although %s would do: %s permits a heap of %s; lower it to save memory", least, limit,
 		t.OwnHeapBy, t.OwnHeap)
 	return least
 }

@@ -15,7 +15,7 @@ import (
 type QueryResult struct {
 	At      time.Time // when the newest result was requested; zero: there is none
 	Series  int       // its number of series
-	Problem string    // why there is no newer result; empty: no problem
+	Problem string    // why the last query failed; empty: it succeeded
 }
 
 // resultHolds is how long a result is valid: Prometheus itself evaluates rules once a minute by default. recheckAfter

@@ -488,5 +488,5 @@ func (p *Pod) has(sizes map[string]memory.Size, get func(Container) memory.Size)
 func spec(c Container) memory.Size   { return c.Spec }
 func actual(c Container) memory.Size { return c.Actual }
 
-// lowers reports whether a limit is lowered; 0 is no limit.
+// lowers reports whether a limit is lowered; 0 means unlimited.
 func lowers(from, to memory.Bytes) bool { return to > 0 && (from == 0 || to < from) }

@@ -34,7 +34,7 @@ type Pod struct {
 	WrittenAt time.Time
 	// Containers are those that memfit sizes.
 	Containers []Container
-	Whole      *Whole // nil: there is no pod-level size
+	Whole      *Whole // nil: no pod-level size
 	// Inadmissible returns why LimitRanges would refuse the pod with these sizes of some containers; empty: they would
 	// not. Nil: there are none.
 	Inadmissible func(sizes map[string]memory.Size) string
@@ -178,7 +178,7 @@ type Input struct {
 	Succeeded, Elsewhere map[types.UID]bool
 	State                State
 	Restart              *Candidate   // a pod to replace by a new one of the same size; nil: none
-	Allowance            *Allowance   // the rest of the cluster's change budget; nil: there is no budget
+	Allowance            *Allowance   // the rest of the cluster's change budget; nil: unlimited
 	QueryResult          *QueryResult // nil: the owner has no rollbackQuery
 	Namespace            string       // of the pods, for commands in messages
 }

@@ -132,7 +132,7 @@ func (f *finder) add(addr uint64) bool {
 	return true
 }
 
-// ring follows the ring of arenas from each known one, and so finds the main arena. What is in no ring is no arena.
+// ring follows the ring of arenas from each known one, and so finds the main arena. It drops candidates outside a ring.
 func (f *finder) ring() {
 	known := map[uint64]bool{}
 	for _, a := range f.arenas {

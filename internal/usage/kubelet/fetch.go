@@ -254,7 +254,7 @@ func (a attempt) advice(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "No server listens there: check that the kubelet runs, and its port (status.daemonEndpoints of the Node)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "There is no route to the node from memfit's pod"
+		return "memfit's pod cannot reach the node: check its routes and the network policies"
 	case usage.Is[*net.DNSError](err):
 		return "The node's address is a name that memfit cannot resolve: its Node needs an InternalIP"
 	case errors.Is(err, context.Canceled):

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ErrElsewhere means that series are of pods of another cluster, or of several. Their usage is no evidence.
+// ErrElsewhere means that series are of pods of another cluster, or of several. memfit ignores their usage.
 var ErrElsewhere = errors.New(
 	"these may be other clusters' pods of the same name: select this cluster's series with --prometheus-selector",
 )
