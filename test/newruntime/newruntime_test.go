@@ -100,7 +100,7 @@ func known(t *testing.T, c tree) {
 		"settings":   []any{"BROOK_OPTIONS: --heap-bytes=375809638 (70 % of 512Mi)"},
 		"growth": map[string]any{
 			"FollowsLimit": true, "MayFollow": false, "HeapPercent": 70.0, "Soft": false, "Overhead": float64(24 << 20),
-			"Reserve": 0.0, "Name": "Brook",
+			"Reserve": 0.0, "Name": "Brook", "OwnHeap": 0.0, "OwnHeapBy": "",
 		},
 		"skipped": []any{"--heap-bytes skipped: Brook before 2 does not read it"},
 		"advice": []any{
