@@ -197,7 +197,7 @@ var faults = []fault{
 		promise: "stops reading at 8 MiB (counters: 64 MiB) and reports it",
 		inject: func(t *testing.T, w *world) {
 			w.answer(endless)
-			w.tells(t, "the answer is longer than")
+			w.tells(t, "the response exceeds")
 			time.Sleep(15 * time.Second)
 			w.answer(truthful)
 		},
