@@ -93,7 +93,7 @@ type Settings struct {
 	Timeout time.Duration
 	// Replica is the name of this process's pod; its webhook may be permitted to create a canary. Empty: no canary.
 	Replica string
-	// MaxIdentities bounds the identities of one profile; 0: [identity.MostOfProfile].
+	// MaxIdentities bounds the identities of one profile; 0: [identity.MaxPerProfile].
 	MaxIdentities int
 	// Unmeasured: no source takes samples, so a missing sample shows nothing about the time of a kill.
 	Unmeasured bool

@@ -192,7 +192,7 @@ func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, er
 	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
 		return false, nil
 	}
-	key, most := s.Profile.Key(), cmp.Or(r.Settings.MaxIdentities, identity.MostOfProfile)
+	key, most := s.Profile.Key(), cmp.Or(r.Settings.MaxIdentities, identity.MaxPerProfile)
 	r.identities.mu.Lock()
 	defer r.identities.mu.Unlock()
 	c := r.identities.profiles[key]

@@ -93,10 +93,10 @@ const (
 	// points for a minute.
 	detail = 10 * time.Second
 	bucket = 2500 * time.Millisecond
-	// SeriesMost is the most points of a series.
-	SeriesMost = int(detail/fastest) + int((kept-detail)/bucket)
-	// processesMost bounds the processes reported for a kill: a group kill may end hundreds.
-	processesMost = 4
+	// MaxSeries is the most points of a series.
+	MaxSeries = int(detail/fastest) + int((kept-detail)/bucket)
+	// maxProcesses bounds the processes reported for a kill: a group kill may end hundreds.
+	maxProcesses = 4
 )
 
 // record records a kill detected in s, whose usage is from after it.
@@ -152,7 +152,7 @@ func series(points []point, now time.Time) []Point {
 			out[len(out)-1] = Point{before, p.usage}
 		}
 	}
-	return out[max(len(out)-SeriesMost, 0):]
+	return out[max(len(out)-MaxSeries, 0):]
 }
 
 // Limit returns the limit that was reached: the smaller of the two, where the pod's also counts its other containers.

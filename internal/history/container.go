@@ -123,7 +123,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 		return
 	}
 	if c.samples == 0 {
-		c.factor = uint16(period.Factor()) //nolint:gosec // at most period.MostFactor
+		c.factor = uint16(period.Factor()) //nolint:gosec // at most period.MaxFactor
 	}
 	hour, day := c.hourOf(at), c.dayOf(at)
 	if c.samples > 0 && int(c.day)-int(day) >= DaysKept {

@@ -30,8 +30,8 @@ import (
 const (
 	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. See the API.
 	TimeToLive = 35 * 24 * time.Hour
-	// MostOfProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
-	MostOfProfile = 1000
+	// MaxPerProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
+	MaxPerProfile = 1000
 )
 
 // Labeled is the platform of an identity by labels of a profile.

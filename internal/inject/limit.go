@@ -34,7 +34,7 @@ type division struct {
 func divided(t v1alpha1.TuningSpec) division {
 	d := division{reserve: profile.BytesOf(t.Reserve)}
 	if t.Processes != nil { // a profile from a file was not validated by the API server
-		d.processes = min(max(*t.Processes, 1), processesMost)
+		d.processes = min(max(*t.Processes, 1), maxProcesses)
 	}
 	return d
 }

@@ -71,11 +71,11 @@ func (r *containerRecord) parts() memory.Bytes {
 	if r == nil {
 		return 1
 	}
-	return memory.Bytes(min(max(r.Processes, 1), processesMost)) // a record can be copied or forged
+	return memory.Bytes(min(max(r.Processes, 1), maxProcesses)) // a record can be copied or forged
 }
 
-// processesMost is the bound of tuning.processes.
-const processesMost = 256
+// maxProcesses is the bound of tuning.processes.
+const maxProcesses = 256
 
 // sizeRecord is a memory size that memfit wrote: canonical quantities, empty for not set.
 type sizeRecord struct {

@@ -92,7 +92,7 @@ func (i interval) throttled() bool { return i.fills(i.bounds.High) && i.pressure
 
 // readsBack reports whether the pages read did not remain in memory, or displaced as many.
 func (i interval) readsBack() bool {
-	read := memory.Bytes(i.faults()) * leastPage
+	read := memory.Bytes(i.faults()) * minFaultBytes
 	return i.to.cache().Minus(i.from.cache()) < read.Percent(50)
 }
 

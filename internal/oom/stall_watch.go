@@ -41,8 +41,8 @@ const (
 	stallGap = 5 * time.Minute
 	// averageSpan is the period of the kernel's avg300.
 	averageSpan = 5 * time.Minute
-	// leastPage is the least memory that one major fault reads; most read more, because of readahead.
-	leastPage = 4 * memory.KiB
+	// minFaultBytes is the least memory that one major fault reads; most read more, because of readahead.
+	minFaultBytes = 4 * memory.KiB
 )
 
 // StallWatch finds a stall in the samples of one container. The zero value is ready. Each running container has one, of

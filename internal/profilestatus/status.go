@@ -141,7 +141,7 @@ func (f *found) add(s *v1alpha1.MemoryRecommendationStatus, name string) {
 
 // identitiesBounded returns a condition while the profile has its maximum of identities.
 func identitiesBounded(n int) []metav1.Condition {
-	if n < identity.MostOfProfile {
+	if n < identity.MaxPerProfile {
 		return nil
 	}
 	return []metav1.Condition{conditionIdentities.True(

@@ -65,17 +65,17 @@ func (l *Loan) Note(a *Alarm) string {
 	)
 }
 
-// gapMost is how long demand may be unread before it counts as high. The kubelet is read every 15 s.
-const gapMost = 5 * time.Minute
+// maxGap is how long demand may be unread before it counts as high. The kubelet is read every 15 s.
+const maxGap = 5 * time.Minute
 
 // Settle records the container's demand at a time, and reports whether it was below enough for [Hold]. It ignores a
 // reading that is not newer than the last one, or after now.
 func (l *Loan) Settle(demand memory.Bytes, at time.Time, enough memory.Bytes, now time.Time) (over bool) {
 	if at.After(l.Read) && !at.After(now) {
-		if demand >= enough || at.Sub(l.Read) > gapMost {
+		if demand >= enough || at.Sub(l.Read) > maxGap {
 			l.Above = at
 		}
 		l.Read = at
 	}
-	return now.Sub(l.Read) <= gapMost && l.Read.Sub(l.Above) >= Hold
+	return now.Sub(l.Read) <= maxGap && l.Read.Sub(l.Above) >= Hold
 }

@@ -155,7 +155,7 @@ func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 }
 
 const (
-	collectionsLeast = 16 // fewer are the start of a program
+	minCollections = 16 // fewer are the start of a program
 
 	// goFilled is the percentage of additional memory that is used before a collection: the limit has a headroom of 3 %,
 	// and a collection begins at 70 to 95 % of the way to its goal (runtime/mgcpacer.go).
@@ -166,7 +166,7 @@ const (
 func goCost(p Process, a amounts.Usage, limit, paced memory.Bytes) Cost {
 	share, known := collectorShare(a)
 	collections := a.Details[amounts.Collections]
-	if !known || collections < collectionsLeast {
+	if !known || collections < minCollections {
 		return Cost{}
 	}
 	more := MoreLimit

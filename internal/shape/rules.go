@@ -136,7 +136,7 @@ func stepsAndStays(j classified, _ Input) (memory.Confidence, bool) {
 func climbs(j classified, in Input) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || !stats.Rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || g.ending < keepsEnding ||
-		j.span < leastClimb {
+		j.span < minClimbSpan {
 		return "", false
 	}
 	if j.span < soonToTell && (!g.all.steady() || in.Cap != 0) {

@@ -104,9 +104,9 @@ func silent(s *Snapshot) (nodes []memory.Silence, all bool) {
 const (
 	// fewRestarts is the least number of reported restarts: one or two may be from a probe.
 	fewRestarts = 3
-	// linesKept bounds the quoted lines of a termination message, and lastLinesMost their bytes.
-	linesKept, lastLinesMost = 2, 256
-	volumesMost              = 8
+	// linesKept bounds the quoted lines of a termination message, and maxLastLines their bytes.
+	linesKept, maxLastLines = 2, 256
+	maxVolumes              = 8
 
 	exitBus         = 135 // SIGBUS: a page of a full tmpfs was touched
 	reasonOOMKilled = "OOMKilled"
@@ -153,7 +153,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 	unsized := false
 	spec, _ := constraints.Find(in, container)
 	for _, v := range inject.MemoryVolumes(in, spec) {
-		if len(u.MemoryVolumes) < volumesMost {
+		if len(u.MemoryVolumes) < maxVolumes {
 			u.MemoryVolumes, unsized = append(u.MemoryVolumes, v.Name), unsized || v.SizeLimit == 0
 		}
 	}
@@ -172,7 +172,7 @@ func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 
 // lastLines returns the last non-empty lines of a termination message on one line.
 func lastLines(message string) string {
-	const tail = 4 * lastLinesMost // of a message, which the kubelet truncates to 4 KiB
+	const tail = 4 * maxLastLines // of a message, which the kubelet truncates to 4 KiB
 	message = strings.ToValidUTF8(message[max(0, len(message)-tail):], "")
 	var kept []string
 	for _, line := range slices.Backward(strings.Split(message, "\n")) {
@@ -181,7 +181,7 @@ func lastLines(message string) string {
 		}
 	}
 	slices.Reverse(kept)
-	return quote.Cut(quote.Line(strings.Join(kept, " | ")), lastLinesMost)
+	return quote.Cut(quote.Line(strings.Join(kept, " | ")), maxLastLines)
 }
 
 // restartsSentence returns "container app restarted 26 times, cause unknown: last exit 1 in pod web-0 at ...", with

@@ -62,7 +62,7 @@ func (q *containerInput) findShape() shapeCache {
 	}
 	j.shape = q.shape()
 	if q.History != nil {
-		j.until = q.Now.Add(min(q.History.Span()/shapePart, shapeMost.Duration()))
+		j.until = q.Now.Add(min(q.History.Span()/shapePart, maxShape.Duration()))
 	}
 	return j
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// evidenceMost bounds an agent's evidence, in bytes, as in the API.
-const evidenceMost = 256
+// maxEvidence bounds an agent's evidence, in bytes, as in the API.
+const maxEvidence = 256
 
 // versionFound matches the beginning of detected versions: the part that a profile could declare.
 var versionFound = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9}){0,3}`)
@@ -114,7 +114,7 @@ func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.
 		f.Libc = v1alpha1.LibcMusl
 	}
 	if len(r.Evidence) > 0 {
-		f.Evidence = quote.Cut(quote.Line(r.Evidence[0]), evidenceMost)
+		f.Evidence = quote.Cut(quote.Line(r.Evidence[0]), maxEvidence)
 	}
 	return f
 }

@@ -267,18 +267,18 @@ func TestTrialsAreBounded(t *testing.T) {
 		of.Name = fmt.Sprintf("web-%d", i)
 		return trials.leave(owned, of, at, false)
 	}
-	for i := range mostTrials + 5 {
+	for i := range maxTrials + 5 {
 		leave(i, trialStart)
 	}
 	for range enough {
 		leave(0, trialStart)
-		leave(mostTrials, trialStart)
+		leave(maxTrials, trialStart)
 	}
-	if len(trials.of) != mostTrials || !leave(0, trialStart.Add(time.Minute)) ||
-		leave(mostTrials, trialStart.Add(time.Minute)) {
+	if len(trials.of) != maxTrials || !leave(0, trialStart.Add(time.Minute)) ||
+		leave(maxTrials, trialStart.Add(time.Minute)) {
 		t.Errorf("%d are remembered, with the wrong decisions", len(trials.of))
 	}
-	if leave(mostTrials, trialStart.Add(50*time.Hour)); len(trials.of) != 1 {
+	if leave(maxTrials, trialStart.Add(50*time.Hour)); len(trials.of) != 1 {
 		t.Errorf("%d are remembered when all but one are old", len(trials.of))
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// mostTrials bounds what is remembered. Beyond it this replica changes pods whether they come or not.
-const mostTrials = 10_000
+// maxTrials bounds what is remembered. Beyond it this replica changes pods whether they come or not.
+const maxTrials = 10_000
 
 // Trials remembers of which workloads no pod was seen since this replica changed some. Nil, or before new pods are
 // watched, it knows of none.
@@ -44,10 +44,10 @@ func (t *Trials) leave(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.T
 	before, known := t.of[of]
 	after, leave := before.next(now)
 	after.owner = owner.UID
-	if !known && len(t.of) >= mostTrials {
+	if !known && len(t.of) >= maxTrials {
 		maps.DeleteFunc(t.of, func(_ memory.WorkloadRef, o trial) bool { return o.old(now) })
 	}
-	if remember := t.of != nil && !dryRun && (known || len(t.of) < mostTrials); remember {
+	if remember := t.of != nil && !dryRun && (known || len(t.of) < maxTrials); remember {
 		t.of[of] = after
 	}
 	return leave

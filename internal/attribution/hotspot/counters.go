@@ -18,13 +18,13 @@ import (
 
 // counted are the JVM's own names.
 const (
-	youngCount, fullCount = "sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations"
-	youngTicks, fullTicks = "sun.gc.collector.0.time", "sun.gc.collector.1.time"
-	youngExit, fullExit   = "sun.gc.collector.0.lastExitTime", "sun.gc.collector.1.lastExitTime"
-	youngSize, youngMost  = "sun.gc.generation.0.capacity", "sun.gc.generation.0.maxCapacity"
-	oldSize, oldMost      = "sun.gc.generation.1.capacity", "sun.gc.generation.1.maxCapacity"
-	edenSize, edenUsed    = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
-	oldUsed               = "sun.gc.generation.1.space.0.used"
+	youngCount, fullCount   = "sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations"
+	youngTicks, fullTicks   = "sun.gc.collector.0.time", "sun.gc.collector.1.time"
+	youngExit, fullExit     = "sun.gc.collector.0.lastExitTime", "sun.gc.collector.1.lastExitTime"
+	youngSize, youngMaxSize = "sun.gc.generation.0.capacity", "sun.gc.generation.0.maxCapacity"
+	oldSize, oldMaxSize     = "sun.gc.generation.1.capacity", "sun.gc.generation.1.maxCapacity"
+	edenSize, edenUsed      = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
+	oldUsed                 = "sun.gc.generation.1.space.0.used"
 
 	// A larger heap does not prevent collections caused by the program, metaspace and tools.
 	lastCause, noSpace = "sun.gc.lastCause", "Allocation Failure"
@@ -32,7 +32,7 @@ const (
 
 var wantedCounters = map[string]bool{
 	youngCount: true, fullCount: true, youngTicks: true, fullTicks: true, youngExit: true, fullExit: true,
-	youngSize: true, youngMost: true, oldSize: true, oldMost: true, edenSize: true, edenUsed: true, oldUsed: true,
+	youngSize: true, youngMaxSize: true, oldSize: true, oldMaxSize: true, edenSize: true, edenUsed: true, oldUsed: true,
 }
 
 const (
@@ -96,7 +96,7 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 		}
 		full = full || name == lastCause && string(e.Text) == noSpace
 	})
-	if err != nil || len(c) < len(wantedCounters) || c[youngSize] < c[youngMost] || c[oldSize] < c[oldMost] {
+	if err != nil || len(c) < len(wantedCounters) || c[youngSize] < c[youngMaxSize] || c[oldSize] < c[oldMaxSize] {
 		return nil
 	}
 	d := map[string]int64{

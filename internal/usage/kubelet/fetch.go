@@ -34,10 +34,10 @@ const (
 
 const (
 	defaultPort = 10250 // unless the Node has another
-	// mostSummary bounds a summary: some 2 KiB per container make 4 MiB for a node with 500 pods of 4 containers.
-	mostSummary = 8 * memory.MiB
-	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
-	mostCounters = 64 * memory.MiB
+	// maxSummary bounds a summary: some 2 KiB per container make 4 MiB for a node with 500 pods of 4 containers.
+	maxSummary = 8 * memory.MiB
+	// maxCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
+	maxCounters = 64 * memory.MiB
 )
 
 // Options are for trust in kubelets, and bounds. The zero value verifies against the CA of the rest.Config.
@@ -83,7 +83,7 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Source{
 		client: client, options: o, room: keptConnections, kept: map[string]bool{}, beyond: newBeyondRSS(o.Now),
-		most: map[string]memory.Bytes{summaryPath: mostSummary, cadvisorPath: mostCounters},
+		most: map[string]memory.Bytes{summaryPath: maxSummary, cadvisorPath: maxCounters},
 	}, nil
 }
 

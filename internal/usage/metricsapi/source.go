@@ -158,10 +158,10 @@ type containerMetrics struct {
 	} `json:"usage"`
 }
 
-// mostContainers bounds the containers of a pod, as for plans.
-const mostContainers = 256
+// maxContainers bounds the containers of a pod, as for plans.
+const maxContainers = 256
 
-var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", mostContainers)
+var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", maxContainers)
 
 // containers are those of one pod.
 type containers []containerMetrics
@@ -169,7 +169,7 @@ type containers []containerMetrics
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom].
 func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return stream.Array(d, func() error {
-		if len(*c) == mostContainers {
+		if len(*c) == maxContainers {
 			return errManyContainers
 		}
 		*c = append(*c, containerMetrics{})

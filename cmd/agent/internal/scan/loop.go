@@ -142,22 +142,22 @@ const (
 	// of ticks while none needs it: a wakeup costs as much as forty readings.
 	TickEvery = 250 * time.Millisecond
 	idleEvery = 2 * TickEvery
-	// earlyMost is how much earlier than TickEvery a tick may come.
-	earlyMost = TickEvery / 5
+	// maxEarly is how much earlier than TickEvery a tick may come.
+	maxEarly = TickEvery / 5
 	// searchEvery is how often cgroups are listed. A new pod or a removed cgroup shortens it to searchSoon, a new cgroup
 	// to the next tick. Where all cgroups are watched, searchWatched is for missed notifications: a listing costs as much
 	// as the readings of ten seconds.
 	searchEvery   = 10 * time.Second
 	searchSoon    = time.Second
 	searchWatched = time.Minute
-	// unknownMost is how long a container is read that is in the status of no pod of this node: a pod's sandbox never is.
-	unknownMost = time.Minute
-	keptAfter   = time.Minute // of a removed cgroup: until the API server has the kubelet's status of its end
+	// maxUnknown is how long a container is read that is in the status of no pod of this node: a pod's sandbox never is.
+	maxUnknown = time.Minute
+	keptAfter  = time.Minute // of a removed cgroup: until the API server has the kubelet's status of its end
 )
 
 // Tick does the work that is due. Between two ticks of all containers, it reads only those about to reach their limit.
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
-	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-earlyMost {
+	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-maxEarly {
 		l.hurry(now)
 		return
 	}
@@ -181,7 +181,7 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 			}
 			continue
 		}
-		if c.pod == "" && now.Sub(c.found) > unknownMost {
+		if c.pod == "" && now.Sub(c.found) > maxUnknown {
 			continue // a sandbox, or a container of another cluster on this machine
 		}
 		if l.mayBorrow(c) {

@@ -546,7 +546,7 @@ func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 		killed        bool
 	}{
 		"inspected late":  {after: 3 * time.Minute, within: 3*time.Minute + time.Second},
-		"never inspected": {after: time.Hour, within: inspectedMost + time.Second},
+		"never inspected": {after: time.Hour, within: maxInspected + time.Second},
 		"killed before":   {after: time.Hour, within: 20 * time.Second, killed: true},
 	} {
 		n := newNode(t)

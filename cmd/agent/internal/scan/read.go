@@ -129,8 +129,8 @@ func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	return 30 * time.Second
 }
 
-// processesMost bounds the processes that are read of a container. One with more usually forks all the time.
-const processesMost = 64
+// maxProcesses bounds the processes that are read of a container. One with more usually forks all the time.
+const maxProcesses = 64
 
 // processesOf lists the processes of a container; not nil.
 func (l *Loop) processesOf(c *container) []flightrecorder.Process {
@@ -141,7 +141,7 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 	}
 	var numbers [][]int // of the processes in out, by PID namespace
 	depth := math.MaxInt
-	for _, pid := range pids[:min(len(pids), processesMost)] {
+	for _, pid := range pids[:min(len(pids), maxProcesses)] {
 		status, ok := l.process(c.ContainerID, pid)
 		if !ok || len(status.NSPIDs) == 0 {
 			continue

@@ -19,9 +19,9 @@ const (
 	// soon: a container that may reach its limit within this time is read as often as possible. Growth is known after
 	// four readings, so each interval delays the alarm four times.
 	soon = 2 * time.Second
-	// alarmsEvery and alarmsMost bound the alarms of a node. A container sends at most one a second.
+	// alarmsEvery and maxAlarms bound the alarms of a node. A container sends at most one a second.
 	alarmsEvery  = time.Second
-	alarmsMost   = 10
+	maxAlarms    = 10
 	raisedWithin = 5 * time.Second  // how long the agent waits for a higher limit after an alarm
 	inspectedFor = 10 * time.Minute // how long an inspection's maximum need of a container is valid
 )
@@ -135,7 +135,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 // alarm sends an alarm, unless the node has sent too many: then the next reading tries again.
 func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time) {
 	if l.alarms.limiter == nil {
-		l.alarms.limiter = rate.NewLimiter(rate.Every(alarmsEvery), alarmsMost)
+		l.alarms.limiter = rate.NewLimiter(rate.Every(alarmsEvery), maxAlarms)
 	}
 	if !l.alarms.limiter.AllowN(now, 1) {
 		l.Metrics.alarms.WithLabelValues("suppressed").Inc()

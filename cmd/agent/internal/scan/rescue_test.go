@@ -206,11 +206,11 @@ func TestAlarmsOfANode(t *testing.T) {
 		for i := range containers {
 			n.holds(uidOf(i), idOf(i+1), min(30+memory.Bytes(10*d.Seconds()), 127)*memory.MiB, 0, 128*memory.MiB)
 		}
-		if got := len(n.writer.alarms); got > alarmsMost+int(d.Seconds()) {
+		if got := len(n.writer.alarms); got > maxAlarms+int(d.Seconds()) {
 			t.Fatalf("%d alarms within %s", got, d)
 		}
 	})
-	if got := len(n.writer.alarms); got < alarmsMost {
+	if got := len(n.writer.alarms); got < maxAlarms {
 		t.Errorf("%d alarms", got)
 	}
 }

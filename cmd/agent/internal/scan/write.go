@@ -29,9 +29,9 @@ func (l *Loop) kill(c *container) {
 const (
 	// checkEvery is how often the numbers of a pod are compared with those last written.
 	checkEvery = 10 * time.Second
-	// inspectedMost is the age at which a pod is written even if a container is not inspected yet. A new agent takes some
+	// maxInspected is the age at which a pod is written even if a container is not inspected yet. A new agent takes some
 	// minutes for a node of 110 pods; an earlier write would drop half of the last snapshot.
-	inspectedMost = 5 * time.Minute
+	maxInspected = 5 * time.Minute
 )
 
 // write submits the snapshots that are due.
@@ -40,7 +40,7 @@ func (l *Loop) write(now time.Time) {
 	l.settle()
 	for _, o := range l.objects {
 		if !o.writes.Due(now, o.trigger, flightrecorder.Jumped) ||
-			!o.trigger && (now.Before(o.check) || o.written == nil && now.Sub(o.found) < inspectedMost && l.uninspected(o)) {
+			!o.trigger && (now.Before(o.check) || o.written == nil && now.Sub(o.found) < maxInspected && l.uninspected(o)) {
 			continue
 		}
 		o.check = now.Add(checkEvery)

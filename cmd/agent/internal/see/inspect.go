@@ -37,18 +37,18 @@ func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, n
 	return &inspector{proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*runs{}}
 }
 
-// processesMost bounds the inspected processes of a container. Of the others only the resident memory is reported.
-const processesMost = 32
+// maxProcesses bounds the inspected processes of a container. Of the others only the resident memory is reported.
+const maxProcesses = 32
 
 // explain adds up the processes of a container. Memory of running processes that could not be read is unexplained.
 func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
-	ctx, cancel := context.WithTimeout(ctx, explainMost)
+	ctx, cancel := context.WithTimeout(ctx, maxExplain)
 	defer cancel()
 	sum := newSum(j)
 	var failed error
 	for i, pid := range e.largestFirst(j) {
 		err := errManyProcesses
-		if i < processesMost {
+		if i < maxProcesses {
 			err = e.process(ctx, j, pid, sum)
 		}
 		if err == nil || errors.Is(err, procmem.ErrGone) {
@@ -75,7 +75,7 @@ func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
 
 var (
 	errNoProcess     = errors.New("none of its processes could be read")
-	errManyProcesses = fmt.Errorf("only the %d largest are inspected", processesMost)
+	errManyProcesses = fmt.Errorf("only the %d largest are inspected", maxProcesses)
 )
 
 // largestFirst returns the processes of a container by resident memory, the largest first.

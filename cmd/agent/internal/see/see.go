@@ -38,13 +38,13 @@ type blocked struct {
 }
 
 const (
-	// explainMost bounds the inspection of one container. The largest measured took 0.4 s.
-	explainMost = 5 * time.Second
-	// patience is how long the Explainer waits for an inspection that does not end after explainMost. A system call that
+	// maxExplain bounds the inspection of one container. The largest measured took 0.4 s.
+	maxExplain = 5 * time.Second
+	// patience is how long the Explainer waits for an inspection that does not end after maxExplain. A system call that
 	// reads another process can block without bound: its pages or files may be served by its own program (userfaultfd,
 	// FUSE) or by a server that does not answer (NFS).
 	patience                 = 30 * time.Second
-	abandonedMost            = 8 // inspections blocked at a time, each with a thread
+	maxAbandoned             = 8 // inspections blocked at a time, each with a thread
 	abandonedMostOfNamespace = 2
 )
 
@@ -128,7 +128,7 @@ func (e *Explainer) inspect(ctx context.Context, j scan.Look) scan.Finding {
 	}
 	e.abandoned[j.Container] = blocked{j.Namespace, found}
 	e.inspector = e.newInspector()
-	return scan.Finding{Spent: explainMost, Err: fmt.Errorf("%w: abandoned after %s", errBlocked, e.patience)}
+	return scan.Finding{Spent: maxExplain, Err: fmt.Errorf("%w: abandoned after %s", errBlocked, e.patience)}
 }
 
 // refused returns an error if blocked inspections prevent that of a container.
@@ -151,13 +151,13 @@ func (e *Explainer) refused(j scan.Look) error {
 // waitForSlot waits while too many inspections are blocked. After some minutes the liveness check fails: a restart ends
 // their threads. It returns false when ctx has ended.
 func (e *Explainer) waitForSlot(ctx context.Context) (ok bool) {
-	if e.returned(); len(e.abandoned) < abandonedMost {
+	if e.returned(); len(e.abandoned) < maxAbandoned {
 		return true
 	}
 	defer e.watchdog.Begin(errand(fmt.Sprintf("%d inspections that are blocked", len(e.abandoned))))()
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
-	for len(e.abandoned) >= abandonedMost {
+	for len(e.abandoned) >= maxAbandoned {
 		select {
 		case <-ctx.Done():
 			return false

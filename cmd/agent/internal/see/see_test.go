@@ -157,7 +157,7 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 		unread int
 	}{
 		"all are read":                   {pids: pids[:10]},
-		"more than are inspected":        {pids: pids, unread: 40 - processesMost},
+		"more than are inspected":        {pids: pids, unread: 40 - maxProcesses},
 		"one takes all the time":         {pids: pids[:20], slow: 5, unread: 15},
 		"one has ended":                  {pids: slices.Insert(slices.Clone(pids[:10]), 4, ended.Process.Pid)},
 		"there are others, nobody knows": {pids: pids[:10], more: true},
@@ -303,7 +303,7 @@ func TestBlockedInspection(t *testing.T) {
 		}
 		return <-e.Found()
 	}
-	if f := inspect(pids[0]); !errors.Is(f.Err, errBlocked) || f.Spent < explainMost {
+	if f := inspect(pids[0]); !errors.Is(f.Err, errBlocked) || f.Spent < maxExplain {
 		t.Errorf("the inspection that blocks found %+v", f)
 	}
 	if f := inspect(pids[1]); !errors.Is(f.Err, errBlocked) || f.Spent != 0 {
@@ -332,7 +332,7 @@ func TestManyBlockedInspections(t *testing.T) {
 	watchdog := liveness.NewWatchdog(passive)
 	e := New("/proc", cgroup.V2, nil, time.Now, watchdog)
 	returns := make(chan scan.Finding, 1)
-	for i := range abandonedMost {
+	for i := range maxAbandoned {
 		look := scan.Look{Container: strconv.Itoa(i), Namespace: strconv.Itoa(i / abandonedMostOfNamespace)}
 		if err := e.refused(look); err != nil {
 			t.Fatalf("%+v: %v", look, err)
@@ -350,7 +350,7 @@ func TestManyBlockedInspections(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	returns <- scan.Finding{}
-	if !<-done || watchdog.Check(nil) != nil || len(e.abandoned) != abandonedMost-1 {
+	if !<-done || watchdog.Check(nil) != nil || len(e.abandoned) != maxAbandoned-1 {
 		t.Errorf("after one returned, %d are blocked: %v", len(e.abandoned), watchdog.Check(nil))
 	}
 }
@@ -533,7 +533,7 @@ func TestFound(t *testing.T) {
 	for version, want := range map[cgroup.Version]string{cgroup.V1: "Yes", cgroup.V2: "No"} {
 		got := found(r, version)
 		if got.ContainerAware != want || got.Libc != "glibc 2.36" || got.Allocator != "glibc" ||
-			got.Flags[0] != "-Xmx300m (command line)" || len(got.Evidence) != evidenceMost {
+			got.Flags[0] != "-Xmx300m (command line)" || len(got.Evidence) != maxEvidence {
 			t.Errorf("%s: %+v", version, got)
 		}
 	}

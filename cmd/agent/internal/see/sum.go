@@ -106,9 +106,9 @@ func (s *sum) explained() float64 {
 }
 
 const (
-	partsMost = 24 // as in the API
-	gainsMost = 8
-	helpsMost = 512
+	maxParts = 24 // as in the API
+	maxGains = 8
+	maxHelps = 512
 )
 
 func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
@@ -138,12 +138,12 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 		}
 	}
 	outcome := levers.Predict(s.levers, s.look.Limit)
-	out.Summary = quote.Cut(outcome.Summary, helpsMost)
-	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
+	out.Summary = quote.Cut(outcome.Summary, maxHelps)
+	for i := range outcome.Predictions[:min(len(outcome.Predictions), maxGains)] {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedSaving{
-			Action: quote.Cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
-			Method: quote.Cut(p.Why, sentenceMost), How: quote.Cut(p.How, sentenceMost), Setting: quote.Cut(p.Knob, wordMost),
+			Action: quote.Cut(p.Action, maxWord), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
+			Method: quote.Cut(p.Why, maxSentence), How: quote.Cut(p.How, maxSentence), Setting: quote.Cut(p.Knob, maxWord),
 		}
 		if !p.Exact() {
 			gain.AtMost = new(p.Most.CeilTo(memory.KiB).Quantity())
@@ -157,12 +157,12 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 
 // folded merges the parts beyond the bound into one, so that they still add up.
 func folded(parts []v1alpha1.MemoryPart) []v1alpha1.MemoryPart {
-	if len(parts) <= partsMost {
+	if len(parts) <= maxParts {
 		return parts
 	}
 	rest := resource.Quantity{Format: resource.BinarySI}
-	for i := partsMost - 1; i < len(parts); i++ {
+	for i := maxParts - 1; i < len(parts); i++ {
 		rest.Add(parts[i].Resident)
 	}
-	return append(parts[:partsMost-1:partsMost-1], v1alpha1.MemoryPart{Name: "smaller parts", Resident: rest})
+	return append(parts[:maxParts-1:maxParts-1], v1alpha1.MemoryPart{Name: "smaller parts", Resident: rest})
 }

@@ -180,14 +180,14 @@ func (c *Container) beside() {
 // sumTolerance is the difference, in percent, that needs no note: memory changes while it is read.
 const sumTolerance = 2
 
-// coverageMost is the coverage, in percent, below which numbers of free memory are lower bounds, as in the API.
-const coverageMost = 95
+// coverageGoodPercent is the coverage, in percent, below which numbers of free memory are lower bounds, as in the API.
+const coverageGoodPercent = 95
 
 func notes(m *v1alpha1.MemoryParts) (out []string) {
 	if m.Summary != "" {
 		out = append(out, quote.Plain(m.Summary))
 	}
-	if m.CoveragePercent < coverageMost {
+	if m.CoveragePercent < coverageGoodPercent {
 		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there may be more free memory "+
 			"than shown", m.CoveragePercent))
 	}
