@@ -129,7 +129,7 @@ type filled struct{ found chan scan.Finding }
 
 func (f filled) Found() <-chan scan.Finding { return f.found }
 
-func (f filled) Start(look scan.Look) bool {
+func (f filled) Start(look scan.Inspection) bool {
 	m := &v1alpha1.MemoryParts{
 		CoveragePercent: 99, Processes: 1, Resident: resource.MustParse("100Mi"), Unexplained: resource.MustParse("64Ki"),
 		Time: metav1.Now().Rfc3339Copy(), Summary: strings.Repeat("x", 120),

@@ -102,14 +102,14 @@ func (t *trial) boundContainer(i int) {
 	a := &t.asks[i]
 	switch own := t.whole; {
 	case own.Size == (memory.Size{}):
-	case a.Base.Limit == 0 && (a.Part == (memory.Size{}) || own.Stays != ""):
+	case a.Base.Limit == 0 && (a.Part == (memory.Size{}) || own.FixedBecause != ""):
 		t.set(i, a.Base, "it has no limit of its own, and the whole pod keeps its size: "+
-			cmp.Or(own.Stays, "the need of the container is unknown"))
+			cmp.Or(own.FixedBecause, "the need of the container is unknown"))
 		return
 	case own.Limit > 0 && t.out[i].Limit > own.Limit:
 		t.change(i, a.with(memory.Size{Limit: own.Limit, Request: t.out[i].Request}),
 			"the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", own.Limit,
-			cmp.Or(own.Stays, "it is at its bound"))
+			cmp.Or(own.FixedBecause, "it is at its bound"))
 	}
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]

@@ -156,7 +156,7 @@ func series(points []point, now time.Time) []Point {
 }
 
 // Limit returns the limit that was reached: the smaller of the two, where the pod's also counts its other containers.
-func (l Limits) Limit() (limit memory.Bytes, whose string) {
+func (l Limits) Limit() (limit memory.Bytes, of string) {
 	if l.PodLimit < l.ContainerLimit {
 		return l.PodLimit, "the pod"
 	}
@@ -167,13 +167,13 @@ func (l Limits) Limit() (limit memory.Bytes, whose string) {
 func (k *Kill) Summary() string {
 	var b strings.Builder
 	b.WriteString("OOM kill of " + k.victim())
-	switch limit, whose := k.Limit(); {
+	switch limit, of := k.Limit(); {
 	case limit == cgroup.Unlimited:
 		b.WriteString(" without a limit of container or pod: the node ran out of memory")
 	case k.Reached == ReachedNo:
-		fmt.Fprintf(&b, ", which had not reached the limit of %s of %s: the node ran out of memory", limit, whose)
+		fmt.Fprintf(&b, ", which had not reached the limit of %s of %s: the node ran out of memory", limit, of)
 	default:
-		fmt.Fprintf(&b, " at the limit of %s of %s", limit, whose)
+		fmt.Fprintf(&b, " at the limit of %s of %s", limit, of)
 	}
 	if !k.Seen {
 		b.WriteString("; it happened before the agent's first reading of this container, so there is no history")

@@ -72,12 +72,12 @@ func (r *Recorder) held() memory.Bytes { return r.Usage().Minus(r.last.File) }
 const growthWindow = 10 * time.Second
 
 // timeLeft returns the time until usage reaches the limit at the current growth.
-func (r *Recorder) timeLeft(room memory.Bytes, now time.Time) time.Duration {
+func (r *Recorder) timeLeft(until memory.Bytes, now time.Time) time.Duration {
 	g := growth(r.points(now, growthWindow))
 	if g.PerSecond <= 0 {
 		return math.MaxInt64
 	}
-	return time.Duration(float64(room) / float64(g.PerSecond) * float64(time.Second))
+	return time.Duration(float64(until) / float64(g.PerSecond) * float64(time.Second))
 }
 
 // Interval returns the time from a reading to the next. It is stretched last and least near the limit.

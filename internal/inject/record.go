@@ -132,18 +132,18 @@ func space(pod *corev1.Pod) int {
 
 // text returns the annotation's value; empty if there is nothing to record. fits is false if the pod has no space for
 // it: memfit must not set anything without a record, and the API server would refuse the pod with it.
-func (r *record) text(room int) (text string, fits bool) {
+func (r *record) text(available int) (text string, fits bool) {
 	if len(r.Containers) == 0 {
 		return "", true
 	}
 	out := r.encode()
-	if len(out) > min(recordMax, room) {
+	if len(out) > min(recordMax, available) {
 		for _, c := range r.Containers {
 			c.Skipped = nil
 		}
 		out = r.encode()
 	}
-	return out, len(out) <= room
+	return out, len(out) <= available
 }
 
 // encode returns compact JSON without escapes of "<" and "&": users read it.

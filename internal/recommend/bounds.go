@@ -11,15 +11,15 @@ import (
 )
 
 func (e *evaluation) headroom(need memory.Bytes) memory.Bytes {
-	return max(need.Percent(e.Policy.HeadroomPercent), e.model.LeastHeadroom)
+	return max(need.Percent(e.Policy.HeadroomPercent), e.model.MinHeadroom)
 }
 
 func (e *evaluation) plusHeadroom(need memory.Bytes) memory.Bytes { return need.Plus(e.headroom(need)) }
 
 // headroomWords is the headroom as it was chosen: "15 %", or "8Mi" where that is more.
 func (e *evaluation) headroomWords(need memory.Bytes) string {
-	if need.Percent(e.Policy.HeadroomPercent) < e.model.LeastHeadroom {
-		return e.model.LeastHeadroom.String()
+	if need.Percent(e.Policy.HeadroomPercent) < e.model.MinHeadroom {
+		return e.model.MinHeadroom.String()
 	}
 	return sprintf("%d %%", e.Policy.HeadroomPercent)
 }

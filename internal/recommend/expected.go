@@ -67,11 +67,11 @@ func bytesOf(amount float64) memory.Bytes {
 // choose is the limit of the least cost. Changes that are too small to be made are left out, until hardly anything of
 // the least room is left. lower is a lower limit that only the cost of lowering rules out; 0: none.
 func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
-	room, left := float64(e.Policy.LeastRoomPercent)/100, float64(e.model.EatenPercent)/100
+	margin, left := float64(e.Policy.MinMarginPercent)/100, float64(e.model.EatenPercent)/100
 	percent := float64(e.Policy.MinChangePercent)
-	floor, raised := o.top*(1+room), have*(101+percent)/100
+	floor, raised := o.top*(1+margin), have*(101+percent)/100
 	best = have
-	if have < o.top*(1+room*left) || floor-have >= max(have*percent/100, 1) {
+	if have < o.top*(1+margin*left) || floor-have >= max(have*percent/100, 1) {
 		best = max(floor, raised)
 	}
 	least := o.cost(best)
@@ -92,10 +92,10 @@ func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 			best, least = limit, cost
 		}
 	}
-	try(o.top + o.records.room(o.kill*o.rate))
+	try(o.top + o.records.space(o.kill*o.rate))
 	try(raised)
 	for _, d := range o.days {
-		try(d.peak * (1 + room))
+		try(d.peak * (1 + margin))
 	}
 	if best != have || lower > have {
 		lower = 0
@@ -251,6 +251,6 @@ func (l lomax) beyond(x float64) float64 {
 }
 
 // room is the x at which one byte more costs what it saves.
-func (l lomax) room(price float64) float64 {
+func (l lomax) space(price float64) float64 {
 	return max(0, l.scale*(math.Pow(price*l.shape/l.scale, 1/(l.shape+1))-1))
 }

@@ -23,7 +23,7 @@ const (
 	collectedPercent = 80
 	// liveRoomPercent is the heap that a live set is given to collect in peace: garbage collectors slow down sharply below
 	// 1.3 times.
-	liveRoomPercent = 150
+	liveHeapPercent = 150
 	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
 	followsElasticity = 0.5
 )
@@ -68,9 +68,9 @@ func (e *evaluation) followerLimit() memory.Bytes {
 		)
 		return limit
 	}
-	room := live.Minus(e.Traits.Overhead).Percent(liveRoomPercent)
-	capped := e.limitFor(room, heap)
-	sized := max(capped, e.plusHeadroom(room.Plus(e.Traits.Overhead)))
+	space := live.Minus(e.Traits.Overhead).Percent(liveHeapPercent)
+	capped := e.limitFor(space, heap)
+	sized := max(capped, e.plusHeadroom(space.Plus(e.Traits.Overhead)))
 	if sized > limit {
 		e.advise(
 			"the live set of %s leaves little room to collect below a heap of %d %% of %s: %s would be comfortable", live, heap,
@@ -85,7 +85,7 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	}
 	e.say("%s fills its heap cap, so its peak of %s is not demand: live set %s (low points), %d %% of it as heap room, "+
 		"heap %d %% of the limit%s: %s",
-		name, now.Peak, live, liveRoomPercent, heap, e.reserved(), sized)
+		name, now.Peak, live, liveHeapPercent, heap, e.reserved(), sized)
 	return sized
 }
 

@@ -221,9 +221,9 @@ func (e *evaluation) ask(i int) ask {
 	if e.reach.stopped(k.Limit) {
 		return ask{by: k, bare: k.Limit, limit: k.Limit}
 	}
-	room := 2 * e.headroom(bare)
-	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf("twice the headroom (%s)", room)}
-	if young, _ := e.burstRoom(0); young > room {
+	space := 2 * e.headroom(bare)
+	a := ask{by: k, bare: bare, limit: bare.Plus(space), words: sprintf("twice the headroom (%s)", space)}
+	if young, _ := e.burstSpace(0); young > space {
 		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
 	}
 	if most := e.mostAnswer(k); a.limit > most {

@@ -40,8 +40,8 @@ type Model struct {
 	// KillBeyondPercent: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this
 	// much above.
 	KillBeyondPercent int32
-	// LeastHeadroom is so that a young container of 20Mi is not sized within one allocation of its peak.
-	LeastHeadroom memory.Bytes
+	// MinHeadroom is so that a young container of 20Mi is not sized within one allocation of its peak.
+	MinHeadroom memory.Bytes
 
 	// BurstPerDoubling is the hazard curve of bursts that have not been seen yet: for every time that the age of a young
 	// container can double before it is as old as Young, it gets this much. The chance that the next hour brings a new
@@ -88,7 +88,7 @@ func DefaultModel() Model {
 		DayHalfLife: 30, Alike: 0.2, Unlike: 0.2,
 		LowerLimit: 0.05, LowerKill: 0.008, LowerYoung: 28 * memory.MiB,
 
-		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
+		KillBeyondPercent: 115, MinHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, Young: 2 * period.Day, YoungPower: 1.4,
 		BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB, BurstShare: 0.03,
 		StepHalfLife: 5 * period.Hour, EatenPercent: 33,

@@ -66,8 +66,8 @@ type Policy struct {
 	RequestEqualsLimit bool
 	// HeadroomPercent is added to the need of a young container, to what a kill asks for, and to a live set.
 	HeadroomPercent int32
-	// LeastRoomPercent is what the limit of an older one is above the peak of the last day at least.
-	LeastRoomPercent int32
+	// MinMarginPercent is what the limit of an older one is above the peak of the last day at least.
+	MinMarginPercent int32
 	// KillPrice is what an OOM kill is worth: this much memory held for a day.
 	KillPrice memory.Bytes
 	// Bounds of the limit and the request; 0: none.

@@ -43,14 +43,14 @@ func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
 // when it is old enough.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	usual := e.History.Quantile(youngQuantile)
-	room, learned := e.burstRoom(usual)
+	space, learned := e.burstSpace(usual)
 	if most := e.mostGuess(e.killedAt()); most > 0 {
-		room = min(room, most)
+		space = min(space, most)
 	}
-	if room == 0 {
+	if space == 0 {
 		return 0
 	}
-	young := usual.Plus(room)
+	young := usual.Plus(space)
 	if young > limit {
 		words := ""
 		if learned {
@@ -58,7 +58,7 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 			words = sprintf(" (learned from bursts of %s of %s)", of, e.Prior.Image)
 		}
 		e.say(
-			"only %s of history: usual %s + %s for bursts not seen yet%s = %s", format.InWords(e.History.Span()), usual, room,
+			"only %s of history: usual %s + %s for bursts not seen yet%s = %s", format.InWords(e.History.Span()), usual, space,
 			words, young,
 		)
 	}
@@ -67,12 +67,12 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 
 // burstRoom returns the space for bursts at the age of the history; see [Model]. Bursts of other containers are
 // amounts, which add little to a large container. learned reports whether they decided.
-func (e *evaluation) burstRoom(use memory.Bytes) (room memory.Bytes, learned bool) {
+func (e *evaluation) burstSpace(use memory.Bytes) (space memory.Bytes, learned bool) {
 	own, others := e.doublings(e.model.young(e.Policy.KillPrice)), e.doublings(e.learned())
 	amount := memory.Bytes(max(own, others) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
 	share := memory.Bytes(own * e.model.BurstShare * float64(use)).FloorTo(memory.MiB)
-	room = max(e.tapered(amount, use), share)
-	return room, others > own && room > share
+	space = max(e.tapered(amount, use), share)
+	return space, others > own && space > share
 }
 
 // doublings returns how often the age of a young container can double until then. The first hour counts as a whole one:
@@ -155,17 +155,17 @@ func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 	r := e.records()
 	step := e.tapered(r.step, r.highest)
-	roomy := e.plusHeadroom(r.highest).Plus(step)
-	if have := e.Current.Limit; step > 0 && roomy > limit && have > 0 && roomy > have {
-		roomy = max(roomy, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
+	next := e.plusHeadroom(r.highest).Plus(step)
+	if have := e.Current.Limit; step > 0 && next > limit && have > 0 && next > have {
+		next = max(next, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
 	}
-	if roomy > limit {
+	if next > limit {
 		e.say(
 			"only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(e.History.Span()),
-			r.highest, step, e.headroomWords(r.highest), roomy,
+			r.highest, step, e.headroomWords(r.highest), next,
 		)
 	}
-	return roomy
+	return next
 }
 
 // records is how the highest use of a container came about, hour by hour.

@@ -131,8 +131,8 @@ func (p *Prediction) within(horizon time.Duration) bool {
 	if p.PerSecond <= 0 {
 		return false
 	}
-	room := p.Limit.Minus(p.Demand).Minus(min(maxReserve, p.Limit/reserveShare))
-	return timeTo(room, p.PerSecond) <= horizon
+	left := p.Limit.Minus(p.Demand).Minus(min(maxReserve, p.Limit/reserveShare))
+	return timeTo(left, p.PerSecond) <= horizon
 }
 
 const (

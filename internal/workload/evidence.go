@@ -205,7 +205,7 @@ func (st *State) remember(name string, run []running, now time.Time) {
 // readOwnerSizes takes the owner's size of each program from its newest pod, and its start from the oldest pod with the
 // same size.
 func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
-	heard := map[*evidence]bool{}
+	read := map[*evidence]bool{}
 	for _, pod := range newestFirst {
 		for _, name := range ContainersOf(&pod.Spec) {
 			p, since := st.programIn(pod, name), earliest(pod, now)
@@ -213,13 +213,13 @@ func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 			switch {
 			case e == nil: // not kept
 				continue
-			case !heard[e] && e.Owner != p.Owner:
+			case !read[e] && e.Owner != p.Owner:
 				e.Owner, e.Since, e.Held, e.Most, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
 				st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
 			case e.Owner == p.Owner && since.Before(e.Since):
 				e.Since = since
 			}
-			heard[e] = true
+			read[e] = true
 		}
 	}
 }

@@ -170,9 +170,9 @@ func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 		return ""
 	}
 	runs := strings.TrimSpace(string(f.Type) + " " + f.Version)
-	says := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
+	spelled := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
 	return fmt.Sprintf("%s declares %s, but replicas run %s (%s): correct it, or leave runtime.type at Auto to use the "+
-		"detected runtime", cmp.Or(declared.RuntimeDeclaredBy, "the profile"), says, runs, f.Evidence)
+		"detected runtime", cmp.Or(declared.RuntimeDeclaredBy, "the profile"), spelled, runs, f.Evidence)
 }
 
 // nodeHeap returns the maximum heap of a replica that exceeds its memory limit without an option; nil: none. Replicas

@@ -61,11 +61,11 @@ func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool
 	var c stallChanges
 	c.began, c.ended = st.ledger.UpdateStalls(found, existing, now)
 	for _, s := range st.ledger.ExplainStalls(agents, now) {
-		same := func(told memory.Stall) bool { return told.Container == s.Container && told.Since.Equal(s.Since) }
+		same := func(other memory.Stall) bool { return other.Container == s.Container && other.Since.Equal(s.Since) }
 		news := false
-		for _, told := range [][]memory.Stall{c.began, c.ended} {
-			if i := slices.IndexFunc(told, same); i >= 0 {
-				told[i], news = s, true
+		for _, list := range [][]memory.Stall{c.began, c.ended} {
+			if i := slices.IndexFunc(list, same); i >= 0 {
+				list[i], news = s, true
 			}
 		}
 		if !news {

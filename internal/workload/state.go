@@ -121,8 +121,8 @@ const youngHistory = period.Hour
 // Past is the earlier history of a workload.
 type Past struct {
 	Source string // "prometheus"
-	// There: reading has ended; after a failure there are no containers.
-	There      bool
+	// Read is true when reading has ended; after a failure there are no containers.
+	Read       bool
 	Containers map[string]*history.Container
 }
 
@@ -158,7 +158,7 @@ func (st *State) takePast(p *Past) {
 	switch {
 	case p == nil:
 		return
-	case !p.There:
+	case !p.Read:
 		st.asked = true
 		return
 	}

@@ -65,10 +65,10 @@ type Source struct {
 	options Options
 	most    map[string]memory.Bytes // by path
 
-	mu     sync.Mutex
-	room   int             // number of further open connections
-	kept   map[string]bool // by host and port, including deleted nodes
-	beyond beyondRSS
+	mu       sync.Mutex
+	idleLeft int             // number of further open connections
+	kept     map[string]bool // by host and port, including deleted nodes
+	beyond   beyondRSS
 }
 
 // New returns a Source that authenticates like config (with reloads of a bearer token file) but uses the trust in o. It
@@ -82,7 +82,7 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Source{
-		client: client, options: o, room: keptConnections, kept: map[string]bool{}, beyond: newBeyondRSS(o.Now),
+		client: client, options: o, idleLeft: keptConnections, kept: map[string]bool{}, beyond: newBeyondRSS(o.Now),
 		most: map[string]memory.Bytes{summaryPath: maxSummary, cadvisorPath: maxCounters},
 	}, nil
 }
@@ -186,9 +186,9 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 func (s *Source) keeps(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.kept[host] && s.room > 0 {
+	if !s.kept[host] && s.idleLeft > 0 {
 		s.kept[host] = true
-		s.room--
+		s.idleLeft--
 	}
 	return s.kept[host]
 }
@@ -206,8 +206,8 @@ type attempt struct {
 func (a attempt) refused(resp *http.Response) error {
 	text := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // partial if it breaks off
-	if said := usage.FirstLine(string(body)); said != "" && said != http.StatusText(resp.StatusCode) {
-		text += ": " + said
+	if message := usage.FirstLine(string(body)); message != "" && message != http.StatusText(resp.StatusCode) {
+		text += ": " + message
 	}
 	subresource := "nodes/stats"
 	if strings.HasPrefix(a.path, "/metrics") {

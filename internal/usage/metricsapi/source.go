@@ -109,13 +109,13 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	if resp.StatusCode != http.StatusOK {
 		return nil, refused(resp.StatusCode)
 	}
-	byNode, heard := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
+	byNode, seen := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
 	err = Decode(http.MaxBytesReader(nil, resp.Body, int64(s.max)), func(sample memory.Sample) {
 		node, uid, known := s.locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
 		// bounds the memory for an endless, repeating list
-		if _, again := heard[sample.Container]; known && !again {
-			heard[sample.Container] = struct{}{}
+		if _, again := seen[sample.Container]; known && !again {
+			seen[sample.Container] = struct{}{}
 			byNode[node] = append(byNode[node], sample)
 		}
 	})

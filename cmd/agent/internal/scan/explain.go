@@ -60,11 +60,11 @@ func (l *Loop) explain(now time.Time) {
 		return
 	}
 	pod := &l.objects[c.pod].pod
-	look := Look{
+	inspection := Inspection{
 		Container: c.ContainerID, Namespace: pod.Namespace, PIDs: pids, More: !all, Limit: c.limit(),
-		Drawn: pod.Request.Map,
+		WithMap: pod.Request.Map,
 	}
-	if l.inspecting = l.Explain.Start(look); l.inspecting {
+	if l.inspecting = l.Explain.Start(inspection); l.inspecting {
 		c.explained, c.explainedAt = now, c.recorder.Usage()
 		c.answers, c.request = l.asked(c), pod.Request
 	}

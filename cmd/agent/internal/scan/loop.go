@@ -30,19 +30,19 @@ type Writer interface {
 
 // Explainer inspects the processes of one container at a time. Start reports whether that begins; Found has the result.
 type Explainer interface {
-	Start(look Look) bool
+	Start(inspection Inspection) bool
 	Found() <-chan Finding
 }
 
-// Look describes a container to inspect.
-type Look struct {
+// Inspection describes a container to inspect.
+type Inspection struct {
 	Container string // its ID
 	// Namespace of its pod. Cached facts about files are shared only within one namespace.
 	Namespace string
 	PIDs      []int        // of its processes, as the node numbers them
 	More      bool         // it may have more processes
 	Limit     memory.Bytes // of the container; 0: no limit
-	Drawn     bool         // with a map of its pages
+	WithMap   bool         // the result is to have a map of its pages
 }
 
 // Finding is the result of an inspection.
@@ -54,10 +54,10 @@ type Finding struct {
 	Runtime   *v1alpha1.InspectedRuntime
 	// HeapTurn is the heap size at which the runtime's settings trigger a collection; 0: unknown. The runtime's own value
 	// (Runtime.MaxHeap) has precedence.
-	HeapTurn memory.Bytes
-	Err      error         // nothing could be read
-	Spent    time.Duration // of processor time
-	Unread   string        // why some memory could not be read; empty: all was read
+	CollectAt memory.Bytes
+	Err       error         // nothing could be read
+	Spent     time.Duration // of processor time
+	Unread    string        // why some memory could not be read; empty: all was read
 }
 
 // Loop is the agent's main loop. Its fields are set before the first Tick; one goroutine calls Tick.
@@ -225,10 +225,10 @@ func (l *Loop) searchCgroups(now time.Time) {
 	if l.Watch != nil {
 		l.watched = l.Watch(parents)
 	}
-	there := make(map[string]bool, len(found))
+	exists := make(map[string]bool, len(found))
 	for i := range found {
 		id := found[i].ContainerID
-		there[id] = true
+		exists[id] = true
 		if l.containers[id] == nil {
 			l.containers[id] = &container{
 				Container: found[i], gauge: l.Tree.Gauge(found[i].Dir), recorder: flightrecorder.New(l.searched), found: now,
@@ -237,7 +237,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 		}
 	}
 	for id, c := range l.containers {
-		if !there[id] && c.gone.IsZero() {
+		if !exists[id] && c.gone.IsZero() {
 			l.ended(c, now)
 		}
 	}
@@ -270,19 +270,19 @@ func (l *Loop) matchPods(now time.Time) {
 		}
 	}
 	for uid := range l.objects {
-		if _, there := all[uid]; !there {
+		if _, exists := all[uid]; !exists {
 			delete(l.objects, uid)
 		}
 	}
 }
 
-func (l *Loop) match(uid types.UID, told *pods.Container, now time.Time) {
-	if c := l.containers[told.ID]; c != nil {
-		c.pod, c.name = uid, told.Name
+func (l *Loop) match(uid types.UID, reported *pods.Container, now time.Time) {
+	if c := l.containers[reported.ID]; c != nil {
+		c.pod, c.name = uid, reported.Name
 	}
-	for _, end := range told.Killed {
+	for _, end := range reported.Killed {
 		if c := l.containers[end.ID]; c != nil {
-			c.pod, c.name = uid, told.Name
+			c.pod, c.name = uid, reported.Name
 			if end.Exited && c.recorder.Kills() > 0 {
 				continue // the killed child is known
 			}

@@ -269,14 +269,14 @@ func TestAnOrdinaryEndAfterAKillOfAChild(t *testing.T) {
 // looks notes into which containers it is asked to look, and finds nothing.
 type looks struct {
 	at    []time.Time
-	last  Look
+	last  Inspection
 	now   func() time.Time
 	found chan Finding
 }
 
-func (l *looks) Start(look Look) bool {
-	l.at, l.last = append(l.at, l.now()), look
-	l.found <- Finding{Container: look.Container, Namespace: look.Namespace}
+func (l *looks) Start(inspection Inspection) bool {
+	l.at, l.last = append(l.at, l.now()), inspection
+	l.found <- Finding{Container: inspection.Container, Namespace: inspection.Namespace}
 	return true
 }
 
@@ -498,13 +498,13 @@ type finder struct {
 	spent map[string]time.Duration // of one inspection, by namespace
 }
 
-func (e *finder) Start(look Look) bool {
+func (e *finder) Start(inspection Inspection) bool {
 	e.count++
-	e.order = append(e.order, look.Container)
-	usage := e.node.loop.containers[look.Container].recorder.Usage()
+	e.order = append(e.order, inspection.Container)
+	usage := e.node.loop.containers[inspection.Container].recorder.Usage()
 	e.found <- Finding{
-		Container: look.Container, Namespace: look.Namespace, Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()},
-		Spent: e.spent[look.Namespace],
+		Container: inspection.Container, Namespace: inspection.Namespace, Spent: e.spent[inspection.Namespace],
+		Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()},
 	}
 	return true
 }

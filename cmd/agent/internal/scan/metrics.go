@@ -60,13 +60,13 @@ func (m *Metrics) inspected(f *Finding, now time.Time) {
 }
 
 func (m *Metrics) observe(l *Loop) {
-	there := 0
+	count := 0
 	for _, c := range l.containers {
 		if c.gone.IsZero() && c.pod != "" {
-			there++
+			count++
 		}
 	}
-	m.containers.Set(float64(there))
+	m.containers.Set(float64(count))
 	m.pods.Set(float64(len(l.objects)))
 	m.stretch.Set(l.governor.Stretch())
 }

@@ -214,7 +214,7 @@ func (c *container) ceiling(now time.Time) memory.Bytes {
 	if f == nil || f.Memory == nil || now.Sub(c.explained) > inspectedFor {
 		return 0
 	}
-	heap := f.HeapTurn
+	heap := f.CollectAt
 	if f.Runtime != nil && f.Runtime.MaxHeap != nil {
 		heap = memory.FromQuantity(*f.Runtime.MaxHeap)
 	}

@@ -247,7 +247,7 @@ func TestAKnownHeap(t *testing.T) {
 	if len(n.writer.alarms) != 0 {
 		t.Errorf("%+v", n.writer.alarms[0].status.Alarm)
 	}
-	c.finding.HeapTurn = 300 * memory.MiB
+	c.finding.CollectAt = 300 * memory.MiB
 	if got := c.ceiling(n.now); got != 480*memory.MiB {
 		t.Errorf("an option counts before what the runtime reports: %s", got)
 	}

@@ -115,8 +115,8 @@ func (l *Loop) settle() {
 }
 
 // running returns the instance of a pod's container whose cgroup exists; nil: none.
-func (l *Loop) running(told *pods.Container) *container {
-	if c := l.containers[told.ID]; c != nil && c.pod != "" && c.gone.IsZero() {
+func (l *Loop) running(reported *pods.Container) *container {
+	if c := l.containers[reported.ID]; c != nil && c.pod != "" && c.gone.IsZero() {
 		return c
 	}
 	return nil
@@ -146,9 +146,9 @@ func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 	}
 	for i := range o.pod.Containers {
 		name := o.pod.Containers[i].Name
-		h, told := o.history[name]
+		h, ended := o.history[name]
 		c := l.running(&o.pod.Containers[i])
-		if c == nil && !told {
+		if c == nil && !ended {
 			continue
 		}
 		s.Containers = append(s.Containers, l.container(o, name, c, h))

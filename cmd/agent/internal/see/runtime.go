@@ -44,9 +44,9 @@ type runs struct {
 	settings []string // memory settings at its start
 }
 
-// heapTurn returns the heap size at which its settings trigger a collection; 0: unknown. limit is the container's.
-func (r *runs) heapTurn(limit memory.Bytes) memory.Bytes {
-	return runtimes.Lookup(r.Type).HeapTurn(r.settings, limit)
+// collectAt returns the heap size at which its settings trigger a collection; 0: unknown. limit is the container's.
+func (r *runs) collectAt(limit memory.Bytes) memory.Bytes {
+	return runtimes.Lookup(r.Type).CollectAt(r.settings, limit)
 }
 
 // runtimeOf returns the runtime of a process, or nil where its files do not show it or could not be read. It caches

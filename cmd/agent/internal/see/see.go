@@ -23,7 +23,7 @@ type Explainer struct {
 	newInspector func() *inspector
 	watchdog     *liveness.Watchdog
 	patience     time.Duration // how long an inspection may take before it is abandoned
-	jobs         chan scan.Look
+	jobs         chan scan.Inspection
 	found        chan scan.Finding
 
 	// Only Run uses the fields below.
@@ -45,7 +45,7 @@ const (
 	// FUSE) or by a server that does not answer (NFS).
 	patience                 = 30 * time.Second
 	maxAbandoned             = 8 // inspections blocked at a time, each with a thread
-	abandonedMostOfNamespace = 2
+	maxAbandonedPerNamespace = 2
 )
 
 // New returns an Explainer that reads a /proc directory with these readers, on a node with this cgroup version. Readers
@@ -56,16 +56,16 @@ func New(
 	e := &Explainer{
 		newInspector: func() *inspector { return newInspector(proc, v, readers, now) },
 		watchdog:     w, patience: patience,
-		jobs: make(chan scan.Look), found: make(chan scan.Finding, 1), abandoned: map[string]blocked{},
+		jobs: make(chan scan.Inspection), found: make(chan scan.Finding, 1), abandoned: map[string]blocked{},
 	}
 	e.inspector = e.newInspector()
 	return e
 }
 
 // Start submits a container, and reports whether its inspection starts now.
-func (e *Explainer) Start(look scan.Look) bool {
+func (e *Explainer) Start(inspection scan.Inspection) bool {
 	select {
-	case e.jobs <- look:
+	case e.jobs <- inspection:
 		return true
 	default:
 		return false
@@ -78,7 +78,7 @@ func (e *Explainer) Found() <-chan scan.Finding { return e.found }
 // Run works until ctx ends.
 func (e *Explainer) Run(ctx context.Context) {
 	for e.waitForSlot(ctx) {
-		var j scan.Look
+		var j scan.Inspection
 		select {
 		case <-ctx.Done():
 			return
@@ -104,7 +104,7 @@ var errBlocked = errors.New("reading its processes blocks")
 
 // inspect inspects a container on a thread of its own. It abandons an inspection that does not return, with all state
 // that this inspection may still write.
-func (e *Explainer) inspect(ctx context.Context, j scan.Look) scan.Finding {
+func (e *Explainer) inspect(ctx context.Context, j scan.Inspection) scan.Finding {
 	if err := e.refused(j); err != nil {
 		return scan.Finding{Err: err}
 	}
@@ -132,7 +132,7 @@ func (e *Explainer) inspect(ctx context.Context, j scan.Look) scan.Finding {
 }
 
 // refused returns an error if blocked inspections prevent that of a container.
-func (e *Explainer) refused(j scan.Look) error {
+func (e *Explainer) refused(j scan.Inspection) error {
 	if _, blocked := e.abandoned[j.Container]; blocked {
 		return errBlocked
 	}
@@ -142,7 +142,7 @@ func (e *Explainer) refused(j scan.Look) error {
 			others++
 		}
 	}
-	if others >= abandonedMostOfNamespace {
+	if others >= maxAbandonedPerNamespace {
 		return fmt.Errorf("the inspections of %d other containers of its namespace are blocked", others)
 	}
 	return nil

@@ -47,7 +47,7 @@ import (
 func TestItself(t *testing.T) {
 	e := newInspector("/proc", cgroup.V2, nil, time.Now)
 	both := []int{os.Getpid(), 1 << 22} // the second is no process
-	f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: both, Drawn: true})
+	f := e.explain(t.Context(), scan.Inspection{Container: "x", PIDs: both, WithMap: true})
 	if f.Err != nil || f.Memory == nil || f.Memory.Processes != 1 {
 		t.Fatalf("%+v", f)
 	}
@@ -75,7 +75,8 @@ func TestItself(t *testing.T) {
 	if f.Runtime == nil || f.Runtime.Type != "Go" || !strings.HasPrefix("go"+f.Runtime.Version, runtime.Version()) {
 		t.Errorf("%+v, want Go %s", f.Runtime, runtime.Version())
 	}
-	if f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: []int{1 << 22}}); f.Err == nil || f.Memory != nil {
+	f = e.explain(t.Context(), scan.Inspection{Container: "x", PIDs: []int{1 << 22}})
+	if f.Err == nil || f.Memory != nil {
 		t.Errorf("a container without a process that can be read: %+v", f)
 	}
 }
@@ -170,8 +171,8 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 				one := &slow{c.slow, map[int]bool{}, cancel}
 				readers = []attribution.Reader{one, one}
 			}
-			look := scan.Look{Container: app, PIDs: c.pids, Drawn: true, More: c.more}
-			f := newInspector(proc, cgroup.V2, readers, time.Now).explain(ctx, look)
+			inspection := scan.Inspection{Container: app, PIDs: c.pids, WithMap: true, More: c.more}
+			f := newInspector(proc, cgroup.V2, readers, time.Now).explain(ctx, inspection)
 			if f.Err != nil {
 				t.Fatal(f.Err)
 			}
@@ -222,7 +223,7 @@ func TestNumberIsAssignedToANeighbor(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := residentIn(proc, pids[:2])
-	f := newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Look{Container: app, PIDs: pids})
+	f := newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Inspection{Container: app, PIDs: pids})
 	if f.Err != nil {
 		t.Fatal(f.Err)
 	}
@@ -233,7 +234,7 @@ func TestNumberIsAssignedToANeighbor(t *testing.T) {
 	if f.Runtime != nil && f.Runtime.Type == "Go" { // as this test does, the largest of the three
 		t.Errorf("it runs what its neighbor runs: %+v", f.Runtime)
 	}
-	f = newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Look{Container: app, PIDs: pids[2:]})
+	f = newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Inspection{Container: app, PIDs: pids[2:]})
 	if f.Memory != nil || !errors.Is(f.Err, errNoProcess) {
 		t.Errorf("a neighbor alone: %+v", f)
 	}
@@ -262,7 +263,7 @@ func TestNoFileStaysOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close them
 	before := openFiles(t)
 	for range 3 {
-		if f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids}); f.Err != nil {
+		if f := e.explain(t.Context(), scan.Inspection{Container: app, PIDs: pids}); f.Err != nil {
 			t.Fatal(f.Err)
 		}
 	}
@@ -298,7 +299,7 @@ func TestBlockedInspection(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { e.Run(ctx); close(ended) }()
 	inspect := func(pid int) scan.Finding {
-		for !e.Start(scan.Look{Container: app, Namespace: "shop", PIDs: []int{pid}}) {
+		for !e.Start(scan.Inspection{Container: app, Namespace: "shop", PIDs: []int{pid}}) {
 			time.Sleep(time.Millisecond)
 		}
 		return <-e.Found()
@@ -333,13 +334,14 @@ func TestManyBlockedInspections(t *testing.T) {
 	e := New("/proc", cgroup.V2, nil, time.Now, watchdog)
 	returns := make(chan scan.Finding, 1)
 	for i := range maxAbandoned {
-		look := scan.Look{Container: strconv.Itoa(i), Namespace: strconv.Itoa(i / abandonedMostOfNamespace)}
-		if err := e.refused(look); err != nil {
-			t.Fatalf("%+v: %v", look, err)
+		inspection := scan.Inspection{Container: strconv.Itoa(i), Namespace: strconv.Itoa(i / maxAbandonedPerNamespace)}
+		if err := e.refused(inspection); err != nil {
+			t.Fatalf("%+v: %v", inspection, err)
 		}
-		e.abandoned[look.Container] = blocked{look.Namespace, make(chan scan.Finding)}
+		e.abandoned[inspection.Container] = blocked{inspection.Namespace, make(chan scan.Finding)}
 	}
-	if e.refused(scan.Look{Container: "x", Namespace: "0"}) == nil || e.refused(scan.Look{Container: "x"}) != nil {
+	same, other := scan.Inspection{Container: "x", Namespace: "0"}, scan.Inspection{Container: "x"}
+	if e.refused(same) == nil || e.refused(other) != nil {
 		t.Error("a namespace blocks more than its part, or the part of another one")
 	}
 	e.abandoned["0"] = blocked{"0", returns}
@@ -364,13 +366,14 @@ func TestLargestUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newInspector(proc, cgroup.V2, nil, time.Now)
-	if f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids}); f.Runtime == nil || f.Runtime.Type != "Go" {
+	f := e.explain(t.Context(), scan.Inspection{Container: app, PIDs: pids})
+	if f.Runtime == nil || f.Runtime.Type != "Go" {
 		t.Errorf("it runs %+v, want Go", f.Runtime)
 	}
 	if err := os.Remove(filepath.Join(broken, "pagemap")); err != nil {
 		t.Fatal(err)
 	}
-	f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids})
+	f = e.explain(t.Context(), scan.Inspection{Container: app, PIDs: pids})
 	if f.Err != nil || f.Runtime != nil || f.Memory.Processes != 2 {
 		t.Errorf("without its largest process: %+v", f)
 	}
@@ -447,7 +450,7 @@ func TestDetectionEndsWithItsTime(t *testing.T) {
 }
 
 func TestSum(t *testing.T) {
-	s := newSum(scan.Look{})
+	s := newSum(scan.Inspection{})
 	for range 2 {
 		s.add(&attribution.Result{
 			RSS: 100 * memory.MiB, Unexplained: memory.MiB,
@@ -517,7 +520,7 @@ func TestCoverageIsTheLeastOfAll(t *testing.T) {
 			attribution.Result{RSS: 100 * memory.MiB, Usages: []amounts.Usage{{Reader: "hotspot", Coverage: 0}}}, 0,
 		},
 	} {
-		s := newSum(scan.Look{})
+		s := newSum(scan.Inspection{})
 		s.add(&c.result, &attribution.Snapshot{})
 		if got := s.parts(time.Time{}).CoveragePercent; got != c.want {
 			t.Errorf("%s: %d %%, want %d", name, got, c.want)

@@ -28,7 +28,7 @@ import (
 
 // sum adds up the processes of one container, the largest first. Shared pages count for each process.
 type sum struct {
-	look             scan.Look
+	inspection       scan.Inspection
 	processes        int
 	missed           int          // processes that could not be read
 	missing          memory.Bytes // their resident memory
@@ -36,15 +36,15 @@ type sum struct {
 	byKind           map[attribution.Kind]*partSum
 	coverage         float64                    // the lowest of all readers; 0 where one could not interpret its heap
 	exe              string                     // of the first process
-	heapTurn         memory.Bytes               // of the first process; 0: unknown
+	collectAt        memory.Bytes               // of the first process; 0: unknown
 	runtime          *v1alpha1.InspectedRuntime // of the first process; nil: unreadable, or its files do not show it
 	levers           []levers.Process
 	programs         []string // of levers
 	pages            []pagemap.Region
 }
 
-func newSum(look scan.Look) *sum {
-	return &sum{look: look, byKind: map[attribution.Kind]*partSum{}, coverage: 1}
+func newSum(inspection scan.Inspection) *sum {
+	return &sum{inspection: inspection, byKind: map[attribution.Kind]*partSum{}, coverage: 1}
 }
 
 func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
@@ -88,7 +88,7 @@ func (s *sum) why(failed error) string {
 		out = append(out, fmt.Sprintf("%d of %d processes, with %s resident, could not be read: %v", s.missed, s.processes,
 			s.missing, failed))
 	}
-	if s.look.More {
+	if s.inspection.More {
 		out = append(out, fmt.Sprintf("it has more processes or cgroups than the %d that are listed", s.processes))
 	}
 	return strings.Join(out, "; ")
@@ -96,7 +96,7 @@ func (s *sum) why(failed error) string {
 
 // explained returns the share of resident memory that is in a part. A heap without a reader, as .NET's, is in none.
 func (s *sum) explained() float64 {
-	if s.look.More {
+	if s.inspection.More {
 		return 0
 	}
 	if s.rss == 0 {
@@ -137,7 +137,7 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 			s.levers[i].Runtime, s.levers[i].Version = s.runtime.Type, s.runtime.Version
 		}
 	}
-	outcome := levers.Predict(s.levers, s.look.Limit)
+	outcome := levers.Predict(s.levers, s.inspection.Limit)
 	out.Summary = quote.Cut(outcome.Summary, maxHelps)
 	for i := range outcome.Predictions[:min(len(outcome.Predictions), maxGains)] {
 		p := &outcome.Predictions[i]

@@ -160,8 +160,8 @@ func (d *document) placed(err error, before int) error {
 		return err
 	}
 	again := document{raw: append(bytes.Repeat([]byte("\n"), d.line-1), d.raw...), line: 1}
-	if _, there := again.tree(); there != nil {
-		return there
+	if _, inStream := again.tree(); inStream != nil {
+		return inStream
 	}
 	return err
 }
