@@ -44,7 +44,7 @@ type asked struct {
 	running       bool
 }
 
-// Result is the latest known result of a query. If it is older than queryEvery, the query is sent again in the
+// Result returns the latest known result of a query. If it is older than queryEvery, the query is sent again in the
 // background, independent of ctx.
 func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Time) rollout.QueryResult {
 	q.mu.Lock()

@@ -21,7 +21,7 @@ const (
 	V2 Version = 2
 )
 
-// String is v1 or v2.
+// String returns "v1" or "v2".
 func (v Version) String() string { return fmt.Sprintf("v%d", int(v)) }
 
 // Tree reads the cgroups of a node.

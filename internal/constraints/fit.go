@@ -36,7 +36,7 @@ type Fitted struct {
 // refuse the result, but not the template's sizes, the pod keeps these.
 //
 // The size of the whole pod (spec.resources), in whole as its owner set it, follows its containers; see [WholeOf]. If
-// it cannot ([Whole.Stays]), they are limited by it.
+// it cannot ([Whole.FixedBecause]), they are limited by it.
 func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) {
 	t := trial{
 		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),

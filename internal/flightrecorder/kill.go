@@ -133,7 +133,7 @@ func mainIsGone(before, now []Process) bool {
 	return len(now) == 0
 }
 
-// series is a minute of readings as a bounded list.
+// series returns a minute of readings as a bounded list.
 func series(points []point, now time.Time) []Point {
 	var out []Point
 	current := time.Duration(-1) // the bucket of the last point of out

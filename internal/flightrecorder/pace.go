@@ -140,7 +140,7 @@ func (g *Governor) Spent(spent, elapsed time.Duration) {
 	g.stretch = min(max(g.Stretch()*(1-settle)+wanted*settle, 1), maxStretch)
 }
 
-// Stretch is the factor for intervals, 1 or more.
+// Stretch returns the factor for intervals, 1 or more.
 func (g *Governor) Stretch() float64 { return max(g.stretch, 1) }
 
 // Growth is a climb that lasts until the last reading.

@@ -153,7 +153,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.recent.add(v, at, t.number, c.spacing())
 }
 
-// Factor is the compression factor of the history's evidence; 1: none.
+// Factor returns the compression factor of the history's evidence; 1: none.
 func (c *Container) Factor() int { return int(max(c.factor, 1)) }
 
 // seconds returns the length of a period of evidence in this history.
@@ -354,7 +354,7 @@ func (c *Container) spacing() int64 {
 	return busy * c.seconds(RecentSpan) / PointsKept
 }
 
-// instanceID is FNV-1a over the names: equal on every machine, so that equal input gives equal bytes.
+// instanceID returns FNV-1a over the names: equal on every machine, so that equal input gives equal bytes.
 func instanceID(ref memory.ContainerRef) uint32 {
 	const offset, prime = 2166136261, 16777619
 	h := uint32(offset)

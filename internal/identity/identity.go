@@ -103,10 +103,10 @@ func (id *Identity) Selector() labels.Selector {
 	return selector
 }
 
-// String is [Title].
+// String returns [Title].
 func (id *Identity) String() string { return Title(id.Platform, id.Values) }
 
-// Title is "tekton: build-and-test/unit", or "daemonset/log [m5.large]" for a class of nodes.
+// Title returns "tekton: build-and-test/unit", or "daemonset/log [m5.large]" for a class of nodes.
 func Title(platform string, values []string) string {
 	if class := NodeClassOf(platform, values); class != "" {
 		return OnNodes(workloadkind.Typed(workloadkind.OnEachNode().Name, values[0]), class)

@@ -136,7 +136,7 @@ func byLabels(run, part string, p platform) platform {
 	return p
 }
 
-// spark is the row of Spark for some kinds of owner.
+// spark returns the row of Spark for some kinds of owner.
 func spark(group string, kinds ...string) platform {
 	return platform{
 		Name: "spark", Group: group, Kinds: kinds,

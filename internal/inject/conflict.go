@@ -124,7 +124,7 @@ func (w *working) assigned(name string) bool {
 	return found
 }
 
-// beforeCommand are the separators after which a shell or env takes an assignment.
+// beforeCommand returns the separators after which a shell or env takes an assignment.
 func beforeCommand(c rune) bool { return strings.ContainsRune(" \t\n;&|(", c) }
 
 // sign returns where a sign is that excludes the setting, and why; empty if there is none, or the profile replaces it.

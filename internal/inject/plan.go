@@ -99,12 +99,12 @@ type setting struct {
 	replace bool // the profile names it in tuning.replace, so it replaces the user's value
 }
 
-// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or "NODE_OPTIONS: --max-old-space-size=381 (...)".
+// text returns "GOMEMLIMIT=483183820 (90 % of 512Mi)" or "NODE_OPTIONS: --max-old-space-size=381 (...)".
 func (s setting) text() string {
 	return s.assignment() + " (" + s.verdict.Why + ")"
 }
 
-// follows is how the setting depends on the limit.
+// follows returns how the setting depends on the limit.
 func (s setting) follows() runtimes.Follows {
 	if s.verdict.AtCreation {
 		return runtimes.Literal

@@ -251,7 +251,7 @@ func offerOf(c *v1alpha1.ContainerRecommendation, size *v1alpha1.Size) Offer {
 	return o
 }
 
-// sizeOf is a size that may be absent.
+// sizeOf returns a size that may be absent.
 func sizeOf(size *v1alpha1.Size) memory.Size {
 	if size == nil {
 		return memory.Size{}

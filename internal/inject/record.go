@@ -58,7 +58,7 @@ type containerRecord struct {
 	Was map[string]string `json:"was,omitempty"`
 }
 
-// atAdmission is the effective limit that settings were derived from; 0: unknown.
+// atAdmission returns the effective limit that settings were derived from; 0: unknown.
 func (r *containerRecord) atAdmission() memory.Bytes {
 	if r == nil {
 		return 0

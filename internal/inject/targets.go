@@ -30,8 +30,8 @@ type target struct {
 	program Program
 }
 
-// targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order
-// of the pod. It excludes ephemeral containers, which have no resources.
+// targets returns the app containers, native sidecars, and the plain init containers that the profile names, in the
+// order of the pod. It excludes ephemeral containers, which have no resources.
 func targets(in Input) []target {
 	pod := in.Pod
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))

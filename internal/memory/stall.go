@@ -36,7 +36,8 @@ type Stall struct {
 	AccountAt time.Time `json:"at,omitzero"`
 }
 
-// Why is the evidence in a few words: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second".
+// Why returns the evidence in a few words: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a
+// second".
 func (s *Stall) Why() string {
 	words := fmt.Sprintf("%s of %s anonymous, %s left for page cache, %d major faults a second",
 		s.Anon, s.Limit, s.Cache(), s.Faults)

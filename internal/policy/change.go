@@ -17,7 +17,7 @@ type Change struct {
 	Chooses bool
 }
 
-// changes are the profiles in which two indexes differ.
+// changes returns the profiles in which two indexes differ.
 func changes(before, after *profile.Index) []Change {
 	var all []Change
 	for n := range after.All() {

@@ -36,7 +36,7 @@ func TestAnOperatorCanCheckALimit(t *testing.T) {
 }
 
 // TestNoCheaperLimitIsLeftOut: of all limits that may be chosen, none costs less than the one that is. None is within
-// the least room of a day that may repeat.
+// the smallest margin of a day that may repeat.
 func TestNoCheaperLimitIsLeftOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 35))
 	e := newEvaluation(Input{Policy: defaults})

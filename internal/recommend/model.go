@@ -66,7 +66,7 @@ type Model struct {
 	// large as those before it. This is the age at which an earlier one counts half.
 	StepHalfLife period.Evidence
 
-	// EatenPercent: when less of a young container's headroom than this is left, or of the least room of an older one, a
+	// EatenPercent: when less of a young container's headroom than this is left, or of the margin of an older one, a
 	// raise is due even if it is a small one. So it is when less is left than the last one to two hours added to the
 	// record of a young one: the next hour may add as much.
 	EatenPercent int32
@@ -81,7 +81,7 @@ type Model struct {
 	GuessPercent int32
 }
 
-// DefaultModel is the model that memfit sizes with.
+// DefaultModel returns the model that memfit sizes with.
 func DefaultModel() Model {
 	return Model{
 		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
@@ -96,7 +96,7 @@ func DefaultModel() Model {
 	}
 }
 
-// young is how long a container gets space for bursts that it has not shown, at a price of a kill.
+// young returns how long a container gets space for bursts that it has not shown, at a price of a kill.
 func (m *Model) young(price memory.Bytes) period.Evidence {
 	return period.Evidence(float64(m.Young) * math.Pow(float64(price)/float64(Balanced), m.YoungPower))
 }

@@ -77,7 +77,7 @@ func (r *reach) stopped(limit memory.Bytes) bool {
 	return len(r.unproven) >= unprovenSteps && limit >= r.unproven[unprovenSteps-1]
 }
 
-// most is the highest limit that kills may grow to. Call it only with something unproven.
+// most returns the highest limit that kills may grow to. Call it only with something unproven.
 func (r *reach) most() memory.Bytes {
 	most := max(r.proven.Percent(100*unprovenTimes), r.proven.Plus(minUnproven))
 	if n := len(r.unproven); n >= unprovenSteps {
@@ -131,8 +131,8 @@ func (e *evaluation) stopLeak(limit memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// leakBound is where a leak stays: at the highest limit it died at, which is one step above the first, or at what was
-// used before it began.
+// leakBound returns where a leak stays: at the highest limit it died at, which is one step above the first, or at what
+// was used before it began.
 func (e *evaluation) leakBound() memory.Bytes {
 	var most memory.Bytes
 	first := e.Now

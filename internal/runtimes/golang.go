@@ -189,7 +189,7 @@ func goPaced(text string, live memory.Bytes) memory.Bytes {
 	return live.Percent(int32(percent))
 }
 
-// goMemory is goBytes; 0: unlimited or invalid.
+// goMemory returns goBytes; 0: unlimited or invalid.
 func goMemory(text string) memory.Bytes {
 	limit, _, _ := goBytes(text)
 	return limit
@@ -263,7 +263,7 @@ func requestedMemLimit(f Facts) Verdict {
 	return fixed(set(strconv.FormatInt(int64(f.Ask.HeapLimit), 10), "heapLimit of the profile"))
 }
 
-// autoMemLimit is a share that the library applies to the current limit.
+// autoMemLimit returns a share that the library applies to the current limit.
 func autoMemLimit(f Facts) Verdict {
 	percent := percentOr(f.Ask, goPercent(f))
 	switch {

@@ -146,7 +146,7 @@ const (
 	HoldsPercent Holds = "percent of the limit"
 )
 
-// Folded is text after [Runtime.Fold].
+// Folded returns text after [Runtime.Fold].
 func (r *Runtime) Folded(text string) string {
 	if r.Fold == nil {
 		return text

@@ -283,7 +283,7 @@ func (v *result) restarting() *v1alpha1.ContainerRecommendation {
 
 func sentenceCase(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] }
 
-// window is how long events are recent.
+// window returns how long events are recent.
 func window(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duration }
 
 // withRestarts returns the condition without kills, with the first unexplained restarts.

@@ -86,7 +86,8 @@ func (st *State) newest(container string) *evidence {
 	return nil
 }
 
-// historyOf is nil if the program is unknown, because a sample must not count for another.
+// historyOf returns the history of an instance; nil if its program is unknown, because a sample must not count for
+// another program.
 func (st *State) historyOf(in *instance, container string) *history.Container {
 	if e := st.evidenceOf(container, in.program); e != nil {
 		return e.history
@@ -320,7 +321,7 @@ func (st *State) ProgramOf(c memory.ContainerRef) string {
 	return program
 }
 
-// runs is the program of a container of a pod; empty: unknown.
+// runs returns the program of a container of a pod; empty: unknown.
 func (st *State) runs(pod types.UID, container string) string {
 	return st.programs[instanceKey{pod, container}].ID
 }

@@ -33,7 +33,7 @@ func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.Memory
 	return name, parts
 }
 
-// partsOf is nil if the container was not inspected.
+// partsOf returns nil if the container was not inspected.
 func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryParts {
 	if c := s.seenByAgent(pod, container); c != nil {
 		return c.Memory

@@ -75,7 +75,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	return all
 }
 
-// observedOf is the input of plans about running replicas, as the webhook reads it in the recommendation.
+// observedOf returns the input of plans about running replicas, as the webhook reads it in the recommendation.
 func observedOf(
 	all map[string]liveHeap, recommended map[string]memory.Size, found map[string]*v1alpha1.FoundRuntime,
 ) map[string]inject.Observed {

@@ -143,7 +143,7 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 	}
 }
 
-// elsewhere are the pods that have not ended and that Profile does not govern.
+// elsewhere returns the pods that have not ended and that Profile does not govern.
 func (s *Snapshot) elsewhere() map[types.UID]bool {
 	governed := uids(s.Governed, nil)
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })

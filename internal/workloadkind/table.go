@@ -110,7 +110,7 @@ var table = []Kind{
 	},
 }
 
-// All is the table. Callers must not change it.
+// All returns the table. Callers must not change it.
 func All() []Kind { return table }
 
 // Of finds a kind in any version. False: memfit does not know where objects of this kind have their pod template.

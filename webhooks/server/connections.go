@@ -131,7 +131,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// follow is the server's [http.Server.ConnState].
+// follow implements [http.Server.ConnState].
 func (cs *connections) follow(conn net.Conn, state http.ConnState) {
 	c := under(conn)
 	if c == nil {

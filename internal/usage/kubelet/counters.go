@@ -228,7 +228,7 @@ func (l *life) set(series string, v float64, at int64) {
 	}
 }
 
-// KillCounters is a source of kill counters only. Its readings also make the samples of [Source.Read] exact.
+// KillCounters returns a source of kill counters only. Its readings also make the samples of [Source.Read] exact.
 func (s *Source) KillCounters(now func() time.Time) usage.Source { return killCounters{s, now} }
 
 type killCounters struct {

@@ -165,7 +165,7 @@ func podPattern(w memory.WorkloadRef) string {
 	}
 }
 
-// pattern returns name, the part between (at most room characters, except unused indexes), and five generated
+// pattern returns name, the part between (at most width characters, except unused indexes), and five generated
 // characters. Kubernetes truncates too long names.
 func pattern(name, between string, width int) string {
 	if len(name)+width+len("-") <= longestBase {

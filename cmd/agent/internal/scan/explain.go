@@ -87,7 +87,7 @@ func (l *Loop) urgent(c *container, now time.Time) bool {
 	return c.urgency == flightrecorder.Near || l.awaited(c, now)
 }
 
-// limit is the effective limit at the last reading; 0: none, or unknown.
+// limit returns the effective limit at the last reading; 0: none, or unknown.
 func (c *container) limit() memory.Bytes {
 	reading, _, at := c.recorder.Last()
 	if at.IsZero() || reading.Limit == cgroup.Unlimited {

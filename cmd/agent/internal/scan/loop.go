@@ -52,7 +52,7 @@ type Finding struct {
 	Memory    *v1alpha1.MemoryParts
 	Map       *v1alpha1.MemoryMap // where the pod requests one
 	Runtime   *v1alpha1.InspectedRuntime
-	// HeapTurn is the heap size at which the runtime's settings trigger a collection; 0: unknown. The runtime's own value
+	// CollectAt is the heap size at which the runtime's settings trigger a collection; 0: unknown. The runtime's own value
 	// (Runtime.MaxHeap) has precedence.
 	CollectAt memory.Bytes
 	Err       error         // nothing could be read
@@ -296,7 +296,7 @@ func (l *Loop) match(uid types.UID, reported *pods.Container, now time.Time) {
 	}
 }
 
-// spread is the position of a pod among others, from 0 to 1.
+// spread returns the position of a pod among others, from 0 to 1.
 func spread(uid types.UID) float64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))

@@ -266,7 +266,7 @@ func TestAnOrdinaryEndAfterAKillOfAChild(t *testing.T) {
 	}
 }
 
-// looks notes into which containers it is asked to look, and finds nothing.
+// looks notes which containers it is asked to inspect, and finds nothing.
 type looks struct {
 	at    []time.Time
 	last  Inspection

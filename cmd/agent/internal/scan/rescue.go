@@ -54,7 +54,7 @@ func (l *Loop) Every() time.Duration {
 	return TickEvery
 }
 
-// hurriedEvery is the interval of containers that are about to reach their limit.
+// hurriedEvery returns the interval of containers that are about to reach their limit.
 func (l *Loop) hurriedEvery() time.Duration {
 	return min(flightrecorder.Hurried(len(l.alarms.hurried)), TickEvery)
 }
@@ -193,8 +193,8 @@ func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time
 	c.rescue.sent, o.trigger = time.Time{}, true
 }
 
-// ownLimit is the effective limit of the container's own cgroup; 0: no limit, or the pod's is lower, which a resize of
-// the container cannot raise.
+// ownLimit returns the effective limit of the container's own cgroup; 0: no limit, or the pod's is lower, which a
+// resize of the container cannot raise.
 func (c *container) ownLimit() memory.Bytes {
 	if _, pod, _ := c.recorder.Last(); pod < c.limit() {
 		return 0
@@ -208,7 +208,7 @@ func (c *container) stop() memory.Bytes {
 	return min(c.ownLimit(), reading.High)
 }
 
-// ceiling is where growth stops by itself: the maximum heap and other memory at the inspection; 0: unknown.
+// ceiling returns where growth stops by itself: the maximum heap and other memory at the inspection; 0: unknown.
 func (c *container) ceiling(now time.Time) memory.Bytes {
 	f := c.finding
 	if f == nil || f.Memory == nil || now.Sub(c.explained) > inspectedFor {

@@ -79,7 +79,7 @@ type container struct {
 	rec       *v1alpha1.ContainerRecommendation
 }
 
-// String is "Deployment shop/web", or "tekton: lint in namespace ci".
+// String returns "Deployment shop/web", or "tekton: lint in namespace ci".
 func (w *workload) String() string { return report.Title(w.rec.Namespace, &w.rec.Status) }
 
 // take prepares a source for a format, and matches the recommendation with the containers of the template.

@@ -114,7 +114,7 @@ func (m *measure) value(n *yaml.Node, depth int) {
 	}
 }
 
-// spellNull writes {a: } as {a: null}, which would come out as {a: ”}.
+// spellNull writes {a: } as {a: null}; the encoder would write an empty string.
 func spellNull(parent, child *yaml.Node) {
 	if parent.Style&yaml.FlowStyle != 0 && child.Tag == "!!null" && child.Value == "" {
 		child.Value = "null"

@@ -206,7 +206,7 @@ type workload struct {
 	pod         *corev1.Pod
 }
 
-// String is "Deployment shop/web".
+// String returns "Deployment shop/web".
 func (w *workload) String() string { return fmt.Sprintf("%s %s/%s", w.kind, w.namespace, w.name) }
 
 // objects returns the objects of a document: its mapping, or the items of a List.

@@ -123,7 +123,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	return out
 }
 
-// parts are those of an inspected container. The largest have a color each; the smaller ones are one segment.
+// parts returns those of an inspected container. The largest have a color each; the smaller ones are one segment.
 func parts(m *v1alpha1.MemoryParts) []Part {
 	var out []Part
 	rest := Part{Letter: smallerMark, Color: smallerColor}
@@ -207,7 +207,7 @@ func (c *Container) total() (sum memory.Bytes) {
 	return sum
 }
 
-// scale is the memory that the whole width represents.
+// scale returns the memory that the whole width represents.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
 // Share returns the percentage of the limit, or of the bar without a limit.
