@@ -48,7 +48,7 @@ type Accounts struct {
 
 const (
 	checkpointPage = 500         // in one request: some 2 MB for workloads of one container
-	readAgain      = time.Second // after the API server did not respond
+	retryInterval  = time.Second // after the API server did not respond
 	// reserveTries bounds optimistic attempts of a workload; after that it decides while others wait.
 	reserveTries = 3
 )
@@ -56,10 +56,11 @@ const (
 // Start reads all checkpoints, with retries, on the leader.
 func (b *Accounts) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("accounts")
-	_ = wait.PollUntilContextCancel(ctx, readAgain, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		err := b.Recall(logf.IntoContext(ctx, log))
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Changes and loans wait until all checkpoints are read; retrying", "again", readAgain.String())
+			log.Error(err, "Could not read all checkpoints; until then no change and no loan", "retryAfter",
+				retryInterval.String())
 		}
 		return err == nil, nil
 	})

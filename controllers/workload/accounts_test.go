@@ -64,7 +64,7 @@ var _ = Describe("The change budget of the cluster", func() {
 		f.killed()
 		rec := f.looks()
 		Expect(f.left()).To(HaveLen(2))
-		Expect(rec.Status.Conditions).To(waits("1 of 1 pods disturbed"))
+		Expect(rec.Status.Conditions).To(waits("1 of 1 pods disrupted"))
 
 		By("waiting until it is free")
 		f.passes(3 * time.Minute)

@@ -113,7 +113,7 @@ func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string,
 		used = append(used, fmt.Sprintf("%s of %s raised", bytes, a.Budget.Bytes))
 	}
 	if a.Budget.Pods > 0 {
-		used = append(used, fmt.Sprintf("%d of %d pods disturbed", pods, a.Budget.Pods))
+		used = append(used, fmt.Sprintf("%d of %d pods disrupted", pods, a.Budget.Pods))
 	}
 	slices.SortFunc(spent, func(a, b Spent) int { return a.At.Compare(b.At) })
 	for _, s := range spent {

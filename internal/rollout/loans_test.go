@@ -219,9 +219,9 @@ func TestALoanThatTheKubeletDoesNotGiveEnds(t *testing.T) {
 		why    string
 	}{
 		"infeasible": {Resize{Infeasible: true, Message: "too small"}, statusDelay, "the node cannot hold it: too small"},
-		"deferred":   {Resize{Deferred: true, Message: "full"}, loanTimeout, "the node has no room for it: full"},
+		"deferred":   {Resize{Deferred: true, Message: "full"}, loanTimeout, "the node has too little free memory: full"},
 		"failed": {
-			Resize{InProgress: true, Failed: true, Message: "EBUSY"}, loanTimeout, "the kubelet fails at it: EBUSY",
+			Resize{InProgress: true, Failed: true, Message: "EBUSY"}, loanTimeout, "the kubelet failed to resize it: EBUSY",
 		},
 		"not answered": {Resize{}, loanTimeout, "the kubelet has not actuated it"},
 	} {

@@ -296,7 +296,7 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
-			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod,
+			why = fmt.Sprintf("pod %s %s at that limit at %s; the change began at %s", k.Container.Pod,
 				cmp.Or(harms[k.Kind], "was OOM killed"), killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {

@@ -67,17 +67,19 @@ func throttledHeap(s *Snapshot, container string) string {
 	return ""
 }
 
+// UsageHelp names the section of the documentation about missing usage.
+const UsageHelp = `what to do: docs/guide/troubleshooting.md, "Usage cannot be read"`
+
 // silence returns why samples of a workload are missing, and what to do; empty: all of its nodes report.
 func silence(s *Snapshot) string {
 	if s.Unmeasured {
-		return "memfit runs without a usage source (--usage-interval=0): only OOM kills change a size"
+		return "memfit runs with --usage-interval=0 and reads no usage: only OOM kills change a size"
 	}
 	nodes, _ := silent(s)
 	if len(nodes) == 0 {
 		return ""
 	}
-	return `usage cannot be read from ` + format.Silent(nodes) +
-		` (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`
+	return "usage cannot be read from " + format.Silent(nodes) + " (" + UsageHelp + ")"
 }
 
 // unmeasured reports whether no pod of the workload has usage, so that waiting brings no evidence.

@@ -118,7 +118,7 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 		if len(is.Outliers) > 0 && outlier == "" {
 			outlier = "Container " + name + ": " + v.aboveReplicas(name, is.Outliers[0])
 			if more := is.Outliers[1:]; len(more) > 0 {
-				outlier += "; far above, too: " + strings.Join(more, ", ")
+				outlier += "; also far above: " + strings.Join(more, ", ")
 			}
 		}
 		if leak := v.leaks[name]; leak.Doubt != "" {
