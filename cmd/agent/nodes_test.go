@@ -382,7 +382,7 @@ func newSimNode(
 		t.Fatal(err)
 	}
 	n.loop = &scan.Loop{
-		Tree: tree, Proc: fstest.MapFS{}, Pods: set, Writer: n.writer, Explain: filled{make(chan scan.Finding, 64)},
+		Tree: tree, Proc: fstest.MapFS{}, Pods: set, Writer: n.writer, Inspector: filled{make(chan scan.Finding, 64)},
 		Node: name, Log: slog.New(slog.DiscardHandler), Metrics: scan.NewMetrics(prometheus.NewRegistry()),
 	}
 	go n.writer.Run(ctx)

@@ -227,7 +227,7 @@ type Frozen struct {
 	Overhead memory.Bytes // the runtime's memory besides the heap, plus the owner's reserve
 	Literal  bool         // the cap is a number in the pod's environment, which a restart of the container does not change
 	For      memory.Bytes // the container's limit that a literal cap was derived from; 0: unknown
-	Hard     bool         // the process ends at its cap; otherwise it collects without end
+	Hard     bool         // the process ends at its cap; otherwise it collects all the time
 }
 
 // Frozen returns the heap cap at the start of a container, if it is or may be a share of the limit. It uses the larger

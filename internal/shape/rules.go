@@ -35,7 +35,7 @@ var rules = []struct {
 	{Burst, burstsMoreThanItHolds}, // retained memory is small compared with bursts
 	{FollowsLimit, followsLimit},   // any growth that ended at the cap
 	{StepRetention, stepsAndStays}, // growth in jumps
-	{Climb, climbs},                // growth without end
+	{Climb, climbs},                // growth without bound
 	{Flat, levelsOff},              // growth that ended elsewhere: a warm-up, a cache
 	{Climb, trendUnderSawtooth},    // growth below sawteeth of equal height
 	{Flat, standsStill},            //

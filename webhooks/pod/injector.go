@@ -129,7 +129,7 @@ func (h *Injector) inject(
 	_, seen := pod.Annotations[v1alpha1.InjectedAnnotation]
 	var plan inject.Plan
 	now := h.Clock.Now()
-	if in.canary && in.rec.Status.Canary != nil && !h.Trials.holds(resolved.Ref, now) {
+	if in.canary && in.rec.Status.Canary != nil && !h.Trials.active(resolved.Ref, now) {
 		plan = h.Canaries.plan(in.Input, in.rec, seen, asked.DryRun)
 	} else {
 		plan = inject.MakePlan(in.Input)
@@ -141,7 +141,7 @@ func (h *Injector) inject(
 	if seen && len(a.Patch) == 0 {
 		return a, nil // second call for a pod, after other webhooks: the first one has warned and counted
 	}
-	if !seen && len(a.Patch) > 0 && h.Trials.leave(meta, resolved.Ref, now, asked.DryRun) {
+	if !seen && len(a.Patch) > 0 && h.Trials.leaveUnchanged(meta, resolved.Ref, now, asked.DryRun) {
 		h.Metrics.errors.WithLabelValues("refused").Inc()
 		return allowed("the pod is unchanged, because no pod that memfit changed was created: another admission policy may " +
 			"refuse them (Event " + v1alpha1.EventPodsNotCreated + " of the workload)"), nil

@@ -52,7 +52,7 @@ type trial struct {
 }
 
 // next returns the trial after one more creation, and whether that pod is left unchanged.
-func (t trial) next(now time.Time) (after trial, leave bool) {
+func (t trial) next(now time.Time) (after trial, unchanged bool) {
 	wait := patience
 	if t.hold > 0 {
 		wait = probing
@@ -75,7 +75,7 @@ func (t trial) next(now time.Time) (after trial, leave bool) {
 
 // unchangedCame returns the trial after a pod was seen that memfit had not changed, and whether that shows that its
 // changes are refused.
-func (t trial) unchangedCame(created, now time.Time) (after trial, refused bool) {
+func (t trial) unchangedCreated(created, now time.Time) (after trial, refused bool) {
 	// The clock of the API server may differ. What has been Pending since before the trial shows nothing.
 	if !t.probes || created.Add(patience).Before(t.since) {
 		return t, false
@@ -95,7 +95,7 @@ func (t trial) old(now time.Time) bool {
 func (t trial) note(of memory.WorkloadRef, now time.Time) string {
 	return fmt.Sprintf(
 		"memfit changed %s of %s %s since %s, and none of them was created; one that it left unchanged was: another "+
-			"admission policy refuses what memfit gives (the Event FailedCreate of their controller quotes it). New pods are "+
+			"admission policy refuses memfit's changes (the Event FailedCreate of their controller quotes it). New pods are "+
 			"left unchanged until %s. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or exclude the "+
 			"workload",
 		format.Count(t.changed, "new pod"), of.Kind, of.Title(), format.TimeOfDay(t.first, now),

@@ -28,8 +28,8 @@ type Writer interface {
 	Results() <-chan snapshot.Result
 }
 
-// Explainer inspects the processes of one container at a time. Start reports whether that begins; Found has the result.
-type Explainer interface {
+// Inspector inspects the processes of one container at a time. Start reports whether that begins; Found has the result.
+type Inspector interface {
 	Start(inspection Inspection) bool
 	Found() <-chan Finding
 }
@@ -62,11 +62,11 @@ type Finding struct {
 
 // Loop is the agent's main loop. Its fields are set before the first Tick; one goroutine calls Tick.
 type Loop struct {
-	Tree    *cgroup.Tree
-	Proc    fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
-	Pods    *pods.Set
-	Writer  Writer
-	Explain Explainer // nil at tier Watch
+	Tree      *cgroup.Tree
+	Proc      fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
+	Pods      *pods.Set
+	Writer    Writer
+	Inspector Inspector // nil at tier Watch
 	// Rescues reports whether containers of a namespace may borrow memory; nil: none may.
 	Rescues func(namespace string) bool
 	// Created reports whether cgroups were created since the last call in the cgroups last passed to Watch; nil: unknown.
@@ -97,22 +97,22 @@ type Loop struct {
 type container struct {
 	cgroup.Container
 
-	gauge         cgroup.Gauge
-	recorder      *flightrecorder.Recorder
-	pod           types.UID // "" until the API server has reported the pod
-	name          string
-	due           time.Time
-	urgency       flightrecorder.Urgency // at the last reading
-	processesRead time.Time
-	gone          time.Time // when its cgroup was found removed; zero while it exists
-	trigger       bool      // report as soon as the pod is known
-	finding       *Finding  // the last
-	explained     time.Time
-	explainedAt   memory.Bytes // its usage at that time
-	found         time.Time    // when its cgroup was found
-	request       pods.Request // of the pod, when the last inspection began
-	answers       bool         // a user waits for the result of that inspection
-	rescue        rescued
+	gauge          cgroup.Gauge
+	recorder       *flightrecorder.Recorder
+	pod            types.UID // "" until the API server has reported the pod
+	name           string
+	due            time.Time
+	urgency        flightrecorder.Urgency // at the last reading
+	processesRead  time.Time
+	gone           time.Time // when its cgroup was found removed; zero while it exists
+	trigger        bool      // report as soon as the pod is known
+	finding        *Finding  // the last
+	lastInspected  time.Time
+	usageInspected memory.Bytes // its usage at that time
+	found          time.Time    // when its cgroup was found
+	request        pods.Request // of the pod, when the last inspection began
+	answers        bool         // a user waits for the result of that inspection
+	rescue         rescued
 }
 
 // object is a pod and its snapshot.
@@ -195,7 +195,7 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 		}
 	}
 	l.alarms.lendable = lendable
-	l.explain(now)
+	l.inspectNext(now)
 	l.write(now)
 	l.Metrics.observe(l)
 }

@@ -211,7 +211,7 @@ func (c *container) stop() memory.Bytes {
 // ceiling returns where growth stops by itself: the maximum heap and other memory at the inspection; 0: unknown.
 func (c *container) ceiling(now time.Time) memory.Bytes {
 	f := c.finding
-	if f == nil || f.Memory == nil || now.Sub(c.explained) > inspectedFor {
+	if f == nil || f.Memory == nil || now.Sub(c.lastInspected) > inspectedFor {
 		return 0
 	}
 	heap := f.CollectAt

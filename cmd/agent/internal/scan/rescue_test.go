@@ -239,7 +239,7 @@ func TestAKnownHeap(t *testing.T) {
 			{Name: "metaspace", Group: v1alpha1.PartNative, Resident: quantity(80)},
 		}},
 	}
-	c.explained = n.now
+	c.lastInspected = n.now
 	if got := c.ceiling(n.now); got != 480*memory.MiB {
 		t.Errorf("needs %s at most", got)
 	}

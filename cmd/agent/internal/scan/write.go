@@ -124,7 +124,7 @@ func (l *Loop) running(reported *pods.Container) *container {
 
 // uninspected reports whether a container is not inspected yet.
 func (l *Loop) uninspected(o *object) bool {
-	if l.Explain == nil || o.pod.Declined {
+	if l.Inspector == nil || o.pod.Declined {
 		return false
 	}
 	for i := range o.pod.Containers {
@@ -141,7 +141,7 @@ func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 		NodeName: l.Node, Tier: v1alpha1.AgentWatch, CgroupVersion: l.Tree.Version().String(),
 		ObservedTime: metav1.NewTime(now.Truncate(time.Second)), Alarm: o.alarm,
 	}
-	if l.Explain != nil {
+	if l.Inspector != nil {
 		s.Tier = v1alpha1.AgentSee
 	}
 	for i := range o.pod.Containers {
@@ -182,7 +182,7 @@ func (l *Loop) container(o *object, name string, c *container, h history) v1alph
 // inspected returns the result of the inspection, or why there is none.
 func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
 	switch {
-	case l.Explain == nil:
+	case l.Inspector == nil:
 		out.Inspection = v1alpha1.InspectionNotEnabled
 	case o.pod.Declined:
 		out.Inspection = v1alpha1.InspectionDeclined

@@ -41,8 +41,8 @@ func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, n
 const maxProcesses = 32
 
 // explain adds up the processes of a container. Memory of running processes that could not be read is unexplained.
-func (e *inspector) explain(ctx context.Context, j scan.Inspection) scan.Finding {
-	ctx, cancel := context.WithTimeout(ctx, maxExplain)
+func (e *inspector) inspectContainer(ctx context.Context, j scan.Inspection) scan.Finding {
+	ctx, cancel := context.WithTimeout(ctx, maxInspection)
 	defer cancel()
 	sum := newSum(j)
 	var failed error

@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/liveness"
 )
 
-// Explainer inspects one container after the other. [Explainer.Run] does the work.
-type Explainer struct {
+// Worker inspects one container after the other. [Worker.Run] does the work.
+type Worker struct {
 	newInspector func() *inspector
 	watchdog     *liveness.Watchdog
 	patience     time.Duration // how long an inspection may take before it is abandoned
@@ -38,9 +38,9 @@ type blocked struct {
 }
 
 const (
-	// maxExplain bounds the inspection of one container. The largest measured took 0.4 s.
-	maxExplain = 5 * time.Second
-	// patience is how long the Explainer waits for an inspection that does not end after maxExplain. A system call that
+	// maxInspection bounds the inspection of one container. The largest measured took 0.4 s.
+	maxInspection = 5 * time.Second
+	// patience is how long the Worker waits for an inspection that does not end after maxInspection. A system call that
 	// reads another process can block without bound: its pages or files may be served by its own program (userfaultfd,
 	// FUSE) or by a server that does not answer (NFS).
 	patience                 = 30 * time.Second
@@ -52,8 +52,8 @@ const (
 // must be stateless, because abandoned inspections may still use them.
 func New(
 	proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time, w *liveness.Watchdog,
-) *Explainer {
-	e := &Explainer{
+) *Worker {
+	e := &Worker{
 		newInspector: func() *inspector { return newInspector(proc, v, readers, now) },
 		watchdog:     w, patience: patience,
 		jobs: make(chan scan.Inspection), found: make(chan scan.Finding, 1), abandoned: map[string]blocked{},
@@ -63,7 +63,7 @@ func New(
 }
 
 // Start submits a container, and reports whether its inspection starts now.
-func (e *Explainer) Start(inspection scan.Inspection) bool {
+func (e *Worker) Start(inspection scan.Inspection) bool {
 	select {
 	case e.jobs <- inspection:
 		return true
@@ -73,10 +73,10 @@ func (e *Explainer) Start(inspection scan.Inspection) bool {
 }
 
 // Found returns the channel of results.
-func (e *Explainer) Found() <-chan scan.Finding { return e.found }
+func (e *Worker) Found() <-chan scan.Finding { return e.found }
 
 // Run works until ctx ends.
-func (e *Explainer) Run(ctx context.Context) {
+func (e *Worker) Run(ctx context.Context) {
 	for e.waitForSlot(ctx) {
 		var j scan.Inspection
 		select {
@@ -104,7 +104,7 @@ var errBlocked = errors.New("reading its processes blocks")
 
 // inspect inspects a container on a thread of its own. It abandons an inspection that does not return, with all state
 // that this inspection may still write.
-func (e *Explainer) inspect(ctx context.Context, j scan.Inspection) scan.Finding {
+func (e *Worker) inspect(ctx context.Context, j scan.Inspection) scan.Finding {
 	if err := e.refused(j); err != nil {
 		return scan.Finding{Err: err}
 	}
@@ -113,7 +113,7 @@ func (e *Explainer) inspect(ctx context.Context, j scan.Inspection) scan.Finding
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		began := scan.ThreadTime()
-		f := inspector.explain(ctx, j)
+		f := inspector.inspectContainer(ctx, j)
 		f.Spent = scan.ThreadTime() - began
 		found <- f
 	}()
@@ -128,11 +128,11 @@ func (e *Explainer) inspect(ctx context.Context, j scan.Inspection) scan.Finding
 	}
 	e.abandoned[j.Container] = blocked{j.Namespace, found}
 	e.inspector = e.newInspector()
-	return scan.Finding{Spent: maxExplain, Err: fmt.Errorf("%w: abandoned after %s", errBlocked, e.patience)}
+	return scan.Finding{Spent: maxInspection, Err: fmt.Errorf("%w: abandoned after %s", errBlocked, e.patience)}
 }
 
 // refused returns an error if blocked inspections prevent that of a container.
-func (e *Explainer) refused(j scan.Inspection) error {
+func (e *Worker) refused(j scan.Inspection) error {
 	if _, blocked := e.abandoned[j.Container]; blocked {
 		return errBlocked
 	}
@@ -150,7 +150,7 @@ func (e *Explainer) refused(j scan.Inspection) error {
 
 // waitForSlot waits while too many inspections are blocked. After some minutes the liveness check fails: a restart ends
 // their threads. It returns false when ctx has ended.
-func (e *Explainer) waitForSlot(ctx context.Context) (ok bool) {
+func (e *Worker) waitForSlot(ctx context.Context) (ok bool) {
 	if e.returned(); len(e.abandoned) < maxAbandoned {
 		return true
 	}
@@ -169,7 +169,7 @@ func (e *Explainer) waitForSlot(ctx context.Context) (ok bool) {
 }
 
 // returned removes abandoned inspections that have returned.
-func (e *Explainer) returned() {
+func (e *Worker) returned() {
 	for container, b := range e.abandoned {
 		select {
 		case <-b.finding:

@@ -47,7 +47,7 @@ import (
 func TestItself(t *testing.T) {
 	e := newInspector("/proc", cgroup.V2, nil, time.Now)
 	both := []int{os.Getpid(), 1 << 22} // the second is no process
-	f := e.explain(t.Context(), scan.Inspection{Container: "x", PIDs: both, WithMap: true})
+	f := e.inspectContainer(t.Context(), scan.Inspection{Container: "x", PIDs: both, WithMap: true})
 	if f.Err != nil || f.Memory == nil || f.Memory.Processes != 1 {
 		t.Fatalf("%+v", f)
 	}
@@ -75,7 +75,7 @@ func TestItself(t *testing.T) {
 	if f.Runtime == nil || f.Runtime.Type != "Go" || !strings.HasPrefix("go"+f.Runtime.Version, runtime.Version()) {
 		t.Errorf("%+v, want Go %s", f.Runtime, runtime.Version())
 	}
-	f = e.explain(t.Context(), scan.Inspection{Container: "x", PIDs: []int{1 << 22}})
+	f = e.inspectContainer(t.Context(), scan.Inspection{Container: "x", PIDs: []int{1 << 22}})
 	if f.Err == nil || f.Memory != nil {
 		t.Errorf("a container without a process that can be read: %+v", f)
 	}
@@ -172,7 +172,7 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 				readers = []attribution.Reader{one, one}
 			}
 			inspection := scan.Inspection{Container: app, PIDs: c.pids, WithMap: true, More: c.more}
-			f := newInspector(proc, cgroup.V2, readers, time.Now).explain(ctx, inspection)
+			f := newInspector(proc, cgroup.V2, readers, time.Now).inspectContainer(ctx, inspection)
 			if f.Err != nil {
 				t.Fatal(f.Err)
 			}
@@ -223,7 +223,8 @@ func TestNumberIsAssignedToANeighbor(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := residentIn(proc, pids[:2])
-	f := newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Inspection{Container: app, PIDs: pids})
+	e := newInspector(proc, cgroup.V2, nil, time.Now)
+	f := e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids})
 	if f.Err != nil {
 		t.Fatal(f.Err)
 	}
@@ -234,7 +235,8 @@ func TestNumberIsAssignedToANeighbor(t *testing.T) {
 	if f.Runtime != nil && f.Runtime.Type == "Go" { // as this test does, the largest of the three
 		t.Errorf("it runs what its neighbor runs: %+v", f.Runtime)
 	}
-	f = newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Inspection{Container: app, PIDs: pids[2:]})
+	e = newInspector(proc, cgroup.V2, nil, time.Now)
+	f = e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids[2:]})
 	if f.Memory != nil || !errors.Is(f.Err, errNoProcess) {
 		t.Errorf("a neighbor alone: %+v", f)
 	}
@@ -263,7 +265,7 @@ func TestNoFileStaysOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close them
 	before := openFiles(t)
 	for range 3 {
-		if f := e.explain(t.Context(), scan.Inspection{Container: app, PIDs: pids}); f.Err != nil {
+		if f := e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids}); f.Err != nil {
 			t.Fatal(f.Err)
 		}
 	}
@@ -304,7 +306,7 @@ func TestBlockedInspection(t *testing.T) {
 		}
 		return <-e.Found()
 	}
-	if f := inspect(pids[0]); !errors.Is(f.Err, errBlocked) || f.Spent < maxExplain {
+	if f := inspect(pids[0]); !errors.Is(f.Err, errBlocked) || f.Spent < maxInspection {
 		t.Errorf("the inspection that blocks found %+v", f)
 	}
 	if f := inspect(pids[1]); !errors.Is(f.Err, errBlocked) || f.Spent != 0 {
@@ -366,14 +368,14 @@ func TestLargestUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newInspector(proc, cgroup.V2, nil, time.Now)
-	f := e.explain(t.Context(), scan.Inspection{Container: app, PIDs: pids})
+	f := e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids})
 	if f.Runtime == nil || f.Runtime.Type != "Go" {
 		t.Errorf("it runs %+v, want Go", f.Runtime)
 	}
 	if err := os.Remove(filepath.Join(broken, "pagemap")); err != nil {
 		t.Fatal(err)
 	}
-	f = e.explain(t.Context(), scan.Inspection{Container: app, PIDs: pids})
+	f = e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids})
 	if f.Err != nil || f.Runtime != nil || f.Memory.Processes != 2 {
 		t.Errorf("without its largest process: %+v", f)
 	}

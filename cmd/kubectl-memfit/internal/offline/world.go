@@ -160,7 +160,7 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 		NamespaceLabels: w.labelsOf(l.namespace),
 	})
 	switch {
-	case d.Problem == profile.Ambiguous: // the older one counts, and files do not say which that is
+	case d.Problem == profile.Ambiguous: // the older one counts, and files do not show which that is
 		return nil, d
 	case d.Profile != nil:
 		return d.Profile, d
