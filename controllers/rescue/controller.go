@@ -197,7 +197,7 @@ type alarm struct {
 	lending.Alarm
 	pod   *corev1.Pod
 	began time.Time
-	// governed: a profile sizes the container. The other fields are valid only then.
+	// governed is true if a profile sizes the container. The other fields are valid only then.
 	governed bool
 	ref      memory.WorkloadRef
 	view     workload.Rescue

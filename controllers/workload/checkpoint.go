@@ -235,7 +235,7 @@ type entry struct {
 	checkpoint object
 	saved      v1alpha1.MemoryCheckpointStatus
 	savedAt    time.Time
-	// suspect: the result of the last write is unknown, so the object must be read before the next.
+	// suspect is true if the result of the last write is unknown, so the object must be read before the next.
 	suspect bool
 
 	recommendation projection

@@ -95,9 +95,9 @@ type Settings struct {
 	Replica string
 	// MaxIdentities bounds the identities of one profile; 0: [identity.MaxPerProfile].
 	MaxIdentities int
-	// Unmeasured: no source takes samples, so a missing sample shows nothing about the time of a kill.
+	// Unmeasured is true if no source takes samples, so a missing sample shows nothing about the time of a kill.
 	Unmeasured bool
-	// NoWebhook: memfit runs without its webhook, and changes no new pod.
+	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 }
 

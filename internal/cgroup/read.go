@@ -24,7 +24,7 @@ type Reading struct {
 	Swap   memory.Bytes
 	Faults uint64 // major faults: pages that were read from disk
 	Events
-	// UnderOOM: tasks are waiting for memory with nothing left to reclaim (v1).
+	// UnderOOM is true if tasks are waiting for memory with nothing left to reclaim (v1).
 	UnderOOM bool
 	// Waited is the total time in which all tasks waited for memory (PSI full); nil if the kernel does not report it: v1,
 	// or without PSI.

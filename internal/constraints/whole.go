@@ -93,7 +93,8 @@ type changes struct {
 	// from and to are their sums before and after; need is to plus the need of those without a limit.
 	from, to, need memory.Size
 	largest        memory.Bytes // limit
-	// shared: only the pod's size limits some container. unrequested: for one of these it is the only request, too.
+	// shared is true if only the pod's size limits some container. unrequested is true if for one of these it is the only
+	// request, too.
 	shared, unrequested bool
 	missing             string // a container without a limit whose need is unknown
 	never               bool   // the request must not be lowered

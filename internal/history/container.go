@@ -66,8 +66,8 @@ type Container struct {
 
 	trackers  [maxTrackers]instanceTracker
 	instances uint8 // number given to the newest instance
-	// workingSet: the last inexact sample had only the working set. exact and inexact are the times of the last exact and
-	// the last inexact sample.
+	// workingSet is true if the last inexact sample had only the working set. exact and inexact are the times of the last
+	// exact and the last inexact sample.
 	workingSet     bool
 	exact, inexact stamp
 	regime         regime // under the current limit

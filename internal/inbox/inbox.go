@@ -40,7 +40,7 @@ type member struct {
 	// controller and profile are those of [policy.Kept]; profile is zero without a profile.
 	controller types.UID
 	profile    unique.Handle[profile.Key]
-	// resolved: owner, controller and profile are from a complete resolution of the pod.
+	// resolved is true if owner, controller and profile are from a complete resolution of the pod.
 	resolved bool
 	at       int32 // index among the workload's pods
 	// Placement is set by the workload's reconcile, for the usage collector; empty: the pod has no profile or no node.
@@ -59,7 +59,7 @@ type workloadEntry struct {
 	// handed are events given to a reconcile and not acknowledged yet; newer came later.
 	handed, newer workload.PendingEvents
 	profile       profile.Key // at the last step; empty: none, or no step
-	// released: the last reconcile found no profile for any pod, for this reason, and nothing is stored.
+	// released is true if the last reconcile found no profile for any pod, for this reason, and nothing is stored.
 	released bool
 	answer   Answer
 }

@@ -21,8 +21,8 @@ type ownersCap struct {
 	// unsure describes a text that memfit does not read and that may have a cap; empty: none.
 	unsure  string
 	percent int32 // the owner's share of the limit; 0: none, or unreadable
-	// direct: that share is on the command line, or in the variable that the runtime reads, and is as certain as memfit's
-	// own. Elsewhere it depends on a start script.
+	// direct is true if that share is on the command line, or in the variable that the runtime reads, and is as certain as
+	// memfit's own. Elsewhere it depends on a start script.
 	direct bool
 	// heap is the largest heap that a number of the owner permits to one process, and number is its setting; 0: none.
 	heap   memory.Bytes

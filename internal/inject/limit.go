@@ -65,7 +65,7 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 }
 
 // effectiveLimit returns the smaller of the container's own and the whole pod's memory limit, less what its
-// memory-backed volumes may take (tmpfs pages are charged to the writing process), divided as the owner says.
+// memory-backed volumes may take (tmpfs pages are charged to the writing process), divided as the owner specifies.
 func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 	l := limit{cgroup: own, text: exact(own), by: by}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {

@@ -26,7 +26,8 @@ type Program struct {
 	// tuning, which changes the program's behavior. It excludes labels, annotations, resources and the pod's name.
 	ID    string
 	Owner memory.Size // the container's memory without memfit; 0: not set
-	// Recorded: memfit recorded both at creation. Otherwise Owner is the current size, which a resize may have changed.
+	// Recorded is true if memfit recorded both at creation. Otherwise Owner is the current size, which a resize may have
+	// changed.
 	Recorded bool
 	// Created is the limit that memfit set at creation; 0: unknown. A later resize may not have taken effect.
 	Created memory.Bytes

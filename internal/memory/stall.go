@@ -28,7 +28,8 @@ type Stall struct {
 	RaisedTo Bytes `json:"rt,omitempty"`
 	// FaultsAfter are the major page faults a second at RaisedTo, at that decision.
 	FaultsAfter int32 `json:"fa,omitempty"`
-	// NotRelieved: at RaisedTo the faults continued, and their pages did not remain in memory: it is not the bottleneck.
+	// NotRelieved is true if at RaisedTo the faults continued, and their pages did not remain in memory: it is not the
+	// bottleneck.
 	NotRelieved bool `json:"nr,omitempty"`
 	// Account is the agent's record of the minute before it, in a sentence; empty: none. AccountAt is the agent's time of
 	// its start; zero: no agent reported it.

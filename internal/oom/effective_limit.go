@@ -171,7 +171,7 @@ type raise struct {
 	of   int32
 	// seen is the time on memfit's clock.
 	seen time.Time
-	// unreported: the kubelet did not report the pod's cgroup at that time.
+	// unreported is true if the kubelet did not report the pod's cgroup at that time.
 	unreported bool
 }
 

@@ -42,7 +42,7 @@ type Ledger struct {
 	pods  map[podKey]*pod
 	// bytes is the maximum stored size of the cursors, at most cursorBytes.
 	bytes int
-	// allExist: all cursors are of existing pods, so none can be dropped.
+	// allExist is true if all cursors are of existing pods, so none can be dropped.
 	allExist bool
 	// notFollowed are pods that did not fit. Not stored: after a restart every pod is read again.
 	notFollowed map[podKey]struct{}

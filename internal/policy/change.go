@@ -13,7 +13,8 @@ import (
 type Change struct {
 	profile.Key
 
-	// Chooses: it may govern other workloads than before, because it was created, deleted or has another selector.
+	// Chooses is true if it may govern other workloads than before, because it was created, deleted or has another
+	// selector.
 	Chooses bool
 }
 

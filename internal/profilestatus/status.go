@@ -34,7 +34,7 @@ type Input struct {
 	UsageOff        bool
 	Ambiguous       []string
 	Invalid         []string
-	// NoWebhook: memfit runs without its webhook, and changes no new pod.
+	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 	// For role Defaults, Counts is the effective profile of its scope, and Heirs how many profiles inherit from it.
 	Counts *profile.Profile

@@ -64,7 +64,7 @@ type evaluation struct {
 	reach            reach
 	// back is the limit before a raise that did not end its stall; 0: there is none, or it is not taken back.
 	back memory.Bytes
-	// childKilled: a child process was killed recently, and that is not counted.
+	// childKilled is true if a child process was killed recently, and that is not counted.
 	childKilled bool
 	// certainty is that of the demand of the last day.
 	certainty history.Certainty

@@ -158,8 +158,8 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 // excess returns the first guess of how far a container goes beyond what it used.
 func (m *Model) excess(used float64) float64 { return min(float64(m.Excess), m.ExcessShare*used) }
 
-// alike returns how much a day tells of the next when it was like the last one: all up to its peak, less the higher it
-// was, nothing when it is not known.
+// alike returns how much a day predicts of the next when it was like the last one: all up to its peak, less the higher
+// it was, nothing when it is not known.
 func (m *Model) alike(day, last float64) float64 {
 	if day == 0 {
 		return 0
@@ -250,7 +250,7 @@ func (l lomax) beyond(x float64) float64 {
 	return math.Pow(1+x/l.scale, -l.shape)
 }
 
-// room is the x at which one byte more costs what it saves.
+// space returns the amount x at which one byte more costs what it saves.
 func (l lomax) space(price float64) float64 {
 	return max(0, l.scale*(math.Pow(price*l.shape/l.scale, 1/(l.shape+1))-1))
 }

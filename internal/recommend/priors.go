@@ -36,7 +36,7 @@ type Prior struct {
 }
 
 // Priors is what is known of young containers, by what they run: an image without tag and digest and, after a #, what
-// tells different programs of it apart. It only grows, so that two are put together in any order, and what is learned
+// distinguishes different programs. It only grows, so that two are put together in any order, and what is learned
 // twice counts once.
 type Priors map[string]Learned
 

@@ -48,9 +48,10 @@ type Known struct {
 
 // Policy is the policy of the container's owner.
 type Policy struct {
-	// Enabled: the profile enables rescues for this container, and its mode resizes running pods.
+	// Enabled is true if the profile enables rescues for this container, and its mode resizes running pods.
 	Enabled bool
-	// Paused: the workload, its namespace or memfit is paused. Conflict: something else manages the workload's memory.
+	// Paused is true if the workload, its namespace or memfit is paused. Conflict is true if something else manages the
+	// workload's memory.
 	Paused, Conflict bool
 	RestartsOnResize bool    // the container's resizePolicy is RestartContainer for memory
 	Bounds           []Bound // of the limit: LimitMax, LimitRange or PodLimit

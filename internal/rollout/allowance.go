@@ -50,7 +50,7 @@ const (
 type Allowance struct {
 	Budget ChangeBudget
 	Others []Spent
-	// Unknown: the use before memfit started is not read yet.
+	// Unknown is true if the use before memfit started is not read yet.
 	Unknown bool
 }
 

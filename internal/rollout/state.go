@@ -67,7 +67,7 @@ type Step struct {
 	Programs map[string]string      `json:"programs,omitempty"`
 	From     map[string]memory.Size `json:"from"`
 	To       map[string]memory.Size `json:"to"`
-	// Served: the pod was ready when its change began.
+	// Served is true if the pod was ready when its change began.
 	Served bool `json:"served,omitempty"`
 
 	Phase   Phase   `json:"phase"`
@@ -140,7 +140,8 @@ type Refusal struct {
 	Until time.Time `json:"until"`
 	// Sizes are the refused ones, by container. The refusal does not apply to others.
 	Sizes map[string]memory.Size `json:"sizes,omitempty"`
-	// Evict: the eviction was refused. All: the cause is not the pod, so it applies to all pods of the workload.
+	// Evict is true if the eviction was refused. All is true if the cause is not the pod, so it applies to all pods of the
+	// workload.
 	Evict  bool   `json:"evict,omitempty"`
 	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason"`

@@ -20,7 +20,7 @@ type Lever struct {
 	Action string
 	Knob   string // the name of the runtime's knob for it; empty: none
 	How    string // the instruction
-	// Unreachable: programs of this runtime cannot do it. The gain then only measures free memory.
+	// Unreachable is true if programs of this runtime cannot do it. The gain then only measures free memory.
 	Unreachable bool
 	Reader      string // the reader whose amounts Gain uses
 	// Gain computes the gain from those amounts; ok is false if it does not apply to the process.

@@ -39,7 +39,7 @@ func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 type instance struct {
 	program  string // empty: not known yet
 	restarts int32
-	// capKnown: heapCap was read. stallsKnown: a current stall in the ledger was restored.
+	// capKnown is true if heapCap was read. stallsKnown is true if a current stall in the ledger was restored.
 	capKnown, stallsKnown bool
 	started               memory.Instant
 	peak                  memory.Bytes

@@ -20,7 +20,7 @@ import (
 // liveHeap is the replicas' heap data of one container.
 type liveHeap struct {
 	set history.LiveSet
-	// early: from less than six hours, to be replaced later.
+	// early is true if the set is from less than six hours of data, and to be replaced later.
 	early bool
 	// heapCap is the least cap of replicas; 0 while one of them has none.
 	heapCap memory.Bytes

@@ -34,7 +34,7 @@ type PendingEvents struct {
 	Source       string // of the samples
 	// Counters are the kernel's counts of kills in running containers.
 	Counters []memory.KillCounter
-	// Requested: there are events other than samples, or a step was requested.
+	// Requested is true if there are events other than samples, or a step was requested.
 	Requested bool
 	// Departed are the pods deleted since, in order. Beyond MaxDeparted, the oldest are dropped with their observations.
 	Departed []Departure

@@ -111,9 +111,9 @@ type Snapshot struct {
 	QueryResult *rollout.QueryResult
 	// Replica is the name of the deciding pod; its webhook may be permitted to create a canary. Empty: unknown.
 	Replica string
-	// Unmeasured: no samples are taken, so a missing sample shows nothing about the time of a kill.
+	// Unmeasured is true if no samples are taken, so a missing sample shows nothing about the time of a kill.
 	Unmeasured bool
-	// NoWebhook: memfit runs without its webhook, and changes no new pod.
+	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 }
 

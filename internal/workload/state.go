@@ -43,8 +43,8 @@ type State struct {
 	decided
 	measurements
 	shapes map[string]shapeCache // by container
-	// completes: the workload's pods run to completion, and each is a run. countsFaults: the source of usage counts major
-	// page faults.
+	// completes is true if the workload's pods run to completion, and each is a run. countsFaults is true if the source of
+	// usage counts major page faults.
 	completes, countsFaults bool
 }
 
@@ -128,7 +128,8 @@ type Past struct {
 
 // backfill is the state of a workload's earlier history.
 type backfill struct {
-	// pastKnown: it was read, or is not needed. asked: it was requested, and since are the samples after the request.
+	// pastKnown is true if it was read, or is not needed. asked is true if it was requested, and since are the samples
+	// after the request.
 	pastKnown, asked bool
 	since            []memory.Sample
 }

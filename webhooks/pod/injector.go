@@ -178,7 +178,7 @@ type input struct {
 	inject.Input
 
 	rec *v1alpha1.MemoryRecommendation
-	// canary: the pod may be a canary.
+	// canary is true if the pod may be a canary.
 	canary bool
 }
 
@@ -309,7 +309,7 @@ func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) ma
 }
 
 // configMapKeys returns the keys of the ConfigMaps from which the pod's containers take variables. It omits unreadable
-// ConfigMaps; the plan then says that they may define any key.
+// ConfigMaps; the plan then reports that they may define any key.
 func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string]map[string]bool {
 	if h.ConfigMaps == nil {
 		return nil

@@ -189,7 +189,7 @@ func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 }
 
 // Of returns the pending kills of a workload by container, oldest first; not those on nodes that are short of memory,
-// because only the leader can tell which of them were at the limit: it knows how much was in use.
+// because only the leader can determine which of them were at the limit: it knows how much was in use.
 func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	if p == nil {
 		return nil

@@ -19,11 +19,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// maxTrials bounds what is remembered. Beyond it this replica changes pods whether they come or not.
+// maxTrials bounds the recorded workloads. Beyond it, this replica changes pods even if they are refused.
 const maxTrials = 10_000
 
-// Trials remembers of which workloads no pod was seen since this replica changed some. Nil, or before new pods are
-// watched, it knows of none.
+// Trials records the workloads of which this replica changed pods and saw none created, because another admission
+// policy may refuse memfit's changes. If nil, or before new pods are watched, it is empty.
 type Trials struct {
 	// Report reports that new pods of a workload are left unchanged.
 	Report func(of memory.Workload, note string)
@@ -143,7 +143,7 @@ func (h *Injector) WatchNewPods(ctx context.Context, pending cache.Cache) error 
 	return nil
 }
 
-// begin: from now on each new pod is seen.
+// begin starts to record, when each new pod is seen.
 func (t *Trials) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem/perfdata"
 )
 
-// counted are the JVM's own names.
+// Names of the JVM's counters.
 const (
 	youngCount, fullCount   = "sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations"
 	youngTicks, fullTicks   = "sun.gc.collector.0.time", "sun.gc.collector.1.time"
@@ -36,8 +36,8 @@ var wantedCounters = map[string]bool{
 }
 
 const (
-	// moment is how long collections are watched until a full one is the last: a second has several if they are
-	// expensive. readings is the number of reads meanwhile; a young collection follows after tens of milliseconds.
+	// moment is how long the counters are read to find a full collection as the last one; with expensive collections, a
+	// second has several. readings is the number of reads in it: a young collection follows after tens of milliseconds.
 	moment   = time.Second
 	readings = 50
 	costly   = 32 // a collector below 1/costly of the processor time is not reported

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// Intervals between inspections of a container: explainSame if its usage has not changed since the last one;
-	// explainMoved if it has, because a user who comes a minute after a burst wants to see what it left; explainNear near
-	// its limit, because that memory is what a kill would show; explainStays near its limit with unchanged usage. The
+	// Intervals between inspections of a container: inspectSame if its usage has not changed since the last one;
+	// inspectMoved if it has, because a user who comes a minute after a burst wants to see what it left; inspectNear near
+	// its limit, because that memory is what a kill would show; inspectNearSame near its limit with unchanged usage. The
 	// [allowance] bounds all of them.
 	inspectSame     = time.Hour
 	inspectMoved    = 20 * time.Second

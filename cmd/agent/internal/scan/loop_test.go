@@ -489,7 +489,7 @@ func FuzzPrintable(f *testing.F) {
 	})
 }
 
-// finder is an Explainer that finds what the container uses.
+// finder is an Inspector that finds what the container uses.
 type finder struct {
 	node  *node
 	found chan Finding

@@ -48,7 +48,7 @@ const (
 	maxAbandonedPerNamespace = 2
 )
 
-// New returns an Explainer that reads a /proc directory with these readers, on a node with this cgroup version. Readers
+// New returns a Worker that reads a /proc directory with these readers, on a node with this cgroup version. Readers
 // must be stateless, because abandoned inspections may still use them.
 func New(
 	proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time, w *liveness.Watchdog,
@@ -95,7 +95,7 @@ func (e *Worker) Run(ctx context.Context) {
 	}
 }
 
-// errand names the Explainer for the liveness check.
+// errand names the Worker for the liveness check.
 type errand string
 
 func (e errand) String() string { return string(e) }

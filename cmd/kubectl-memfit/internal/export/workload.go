@@ -72,7 +72,7 @@ type container struct {
 	at    string
 	test  operation
 	field string
-	// main: the first of the app containers.
+	// main is true for the first of the app containers.
 	main bool
 	// resources are those of the template.
 	resources corev1.ResourceRequirements

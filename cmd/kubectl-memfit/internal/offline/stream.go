@@ -19,7 +19,7 @@ type document struct {
 	marker, raw []byte
 	// line is where raw begins in the stream, counted from 1.
 	line int
-	// workloads: it holds at least one.
+	// workloads is true if it holds at least one.
 	workloads bool
 	// title is its first workload, text the output; nil: unchanged.
 	title string

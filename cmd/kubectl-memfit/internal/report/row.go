@@ -30,7 +30,7 @@ type Row struct {
 	// Killed and Stalled are the conditions OOMObserved and MemoryStalled.
 	Killed  bool `json:"oomObserved"`
 	Stalled bool `json:"memoryStalled,omitempty"`
-	// Waiting: a changed size is recommended, or was attempted, and running pods do not have it.
+	// Waiting is true if a changed size is recommended, or was attempted, and running pods do not have it.
 	Waiting bool `json:"waiting"`
 	// Next is what to do, most urgent first; empty if there is nothing to do.
 	Next []string `json:"next,omitempty"`
