@@ -98,7 +98,7 @@ var _ = Describe("An alarm of an agent", func() {
 
 	It("takes at most half of what the change budget of the hour has left", func() {
 		w := newWorld()
-		w.reconciler.Accounts.Limit.Bytes = 512 * memory.MiB
+		w.reconciler.Totals.Budget.Bytes = 512 * memory.MiB
 		w.handled(1)
 		Expect(w.limit()).To(Equal(512 * memory.MiB))
 		w.actuated()
@@ -243,7 +243,7 @@ var _ = Describe("An alarm of an agent", func() {
 		})
 		It("beyond the change budget of the cluster", func() {
 			refused(lending.ChangeBudget, func(w *world) {
-				w.reconciler.Accounts.Limit.Bytes = 2 * memory.MiB
+				w.reconciler.Totals.Budget.Bytes = 2 * memory.MiB
 			})
 		})
 		It("when the API server refuses the resize, which is not counted as a loan", func() {

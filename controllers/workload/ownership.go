@@ -67,7 +67,7 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 	r.states.drop(w)
 	r.overdue.done(w)
 	r.Metrics.forget(w)
-	r.Accounts.lent(w, nil)
+	r.Totals.setLoans(w, nil)
 	if r.Sources.Past != nil {
 		r.Sources.Past.Forget(w)
 	}

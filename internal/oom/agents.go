@@ -73,7 +73,7 @@ func (l *Ledger) UpdateAgents(
 	l.begin(now)
 	for _, a := range seen {
 		a.Time = plausible(a.Time).Truncate(time.Second)
-		if k := l.onFile(a); k != nil {
+		if k := l.recordedKill(a); k != nil {
 			first := k.Account == ""
 			explain(k, a)
 			l.inferred(k, a)
@@ -154,8 +154,8 @@ func (l *Ledger) trimAccounts() {
 	}
 }
 
-// onFile returns the recorded kill of an agent's report; nil: none.
-func (l *Ledger) onFile(a AgentKill) *memory.OOMKill {
+// recordedKill returns the recorded kill of an agent's report; nil: none.
+func (l *Ledger) recordedKill(a AgentKill) *memory.OOMKill {
 	kills := l.of(a.Container.Container).Kills
 	var nearest *memory.OOMKill
 	for i := range kills {

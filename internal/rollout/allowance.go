@@ -25,8 +25,8 @@ type ChangeBudget struct {
 	Pods int32
 }
 
-// Bounds reports whether there is a bound.
-func (b ChangeBudget) Bounds() bool { return b.Bytes > 0 || b.Pods > 0 }
+// Limited reports whether there is a bound.
+func (b ChangeBudget) Limited() bool { return b.Bytes > 0 || b.Pods > 0 }
 
 // Spent is the use of the budget by the change of one pod.
 type Spent struct {

@@ -236,7 +236,7 @@ func (d *decider) paused(*change) Verdict {
 func (d *decider) conflict(*change) Verdict {
 	if d.Conflict != "" {
 		return refuse(v1alpha1.ReasonConflict,
-			"recommend only: %s also sizes this workload's memory; let only one of the two do it", d.Conflict)
+			"memfit only recommends: %s also sizes this workload's memory; let only one of the two do it", d.Conflict)
 	}
 	return Verdict{}
 }

@@ -210,8 +210,9 @@ func (o *observation) recordConflict(st *Step, pod *Pod) {
 		strings.Join(now, ", "),
 	)
 	o.state.ConflictingWriter = &conflict{Until: toSeconds(o.Now.Add(conflictHold.Duration())), Why: why}
-	o.found(ConflictingWriter, st, st.Pod, why, "%s. Recommend only until %s: let only one of the two size this workload",
-		why, format.Time(o.state.ConflictingWriter.Until))
+	o.found(ConflictingWriter, st, st.Pod, why,
+		"%s. memfit only recommends until %s: let only one of the two size this workload", why,
+		format.Time(o.state.ConflictingWriter.Until))
 }
 
 // followEviction waits until the pod is gone and its successor is ready.

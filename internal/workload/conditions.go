@@ -175,8 +175,8 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	case mode == v1alpha1.SizingDisabled:
 		return conditionApplied.False(v1alpha1.ReasonModeDisabled, modeDisabled)
 	case s.Facts.Conflict != "":
-		return conditionApplied.False(v1alpha1.ReasonConflict, fmt.Sprintf("Recommend only: the memory of this workload is "+
-			"also managed by %s. To let memfit size it, %s; otherwise set sizing.mode: Disabled in the profile",
+		return conditionApplied.False(v1alpha1.ReasonConflict, fmt.Sprintf("memfit only recommends: the memory of this "+
+			"workload is also managed by %s. To let memfit size it, %s; otherwise set sizing.mode: Disabled in the profile",
 			s.Facts.Conflict, s.Facts.Remedy))
 	case len(v.recommended) == 0:
 		return conditionApplied.False(v1alpha1.ReasonNotEnoughEvidence, "No recommendation yet: "+v.status.Summary)

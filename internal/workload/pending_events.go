@@ -51,7 +51,7 @@ type PendingEvents struct {
 // Departure is a deleted pod, with the UID of its workload; empty: unknown.
 type Departure struct{ Pod, Owner types.UID }
 
-// Empty reports whether there are no events. A mere request of a step may be lost.
+// Empty reports whether there are no events. A request of a step without an event does not count: it may be lost.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
 // Append adds later events.

@@ -253,7 +253,7 @@ func TestWhatIsNotTried(t *testing.T) {
 	for _, after := range []time.Duration{0, 0, 0, time.Minute} {
 		begun.leaveUnchanged(owned, web, trialStart.Add(after), false)
 	}
-	begun.came(t.Context(), created(time.Minute, false), memory.Workload{Ref: web}, trialStart.Add(time.Minute))
+	begun.observe(t.Context(), created(time.Minute, false), memory.Workload{Ref: web}, trialStart.Add(time.Minute))
 	if !begun.leaveUnchanged(owned, web, trialStart.Add(2*time.Minute), true) || len(*reports) != 1 {
 		t.Error("a dry run shows another pod than would be created, or is reported")
 	}
