@@ -140,8 +140,7 @@ type Refusal struct {
 	Until time.Time `json:"until"`
 	// Sizes are the refused ones, by container. The refusal does not apply to others.
 	Sizes map[string]memory.Size `json:"sizes,omitempty"`
-	// Evict is true if the eviction was refused. All is true if the cause is not the pod, so it applies to all pods of the
-	// workload.
+	// Evict: the eviction was refused. All: the cause is not the pod, so it applies to all pods of the workload.
 	Evict  bool   `json:"evict,omitempty"`
 	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason"`

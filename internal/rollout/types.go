@@ -206,7 +206,7 @@ type Transition struct {
 	Actions []Action
 	// RestartHeld is why Input.Restart is not evicted now; empty: it is, or there is none.
 	RestartHeld string
-	// UpToDate is true if every pod has the recommended size. Reason and Message are those of the condition Applied.
+	// UpToDate: every pod has the recommended size. Reason and Message are those of the condition Applied.
 	UpToDate        bool
 	Reason, Message string
 	// RequeueAfter is when the result may differ with equal input; 0: never.
