@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/test/expect"
 )
 
-var _ = Describe("A policy that refuses what memfit gives", func() {
+var _ = Describe("A policy that refuses memfit's changes", func() {
 	It("does not keep the pods of a workload out for longer than a minute", func() {
 		b := bounding{template: [2]string{"256Mi", "256Mi"}, recommended: [2]string{"512Mi", "200Mi"}}
 		set := b.workload(v1alpha1.SizingOnCreate)

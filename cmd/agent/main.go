@@ -110,9 +110,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		loop.Created, loop.Watch = w.Created, w.Watch
 	}
 	if o.tier == "see" {
-		explainer := see.New(o.proc, tree.Version(), readers.All(time.Now), time.Now, watchdog)
-		loop.Explain = explainer
-		go explainer.Run(ctx)
+		worker := see.New(o.proc, tree.Version(), readers.All(time.Now), time.Now, watchdog)
+		loop.Inspector = worker
+		go worker.Run(ctx)
 	}
 	var lastTick atomic.Int64
 	lastTick.Store(time.Now().UnixNano())

@@ -129,7 +129,7 @@ type filled struct{ found chan scan.Finding }
 
 func (f filled) Found() <-chan scan.Finding { return f.found }
 
-func (f filled) Start(look scan.Look) bool {
+func (f filled) Start(look scan.Inspection) bool {
 	m := &v1alpha1.MemoryParts{
 		CoveragePercent: 99, Processes: 1, Resident: resource.MustParse("100Mi"), Unexplained: resource.MustParse("64Ki"),
 		Time: metav1.Now().Rfc3339Copy(), Summary: strings.Repeat("x", 120),
@@ -382,7 +382,7 @@ func newSimNode(
 		t.Fatal(err)
 	}
 	n.loop = &scan.Loop{
-		Tree: tree, Proc: fstest.MapFS{}, Pods: set, Writer: n.writer, Explain: filled{make(chan scan.Finding, 64)},
+		Tree: tree, Proc: fstest.MapFS{}, Pods: set, Writer: n.writer, Inspector: filled{make(chan scan.Finding, 64)},
 		Node: name, Log: slog.New(slog.DiscardHandler), Metrics: scan.NewMetrics(prometheus.NewRegistry()),
 	}
 	go n.writer.Run(ctx)

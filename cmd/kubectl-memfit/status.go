@@ -33,7 +33,7 @@ const statusExample = `  # What should I do next?
   # Everywhere, with requests and summaries
   kubectl memfit status -A -o wide
 
-  # The fullest first
+  # Highest use first
   kubectl memfit status -A --sort-by use
 
   # Workloads that were killed recently

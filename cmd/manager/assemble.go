@@ -105,7 +105,7 @@ func control(
 			Unmeasured: o.usageInterval == 0, NoWebhook: !o.webhooks, Replica: replica(),
 		},
 		Problems: problems,
-		Accounts: workloadctl.Accounts{Limit: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}},
+		Totals:   workloadctl.ClusterTotals{Budget: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}},
 		Recorder: recorder, Metrics: measures, Watchdog: watchdog, Clock: clock.RealClock{},
 	}
 	if o.usageInterval > 0 {
@@ -138,8 +138,8 @@ func control(
 			return fmt.Errorf("adding the priors: %w", err)
 		}
 	}
-	if o.changeBudget.Bounds() {
-		workloads.Accounts.Register(metrics.Registry)
+	if o.changeBudget.Limited() {
+		workloads.Totals.Register(metrics.Registry)
 	}
 	alarms := &rescuectl.Controller{
 		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: feed, Resolver: resolver, Inbox: events,
@@ -150,7 +150,7 @@ func control(
 	if err := errors.Join(workloads.Setup(mgr), profiles.Setup(mgr)); err != nil {
 		return fmt.Errorf("adding the controllers: %w", err)
 	}
-	return errors.Join(mgr.Add(recorder), mgr.Add(&workloads.Accounts), mgr.Add(alarms),
+	return errors.Join(mgr.Add(recorder), mgr.Add(&workloads.Totals), mgr.Add(alarms),
 		mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			<-ctx.Done()

@@ -46,9 +46,9 @@ func (o *options) validateLab() error {
 
 // The minimum intervals with compressed evidence. The kubelet measures every 10 to 15 s.
 const (
-	leastUsage       = 5 * time.Second
-	leastCounters    = 10 * time.Second // as for --kill-counters-interval
-	leastCheckpoints = 10 * time.Second
+	minUsageInterval      = 5 * time.Second
+	minCountersInterval   = 10 * time.Second // as for --kill-counters-interval
+	minCheckpointInterval = 10 * time.Second
 )
 
 // shortenIntervals shortens the intervals that no flag sets, so that a compressed hour still has its samples, and a
@@ -63,9 +63,9 @@ func (o *options) shortenIntervals(f *flag.FlagSet) {
 		value *time.Duration
 		least time.Duration
 	}{
-		"usage-interval":         {&o.usageInterval, leastUsage},
-		"kill-counters-interval": {&o.sources.killCounters, leastCounters},
-		"checkpoint-interval":    {&o.checkpointInterval, leastCheckpoints},
+		"usage-interval":         {&o.usageInterval, minUsageInterval},
+		"kill-counters-interval": {&o.sources.killCounters, minCountersInterval},
+		"checkpoint-interval":    {&o.checkpointInterval, minCheckpointInterval},
 	} {
 		if !set[name] {
 			*interval.value = max(*interval.value/time.Duration(o.compressEvidence), interval.least)

@@ -133,7 +133,7 @@ func withoutOldTLS(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 // inOnePiece sends a response as one TLS record. By default an idle connection starts with those of one packet.
 func inOnePiece(c *tls.Config) { c.DynamicRecordSizingDisabled = true }
 
-// scheme has only the kinds that memfit handles.
+// scheme registers only the kinds that memfit handles.
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))

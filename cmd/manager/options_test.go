@@ -78,7 +78,7 @@ func TestChangeBudget(t *testing.T) {
 		"pods":     {args: []string{"--change-budget-pods=3"}, want: rollout.ChangeBudget{Pods: 3}},
 	} {
 		o, err := parse(tc.args, func(string) string { return "" })
-		if err != nil || o.changeBudget != tc.want || o.changeBudget.Bounds() != (name != "defaults") {
+		if err != nil || o.changeBudget != tc.want || o.changeBudget.Limited() != (name != "defaults") {
 			t.Errorf("%s: %+v (%v), want %+v", name, o.changeBudget, err, tc.want)
 		}
 	}

@@ -33,7 +33,7 @@ func TestReference(t *testing.T) {
 	}
 	var metrics reference.Metrics
 	workloadctl.NewMetrics(&metrics)
-	(&workloadctl.Accounts{Clock: clock.RealClock{}}).Register(&metrics)
+	(&workloadctl.ClusterTotals{Clock: clock.RealClock{}}).Register(&metrics)
 	usagectl.NewMetrics(&metrics)
 	rescuectl.NewMetrics(&metrics)
 	podwebhook.NewMetrics(&metrics)

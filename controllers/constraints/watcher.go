@@ -139,13 +139,13 @@ type audience struct {
 
 // onNews queues the workloads that an object concerns when it is created, deleted, or relevantly changed.
 func onNews[T client.Object](
-	f audience, same func(before, after T) bool, whom func(T) []memory.WorkloadRef,
+	f audience, same func(before, after T) bool, targetsOf func(T) []memory.WorkloadRef,
 ) toolscache.ResourceEventHandler {
-	tell := func(obj T) { f.queue.Enqueue(whom(obj)...) }
-	return informers.Handler[T]{Seen: tell, Gone: tell, Changed: func(before, after T) {
+	enqueue := func(obj T) { f.queue.Enqueue(targetsOf(obj)...) }
+	return informers.Handler[T]{Seen: enqueue, Gone: enqueue, Changed: func(before, after T) {
 		if !same(before, after) {
-			tell(before)
-			tell(after)
+			enqueue(before)
+			enqueue(after)
 		}
 	}}
 }

@@ -55,7 +55,7 @@ type Reconciler struct {
 	Problems *policy.Problems
 	// Watchdog tracks the workers; nil: no tracking.
 	Watchdog *liveness.Watchdog
-	// NoWebhook: memfit runs without its webhook, and changes no new pod.
+	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 	Clock     clock.PassiveClock
 

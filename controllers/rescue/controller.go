@@ -100,7 +100,7 @@ func (c *Controller) init() {
 	c.once.Do(func() {
 		c.queue = workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "rescue"})
-		c.handled, c.warned = lru.New(handledMost), cache.NewLRUExpireCacheWithClock(handledMost, c.Clock)
+		c.handled, c.warned = lru.New(maxHandled), cache.NewLRUExpireCacheWithClock(maxHandled, c.Clock)
 	})
 }
 
@@ -197,7 +197,7 @@ type alarm struct {
 	lending.Alarm
 	pod   *corev1.Pod
 	began time.Time
-	// governed: a profile sizes the container. The other fields are valid only then.
+	// governed is true if a profile sizes the container. The other fields are valid only then.
 	governed bool
 	ref      memory.WorkloadRef
 	view     workload.Rescue
@@ -301,8 +301,8 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, st
 	return a.loan, a.loan.Note(&a.Alarm)
 }
 
-// handledMost bounds the kept pods; the oldest do not matter, because their alarms are stale.
-const handledMost = 10_000
+// maxHandled bounds the kept pods; the oldest do not matter, because their alarms are stale.
+const maxHandled = 10_000
 
 func (c *Controller) last(pod types.UID) int64 {
 	last, _ := c.handled.Get(pod)

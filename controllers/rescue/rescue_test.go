@@ -98,7 +98,7 @@ var _ = Describe("An alarm of an agent", func() {
 
 	It("takes at most half of what the change budget of the hour has left", func() {
 		w := newWorld()
-		w.reconciler.Accounts.Limit.Bytes = 512 * memory.MiB
+		w.reconciler.Totals.Budget.Bytes = 512 * memory.MiB
 		w.handled(1)
 		Expect(w.limit()).To(Equal(512 * memory.MiB))
 		w.actuated()
@@ -122,7 +122,7 @@ var _ = Describe("An alarm of an agent", func() {
 
 	It("is the twelfth of the hour on its node at most, also where those of several pods come at once", func() {
 		w := newWorld()
-		w.remembers("others", lending.NodeLoansMost-1, func(l *lending.Loan) { l.Node = w.pod.Spec.NodeName })
+		w.remembers("others", lending.MaxNodeLoans-1, func(l *lending.Loan) { l.Node = w.pod.Spec.NodeName })
 		w.process = w.begin()
 		w.atOnce(3)
 		Expect(w.outcomes(outcomeLent)).To(Equal(1))
@@ -131,7 +131,7 @@ var _ = Describe("An alarm of an agent", func() {
 
 	It("keeps its room while nobody knows whether it was written down, and gives it back when it was not", func() {
 		w := newWorld()
-		w.remembers("others", lending.NodeLoansMost-1, func(l *lending.Loan) { l.Node = w.pod.Spec.NodeName })
+		w.remembers("others", lending.MaxNodeLoans-1, func(l *lending.Loan) { l.Node = w.pod.Spec.NodeName })
 		w.process = w.begin()
 		w.reconciler.Client = refusing{w.reconciler.Client}
 		Expect(w.controller.Handle(w.ctx, w.alarmed(1))).To(MatchError(errForbidden))
@@ -243,7 +243,7 @@ var _ = Describe("An alarm of an agent", func() {
 		})
 		It("beyond the change budget of the cluster", func() {
 			refused(lending.ChangeBudget, func(w *world) {
-				w.reconciler.Accounts.Limit.Bytes = 2 * memory.MiB
+				w.reconciler.Totals.Budget.Bytes = 2 * memory.MiB
 			})
 		})
 		It("when the API server refuses the resize, which is not counted as a loan", func() {
@@ -297,12 +297,12 @@ var _ = Describe("An alarm of an agent", func() {
 		})
 		It("beyond the loans that a checkpoint keeps: what is lent is neither forgotten nor lowered", func() {
 			w := newWorld()
-			w.remembers(w.name(), lending.WorkloadLoansMost, func(l *lending.Loan) {
+			w.remembers(w.name(), lending.MaxWorkloadLoans, func(l *lending.Loan) {
 				l.Node, l.UID, l.Pod = "elsewhere", "other", "other"
 			})
 			w.process = w.begin()
 			w.refuses(1, lending.WorkloadBound)
-			Expect(w.loans()).To(HaveLen(lending.WorkloadLoansMost))
+			Expect(w.loans()).To(HaveLen(lending.MaxWorkloadLoans))
 		})
 	})
 })

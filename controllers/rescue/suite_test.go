@@ -123,7 +123,7 @@ func (w *world) begin() process {
 	p.reconciler = &workloadctl.Reconciler{
 		Client: w.client, APIReader: w.client, Resolver: resolver, Inbox: box, Recorder: p.events,
 		Metrics: workloadctl.NewMetrics(registry), Clock: w.clock,
-		Accounts: workloadctl.Accounts{APIReader: w.client, Clock: w.clock},
+		Totals:   workloadctl.ClusterTotals{APIReader: w.client, Clock: w.clock},
 		Settings: workloadctl.Settings{CheckpointEvery: workloadctl.DefaultCheckpointEvery},
 		Problems: &policy.Problems{}, Sources: workloadctl.Sources{Pods: pods{w.client}},
 		Executor: workloadctl.Executor{Resize: func(
@@ -135,7 +135,7 @@ func (w *world) begin() process {
 			return send(ctx, pod, sizes)
 		}},
 	}
-	Expect(p.reconciler.Accounts.Recall(w.ctx)).To(Succeed())
+	Expect(p.reconciler.Totals.Load(w.ctx)).To(Succeed())
 	p.controller = &Controller{
 		Reader: w.client, Pods: pods{w.client}, Resolver: resolver, Inbox: box, Constraints: w, Lender: p.reconciler,
 		Recorder: p.events, Metrics: NewMetrics(registry), Clock: w.clock,

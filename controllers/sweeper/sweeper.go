@@ -139,7 +139,7 @@ func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool
 	return w.delete(ctx, record, "its identity has had no pod for 35 days")
 }
 
-// lastWritten is when a record was created, or written last by its managed fields.
+// lastWritten returns when a record was created, or written last by its managed fields.
 func lastWritten(record client.Object) metav1.Time {
 	last := record.GetCreationTimestamp()
 	for _, e := range record.GetManagedFields() {

@@ -47,7 +47,7 @@ type pastOf struct {
 	containers map[string]*history.Container
 }
 
-// Source is the name of the source.
+// Source returns the name of the source.
 func (p *HistoryBackfill) Source() string { return p.Name }
 
 // Start reads requested histories until ctx ends, on the leader.

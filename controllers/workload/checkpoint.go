@@ -127,8 +127,8 @@ func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories bool, eve
 		histories && now.Sub(e.savedAt) >= every
 }
 
-// save is the decisive write of a reconcile: if it returns nil, memfit continues with the next state. If it fails, the
-// state in memory is unchanged, and the events remain in the inbox.
+// save makes the decisive write of a reconcile: if it returns nil, memfit continues with the next state. If it fails,
+// the state in memory is unchanged, and the events remain in the inbox.
 func (r *Reconciler) save(
 	ctx context.Context, owner memory.Workload, e *entry, next *workload.State, now time.Time,
 ) error {
@@ -235,7 +235,7 @@ type entry struct {
 	checkpoint object
 	saved      v1alpha1.MemoryCheckpointStatus
 	savedAt    time.Time
-	// suspect: the result of the last write is unknown, so the object must be read before the next.
+	// suspect is true if the result of the last write is unknown, so the object must be read before the next.
 	suspect bool
 
 	recommendation projection

@@ -65,7 +65,7 @@ type Reconciler struct {
 	// Executor carries out a step's decisions on running pods.
 	Executor Executor
 	Settings Settings
-	Accounts Accounts
+	Totals   ClusterTotals
 	// Priors hold what was learned about young containers; nil: learning is off.
 	Priors *Priors
 	// Problems are the workloads whose profile is unavailable.
@@ -93,11 +93,11 @@ type Settings struct {
 	Timeout time.Duration
 	// Replica is the name of this process's pod; its webhook may be permitted to create a canary. Empty: no canary.
 	Replica string
-	// MaxIdentities bounds the identities of one profile; 0: [identity.MostOfProfile].
+	// MaxIdentities bounds the identities of one profile; 0: [identity.MaxPerProfile].
 	MaxIdentities int
-	// Unmeasured: no source takes samples, so a missing sample shows nothing about the time of a kill.
+	// Unmeasured is true if no source takes samples, so a missing sample shows nothing about the time of a kill.
 	Unmeasured bool
-	// NoWebhook: memfit runs without its webhook, and changes no new pod.
+	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 }
 
@@ -245,7 +245,7 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 	if sizing := e.state.Rollout(); !s.Disturbs() && len(sizing.Lowerings)+len(sizing.Reverts) == 0 {
 		return workload.Step(e.state, s, now)
 	}
-	r.Accounts.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
+	r.Totals.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
 		s.Allowance = a
 		next, f = workload.Step(e.state, s, now)
 		return next.Rollout().Spent
@@ -263,7 +263,7 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 		r.Sources.Past.Forget(ref)
 	}
 	loans := e.state.Rollout().Loans
-	r.Accounts.lent(ref, loans)
+	r.Totals.setLoans(ref, loans)
 	r.Priors.learn(f.Learned)
 	r.Metrics.count(ref, f)
 	r.Metrics.show(ref, f, loans)

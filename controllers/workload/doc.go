@@ -5,9 +5,9 @@
 //
 // The flow, in reading order:
 //
-//	pod_source.go   pod events become observations in the inbox, at once and without blocking; a workload is queued
+//	pod_source.go   pod events become observations in the inbox, immediately and without blocking; a workload is queued
 //	schedule.go     when the next step is due; samples alone are absorbed until then
-//	gather.go       pods, who governs them, what else has a say in their memory
+//	gather.go       pods, the profiles that govern them, and what else bounds or changes their memory
 //	checkpoint.go   the state from before, and the one write that counts
 //	publish.go      the MemoryRecommendation
 //	event_writer.go Events on pods and workloads, within bounds

@@ -23,8 +23,8 @@ type former struct {
 const (
 	// formerKept is how long it may take to create a workload again: longer than to enlarge the volumes of a database.
 	formerKept = time.Hour
-	// formersMost bounds the memory, a few KiB each: Jobs of other names end all day.
-	formersMost = 1000
+	// maxFormers bounds the memory, a few KiB each: Jobs of other names end all day.
+	maxFormers = 1000
 )
 
 // formers are the former workloads by name. The garbage collector deletes their records within seconds.
@@ -40,7 +40,7 @@ func (f *formers) keep(w memory.WorkloadRef, of former) {
 		f.all = map[memory.WorkloadRef]former{}
 	}
 	f.all[w] = of
-	if len(f.all) <= formersMost {
+	if len(f.all) <= maxFormers {
 		return
 	}
 	oldest := w

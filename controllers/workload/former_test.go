@@ -30,10 +30,10 @@ func TestWhatIsRememberedOfFormerWorkloads(t *testing.T) {
 			t.Errorf("%s: it is %v, want %t", name, tc.got, tc.want)
 		}
 	}
-	for i := range 2 * formersMost {
+	for i := range 2 * maxFormers {
 		f.keep(memory.WorkloadRef{Kind: "Job", Name: fmt.Sprint(i)}, former{at: start.Add(time.Duration(i+1) * time.Second)})
 	}
-	if len(f.all) != formersMost || f.of(web, "now", "ns", start) != nil {
-		t.Errorf("%d are remembered, want the last %d", len(f.all), formersMost)
+	if len(f.all) != maxFormers || f.of(web, "now", "ns", start) != nil {
+		t.Errorf("%d are remembered, want the last %d", len(f.all), maxFormers)
 	}
 }

@@ -183,8 +183,8 @@ func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Pas
 	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // pod names do not show the class of their node
 		return nil
 	}
-	containers, there := r.Sources.Past.Get(w)
-	return &workload.Past{Source: r.Sources.Past.Source(), There: there, Containers: containers}
+	containers, read := r.Sources.Past.Get(w)
+	return &workload.Past{Source: r.Sources.Past.Source(), Read: read, Containers: containers}
 }
 
 // Sources are the inputs of a step besides the events in the inbox.
@@ -205,7 +205,7 @@ type Sources struct {
 	Usage interface{ Gaps() []memory.Silence }
 	// Past is the earlier history of workloads. nil: unavailable.
 	Past interface {
-		Get(w memory.WorkloadRef) (containers map[string]*history.Container, there bool)
+		Get(w memory.WorkloadRef) (containers map[string]*history.Container, read bool)
 		Forget(w memory.WorkloadRef)
 		Source() string
 	}

@@ -103,9 +103,9 @@ func (r *Reconciler) writeLoan(
 		}
 		return next.Rollout().Spent
 	}
-	known = r.Accounts.lend(ref, pod.Spec.NodeName, func(onNode memory.Bytes, lastHour int) []rescue.Loan {
+	known = r.Totals.lend(ref, pod.Spec.NodeName, func(onNode memory.Bytes, lastHour int) []rescue.Loan {
 		in.OnNode, in.LastHour = onNode, lastHour
-		r.Accounts.reserve(ref, try)
+		r.Totals.reserve(ref, try)
 		return next.Rollout().Loans
 	})
 	if !known {
@@ -141,10 +141,10 @@ func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *res
 	defer e.mu.Unlock()
 	next := e.state.Clone()
 	next.Rollout().NotLent(l.UID, l.Container, l.Sequence)
-	r.Accounts.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Rollout().Spent })
+	r.Totals.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Rollout().Spent })
 	if err := r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
 		return fmt.Errorf("removing a loan that was not sent: %w", err)
 	}
-	r.Accounts.lent(owner.Ref, next.Rollout().Loans)
+	r.Totals.setLoans(owner.Ref, next.Rollout().Loans)
 	return nil
 }

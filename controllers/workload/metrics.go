@@ -59,7 +59,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// label is the workload in metrics: "Deployment/web", and "DaemonSet/log/m5.large" for a class of nodes.
+// label returns the workload in metrics: "Deployment/web", and "DaemonSet/log/m5.large" for a class of nodes.
 func label(w memory.WorkloadRef) string { return w.Kind + "/" + w.Title() }
 
 // count counts what a step found.
@@ -243,7 +243,7 @@ func (r *row) add(which gauge, value float64) {
 	r.shown[which] = true
 }
 
-// Describe is for Prometheus' registry.
+// Describe implements [prometheus.Collector].
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range g.of {
 		out <- desc
@@ -286,7 +286,7 @@ type series struct {
 	value  *float64
 }
 
-// Desc is for Prometheus' registry.
+// Desc implements [prometheus.Metric].
 func (s *series) Desc() *prometheus.Desc { return s.desc }
 
 func (s *series) Write(out *dto.Metric) error {

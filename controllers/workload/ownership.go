@@ -67,7 +67,7 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 	r.states.drop(w)
 	r.overdue.done(w)
 	r.Metrics.forget(w)
-	r.Accounts.lent(w, nil)
+	r.Totals.setLoans(w, nil)
 	if r.Sources.Past != nil {
 		r.Sources.Past.Forget(w)
 	}
@@ -192,7 +192,7 @@ func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, er
 	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
 		return false, nil
 	}
-	key, most := s.Profile.Key(), cmp.Or(r.Settings.MaxIdentities, identity.MostOfProfile)
+	key, most := s.Profile.Key(), cmp.Or(r.Settings.MaxIdentities, identity.MaxPerProfile)
 	r.identities.mu.Lock()
 	defer r.identities.mu.Unlock()
 	c := r.identities.profiles[key]

@@ -21,9 +21,9 @@ const (
 	// queryTimeout bounds one request. It is below the validity of a result (internal/rollout), so that a slow one is
 	// still useful.
 	queryTimeout = 10 * time.Second
-	// queriesAtOnce bounds concurrent requests, queriesMost the kept queries: usually one per profile.
-	queriesAtOnce, queriesMost = 4, 1000
-	queryKept                  = 10 * time.Minute // unused
+	// queriesAtOnce bounds concurrent requests, maxQueries the kept queries: usually one per profile.
+	queriesAtOnce, maxQueries = 4, 1000
+	queryKept                 = 10 * time.Minute // unused
 )
 
 // RollbackQueries sends the owners' rollback queries to Prometheus in the background; reconciles never wait for it.
@@ -44,7 +44,7 @@ type asked struct {
 	running       bool
 }
 
-// Result is the latest known result of a query. If it is older than queryEvery, the query is sent again in the
+// Result returns the latest known result of a query. If it is older than queryEvery, the query is sent again in the
 // background, independent of ctx.
 func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Time) rollout.QueryResult {
 	q.mu.Lock()
@@ -55,9 +55,9 @@ func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Tim
 	a := q.known[query]
 	if a == nil {
 		maps.DeleteFunc(q.known, func(_ string, a *asked) bool { return now.Sub(a.wanted) > queryKept && !a.running })
-		if len(q.known) >= queriesMost {
+		if len(q.known) >= maxQueries {
 			return rollout.QueryResult{
-				Problem: fmt.Sprintf("%d other queries are running already, which is the maximum", queriesMost),
+				Problem: fmt.Sprintf("%d other queries are running already, which is the maximum", maxQueries),
 			}
 		}
 		a = &asked{}

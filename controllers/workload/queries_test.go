@@ -68,7 +68,7 @@ func TestRollbackQueriesAreBounded(t *testing.T) {
 			q.mu.Unlock()
 			return 0, nil
 		}
-		for i := range queriesMost {
+		for i := range maxQueries {
 			q.Result(t.Context(), string(rune('a'+i)), time.Now())
 		}
 		if a := q.Result(t.Context(), "one more", time.Now()); a.Problem == "" {

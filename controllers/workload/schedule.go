@@ -186,7 +186,7 @@ func (r *Reconciler) stalled(
 	message func(next string) string,
 ) reconcile.Result {
 	wait, first := r.overdue.again(ref, r.Clock.Now(), longest)
-	logf.FromContext(ctx).Error(err, "A reconcile failed, and the workload waits", "reason", reason, "again", wait)
+	logf.FromContext(ctx).Error(err, "A reconcile failed, and the workload waits", "reason", reason, "retryAfter", wait)
 	why := message(format.Time(r.Clock.Now().Add(wait)))
 	if first {
 		of := memory.Workload{Ref: ref, UID: r.Inbox.Owner(ref)}

@@ -168,7 +168,7 @@ var _ = Describe("A stall under a lowered limit", func() {
 		rec := f.looks()
 		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))
 		Expect(w.recorder.about("Reverted")).To(
-			ContainElement(And(HavePrefix("Warning Pod/web-0"), ContainSubstring("because pod web-0 stalled at it"))),
+			ContainElement(And(HavePrefix("Warning Pod/web-0"), ContainSubstring("because pod web-0 stalled at that limit"))),
 		)
 		Expect(rec.Status.OOMKills).To(BeZero())
 	})

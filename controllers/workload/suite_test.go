@@ -102,7 +102,7 @@ func (w *world) process() memfit {
 		feed: &PodSource{Resolver: resolver, Inbox: inbox},
 		reconciler: &Reconciler{
 			Client: w.faulty, APIReader: w.faulty, Resolver: resolver, Inbox: inbox, Recorder: w.recorder,
-			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, Accounts: Accounts{Clock: w.clock},
+			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, Totals: ClusterTotals{Clock: w.clock},
 			Settings: Settings{CheckpointEvery: DefaultCheckpointEvery},
 			Problems: &policy.Problems{}, Sources: Sources{Pods: podsOf{w.faulty}},
 			Executor: Executor{

@@ -212,8 +212,8 @@ func share(amount, from, to, total memory.Bytes) memory.Bytes {
 	return proportion(amount, min(to, total), total) - proportion(amount, min(from, total), total)
 }
 
-// proportion is amount * part / total, rounded down; part is at most total, and none is negative. It uses integers,
-// because with floating point the parts would not add up to the byte.
+// proportion returns amount * part / total, rounded down; part is at most total, and none is negative. It uses
+// integers, because with floating point the parts would not add up to the byte.
 func proportion(amount, part, total memory.Bytes) memory.Bytes {
 	high, low := bits.Mul64(uint64(amount), uint64(part)) //nolint:gosec // not negative
 	quotient, _ := bits.Div64(high, low, uint64(total))   //nolint:gosec // not negative

@@ -205,7 +205,7 @@ func (r *rules) code(_ int, m *procmem.Mapping) Kind {
 	return ""
 }
 
-// left is the kind of otherwise unrecognized memory, which follows from the process as a whole.
+// left returns the kind of otherwise unrecognized memory, which follows from the process as a whole.
 func (r *rules) left(_ int, m *procmem.Mapping) Kind {
 	switch {
 	case r.jvm:

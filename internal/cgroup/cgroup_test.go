@@ -201,11 +201,11 @@ func TestNestedProcesses(t *testing.T) {
 		return all
 	}
 	many := map[string]string{}
-	for i := range nestedMost + 1 {
+	for i := range maxNested + 1 {
 		many[fmt.Sprintf("c%d/cgroup.procs", i)] = ""
 	}
 	crowd := strings.Builder{}
-	for i := range processesMost {
+	for i := range maxProcesses {
 		fmt.Fprintln(&crowd, 100+i)
 	}
 	for name, c := range map[string]struct {
@@ -222,7 +222,7 @@ func TestNestedProcesses(t *testing.T) {
 		"too many processes":      {nested(crowd.String(), "a"), nil, false},
 	} {
 		pids, all, err := of(c.nested).Processes(dir)
-		if err != nil || all != c.all || c.want != nil && !slices.Equal(pids, c.want) || len(pids) > processesMost {
+		if err != nil || all != c.all || c.want != nil && !slices.Equal(pids, c.want) || len(pids) > maxProcesses {
 			t.Errorf("%s: %d processes %v, all %t (%v)", name, len(pids), pids[:min(len(pids), 9)], all, err)
 		}
 	}
@@ -329,8 +329,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		budget.Check(t, budget.Budget{Bytes: 512 << 10, PerByte: 16, CPU: time.Second}, len(text), func() {
 			for _, tree := range []*Tree{
-				{fsys: v1(), version: V1, top: "memory", buffer: make([]byte, fileMost)},
-				{fsys: v2(), version: V2, top: ".", buffer: make([]byte, fileMost)},
+				{fsys: v1(), version: V1, top: "memory", buffer: make([]byte, maxFile)},
+				{fsys: v2(), version: V2, top: ".", buffer: make([]byte, maxFile)},
 			} {
 				for _, file := range tree.fsys.(fstest.MapFS) {
 					file.Data = text
@@ -347,7 +347,7 @@ func FuzzRead(f *testing.F) {
 					t.Errorf("waited %s of %q", r.Waited, text)
 				}
 				pids, _, _ := tree.Processes(containers[0].Dir)
-				if slices.ContainsFunc(pids, func(pid int) bool { return pid <= 0 }) || len(pids) > processesMost {
+				if slices.ContainsFunc(pids, func(pid int) bool { return pid <= 0 }) || len(pids) > maxProcesses {
 					t.Errorf("%d processes %v", len(pids), pids)
 				}
 			}

@@ -24,7 +24,7 @@ type Reading struct {
 	Swap   memory.Bytes
 	Faults uint64 // major faults: pages that were read from disk
 	Events
-	// UnderOOM: tasks are waiting for memory with nothing left to reclaim (v1).
+	// UnderOOM is true if tasks are waiting for memory with nothing left to reclaim (v1).
 	UnderOOM bool
 	// Waited is the total time in which all tasks waited for memory (PSI full); nil if the kernel does not report it: v1,
 	// or without PSI.
@@ -196,11 +196,11 @@ func (t *Tree) readV2(dir string, r *Reading) (err error) {
 }
 
 const (
-	// processesMost bounds the reported processes of one container.
-	processesMost = 4096
+	// maxProcesses bounds the reported processes of one container.
+	maxProcesses = 4096
 	// Bounds of nested cgroups. A container with systemd or a container runtime has tens of them; a process with the
 	// right may create any number.
-	nestedMost  = 256
+	maxNested   = 256
 	nestedDepth = 16
 )
 
@@ -210,7 +210,7 @@ func (t *Tree) Processes(dir string) (pids []int, all bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	p := processes{tree: t, all: true, cgroups: nestedMost}
+	p := processes{tree: t, all: true, cgroups: maxNested}
 	p.add(text)
 	own := len(p.pids)
 	p.below(dir, nestedDepth)
@@ -230,8 +230,8 @@ type processes struct {
 }
 
 func (p *processes) add(text []byte) {
-	more, all := parsePIDs(text, processesMost-len(p.pids))
-	p.pids, p.all = append(p.pids, more...), p.all && all && len(text) < fileMost
+	more, all := parsePIDs(text, maxProcesses-len(p.pids))
+	p.pids, p.all = append(p.pids, more...), p.all && all && len(text) < maxFile
 }
 
 // below collects the processes of a folder's cgroups. A removed one has none, and the processes of a threaded one (v2)

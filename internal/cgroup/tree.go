@@ -21,7 +21,7 @@ const (
 	V2 Version = 2
 )
 
-// String is v1 or v2.
+// String returns "v1" or "v2".
 func (v Version) String() string { return fmt.Sprintf("v%d", int(v)) }
 
 // Tree reads the cgroups of a node.
@@ -47,14 +47,14 @@ type Keeper interface {
 var ErrNoMemoryController = errors.New("no cgroup hierarchy counts memory here: neither memory/memory.stat (v1) nor " +
 	"cgroup.controllers with memory (v2) exists")
 
-// fileMost bounds the part of a file that is read. memory.stat has 1 to 4 KiB; cgroup.procs of 10,000 processes has 80
+// maxFile bounds the part of a file that is read. memory.stat has 1 to 4 KiB; cgroup.procs of 10,000 processes has 80
 // KiB.
-const fileMost = 128 << 10
+const maxFile = 128 << 10
 
 // Open detects the version that counts memory. fsys is the node's /sys/fs/cgroup. A Tree is not safe for concurrent
 // use.
 func Open(fsys fs.FS) (*Tree, error) {
-	t := &Tree{fsys: fsys, buffer: make([]byte, fileMost)}
+	t := &Tree{fsys: fsys, buffer: make([]byte, maxFile)}
 	if _, err := fs.Stat(fsys, "memory/memory.stat"); err == nil {
 		t.top, t.version = "memory", V1
 		return t, nil
@@ -87,10 +87,10 @@ const (
 	// searchAll: "kubepods" is at the top, or up to two cgroups below it (cgroupRoot of the kubelet). To this depth all
 	// cgroups are searched; below, only those named kubepods.
 	searchAll = 2
-	// searchMost: below that, the QoS class and the pods.
-	searchMost = searchAll + 2
-	// containersMost is far above a node's 110 to 250 pods.
-	containersMost = 8192
+	// maxSearch: below that, the QoS class and the pods.
+	maxSearch = searchAll + 2
+	// maxContainers is far above a node's 110 to 250 pods.
+	maxContainers = 8192
 )
 
 // Containers lists the containers of pods, by the names of their cgroups, and the parent cgroups of pods and
@@ -122,7 +122,7 @@ func (s *search) below(dir string, depth int) error {
 		var err error
 		if uid, isPod := PodUID(name); isPod {
 			err = s.pod(child, uid)
-		} else if depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods") {
+		} else if depth < searchAll || depth < maxSearch && strings.Contains(child, "kubepods") {
 			err = s.below(child, depth+1)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // removed meanwhile
@@ -139,16 +139,16 @@ func (s *search) pod(dir, uid string) error {
 	}
 	s.parents = append(s.parents, dir)
 	for _, name := range names {
-		if id, ok := containerID(name); ok && len(s.containers) < containersMost {
+		if id, ok := containerID(name); ok && len(s.containers) < maxContainers {
 			s.containers = append(s.containers, Container{Ref: Ref{uid, id}, Dir: path.Join(dir, name), PodDir: dir})
 		}
 	}
 	return nil
 }
 
-// entriesMost bounds the entries read of a directory: some sixty files, and cgroups, of which a process may create any
+// maxEntries bounds the entries read of a directory: some sixty files, and cgroups, of which a process may create any
 // number.
-const entriesMost = 2 * containersMost
+const maxEntries = 2 * maxContainers
 
 // children returns the cgroups in dir, unsorted and without a stat of each.
 func (t *Tree) children(dir string) ([]string, error) {
@@ -161,7 +161,7 @@ func (t *Tree) children(dir string) ([]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not a directory", dir)
 	}
-	entries, err := folder.ReadDir(entriesMost)
+	entries, err := folder.ReadDir(maxEntries)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (t *Tree) children(dir string) ([]string, error) {
 	return names, nil
 }
 
-// read returns at most fileMost bytes of a file, valid until the next read.
+// read returns at most maxFile bytes of a file, valid until the next read.
 func (t *Tree) read(name string) ([]byte, error) {
 	f, err := t.fsys.Open(name)
 	if err != nil {

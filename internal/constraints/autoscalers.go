@@ -85,7 +85,7 @@ type HPA struct {
 	Target memory.WorkloadRef
 	// ScaledObject is the KEDA object that owns it; "" if none does.
 	ScaledObject string
-	// pods: it scales on the memory of whole pods; containers are those with a metric of their own.
+	// pods is true if it scales on the memory of whole pods; containers are those with a metric of their own.
 	pods       bool
 	containers []string
 }

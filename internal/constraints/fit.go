@@ -36,7 +36,7 @@ type Fitted struct {
 // refuse the result, but not the template's sizes, the pod keeps these.
 //
 // The size of the whole pod (spec.resources), in whole as its owner set it, follows its containers; see [WholeOf]. If
-// it cannot ([Whole.Stays]), they are limited by it.
+// it cannot ([Whole.FixedBecause]), they are limited by it.
 func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) {
 	t := trial{
 		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),
@@ -102,14 +102,14 @@ func (t *trial) boundContainer(i int) {
 	a := &t.asks[i]
 	switch own := t.whole; {
 	case own.Size == (memory.Size{}):
-	case a.Base.Limit == 0 && (a.Part == (memory.Size{}) || own.Stays != ""):
+	case a.Base.Limit == 0 && (a.Part == (memory.Size{}) || own.FixedBecause != ""):
 		t.set(i, a.Base, "it has no limit of its own, and the whole pod keeps its size: "+
-			cmp.Or(own.Stays, "the need of the container is unknown"))
+			cmp.Or(own.FixedBecause, "the need of the container is unknown"))
 		return
 	case own.Limit > 0 && t.out[i].Limit > own.Limit:
 		t.change(i, a.with(memory.Size{Limit: own.Limit, Request: t.out[i].Request}),
 			"the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", own.Limit,
-			cmp.Or(own.Stays, "it is at its bound"))
+			cmp.Or(own.FixedBecause, "it is at its bound"))
 	}
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]

@@ -31,7 +31,7 @@ func (t *trial) boundTogether() {
 		t.giveBack(func() memory.Bytes {
 			return together(t.pod, t.sizes).Request.Minus(cmp.Or(t.whole.Request, t.whole.Limit))
 		}, t.lowerRequest, fmt.Sprintf("the whole pod keeps %s for all requests (spec.resources.%s.memory): %s", own, list,
-			cmp.Or(t.whole.Stays, "it is at its bound")))
+			cmp.Or(t.whole.FixedBecause, "it is at its bound")))
 	}
 }
 
@@ -139,7 +139,7 @@ func (t *trial) refusal() string {
 // keepTemplate resets the pod to the template's sizes: growth for containers without a limit cannot be undone in part.
 func (t *trial) keepTemplate(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
-	t.base.Stays = cmp.Or(t.base.Stays, why)
+	t.base.FixedBecause = cmp.Or(t.base.FixedBecause, why)
 	for i := range t.asks {
 		t.change(i, t.asks[i].Base, "%s", why)
 	}

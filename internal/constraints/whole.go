@@ -15,9 +15,9 @@ import (
 // Whole is the pod-level size (spec.resources).
 type Whole struct {
 	memory.Size
-	Why   string // describes its change; "": unchanged
-	Stays string // why it must remain unchanged although container sizes change; "": it may change
-	Held  string // why its limit is not lowered to its containers' need; "": not the case
+	Why          string // describes its change; "": unchanged
+	FixedBecause string // why it must remain unchanged although container sizes change; "": it may change
+	Held         string // why its limit is not lowered to its containers' need; "": not the case
 }
 
 // WholeOf returns the pod-level size for the desired sizes of its containers; base is the owner's pod-level size. It
@@ -46,18 +46,18 @@ func RunningWhole(pod *corev1.Pod, asks []Ask) Whole {
 
 // TooSmall returns why the kept pod-level size is too small for these sizes of its containers; "": it is not.
 func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
-	if w.Stays == "" {
+	if w.FixedBecause == "" {
 		return ""
 	}
 	sizes := make(map[string]memory.Size, len(asks))
 	for _, a := range asks {
 		if sizes[a.Container] = a.Want; w.Limit > 0 && a.Want.Limit > w.Limit {
 			return fmt.Sprintf("container %s would get a limit of %s, and the pod keeps its %s: %s", a.Container, a.Want.Limit,
-				w.Limit, w.Stays)
+				w.Limit, w.FixedBecause)
 		}
 	}
 	if sum, most := together(pod, sizes).Request, cmp.Or(w.Request, w.Limit); most > 0 && sum > most {
-		return fmt.Sprintf("its containers would request %s, and the pod keeps its %s: %s", sum, most, w.Stays)
+		return fmt.Sprintf("its containers would request %s, and the pod keeps its %s: %s", sum, most, w.FixedBecause)
 	}
 	return ""
 }
@@ -67,13 +67,13 @@ const podOverhead = 16 * memory.MiB
 
 // wholeFrom raises the limit for containers without one at most to most; 0: no maximum.
 func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
-	stays := Whole{Size: base}
+	fixed := Whole{Size: base}
 	if base == (memory.Size{}) || !c.any {
-		return stays
+		return fixed
 	}
 	if base.Limit > 0 && c.missing != "" {
-		stays.Stays = "the limit of the whole pod holds container " + c.missing + ", for which no size is known yet"
-		return stays
+		fixed.FixedBecause = "the limit of the whole pod holds container " + c.missing + ", for which no size is known yet"
+		return fixed
 	}
 	w := Whole{Size: memory.Size{Limit: c.limit(base.Limit, most)}}
 	w.Request = c.request(base, w.Limit)
@@ -93,7 +93,8 @@ type changes struct {
 	// from and to are their sums before and after; need is to plus the need of those without a limit.
 	from, to, need memory.Size
 	largest        memory.Bytes // limit
-	// shared: only the pod's size limits some container. unrequested: for one of these it is the only request, too.
+	// shared is true if only the pod's size limits some container. unrequested is true if for one of these it is the only
+	// request, too.
 	shared, unrequested bool
 	missing             string // a container without a limit whose need is unknown
 	never               bool   // the request must not be lowered
@@ -110,7 +111,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 		c.any = c.any || a.Want != a.Base || a.Part != (memory.Size{})
 		c.never = c.never || a.Never && a.Part != (memory.Size{})
 	}
-	look := func(k *corev1.Container, once bool) {
+	visit := func(k *corev1.Container, once bool) {
 		size, asked := will[k.Name]
 		if !asked {
 			size = SizeOf(&k.Resources)
@@ -132,11 +133,11 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 		}
 	}
 	for i := range pod.Spec.Containers {
-		look(&pod.Spec.Containers[i], false)
+		visit(&pod.Spec.Containers[i], false)
 	}
 	for i := range pod.Spec.InitContainers {
 		k := &pod.Spec.InitContainers[i]
-		look(k, !Sidecar(k))
+		visit(k, !Sidecar(k))
 	}
 	c.from, c.to, c.need = together(pod, was), together(pod, will), together(pod, need)
 	return c
@@ -205,7 +206,7 @@ func (t *trial) follow() {
 		return
 	}
 	t.whole = t.base
-	if t.base.Stays == "" {
+	if t.base.FixedBecause == "" {
 		asks := make([]Ask, len(t.asks))
 		for i, a := range t.asks {
 			asks[i] = a

@@ -76,8 +76,8 @@ func TestWholeOf(t *testing.T) {
 			if (got.Why != "") != (tc.want != tc.base) {
 				t.Errorf("why is %q", got.Why)
 			}
-			if !strings.Contains(got.Stays, tc.left) || (tc.left == "") != (got.Stays == "") {
-				t.Errorf("left is %q, want %q in it", got.Stays, tc.left)
+			if !strings.Contains(got.FixedBecause, tc.left) || (tc.left == "") != (got.FixedBecause == "") {
+				t.Errorf("left is %q, want %q in it", got.FixedBecause, tc.left)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 			held = held.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.Part.Limit)
 		}
 		check := func(what string, whole Whole, sizes map[string]memory.Size, grown memory.Bytes) {
-			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.Stays == "" {
+			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.FixedBecause == "" {
 				t.Fatalf("seed %d, %s: %+v with %v is refused: %s", seed, what, whole, sizes, why)
 			}
 			if (base.Limit == 0) != (whole.Limit == 0) || (base.Request == 0) != (whole.Request == 0) {
@@ -150,7 +150,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 				t.Fatalf("seed %d: a container got a limit of its own: %+v", seed, got)
 			}
 		}
-		within.Stays = "" // here containers are brought to what stays
+		within.FixedBecause = "" // here containers are brought to what stays
 		check("within bounds", within, found, grown)
 		if len(f.limits) > 0 && within.Limit > max(base.Limit, 600*memory.MiB) {
 			t.Fatalf("seed %d: %+v of %+v is above the LimitRange", seed, within, base)
@@ -290,10 +290,10 @@ func TestRunningWholeDoesNotRunAway(t *testing.T) {
 			p = resizedTo(p, asks, true)
 			whole := RunningWhole(p, asks)
 			p = resizedTo(p, asks, false)
-			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.Stays == "" {
+			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.FixedBecause == "" {
 				t.Fatalf("seed %d: %+v is refused: %s", seed, whole, why)
 			}
-			if whole.Stays != "" {
+			if whole.FixedBecause != "" {
 				break
 			}
 			if whole.Limit < before.Limit {

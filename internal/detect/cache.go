@@ -21,16 +21,16 @@ type cached struct {
 // maxCached bounds the cached files, each below 1 KiB. Node.js has one, a JVM two, and each process a C library.
 const maxCached = 1024
 
-func (c *Cache) look(scope string, which File, file procmem.File) (File, error) {
+func (c *Cache) identify(scope string, which File, file procmem.File) (File, error) {
 	identity, ok := file.Identity()
 	if !ok {
-		return look(which, file)
+		return identify(which, file)
 	}
 	key := cached{scope, which.Path, which.Program, identity}
 	if found, ok := c.files[key]; ok {
 		return found, nil
 	}
-	found, err := look(which, file)
+	found, err := identify(which, file)
 	if err != nil { // not cached: it may be readable later
 		return found, err
 	}

@@ -193,8 +193,8 @@ func (r *Result) version(f Facts, marks []runtimes.Mark) {
 			}
 			if version := file.version(m); r.Version == "" && version != "" {
 				r.Version = version
-				if says := file.evidence(m); !slices.Contains(r.Evidence, says) {
-					r.Evidence = append(r.Evidence, says)
+				if trace := file.evidence(m); !slices.Contains(r.Evidence, trace) {
+					r.Evidence = append(r.Evidence, trace)
 				}
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Variables are the environment variables that concern memory. Others may be secrets and are not read.
+// Variables returns the environment variables that concern memory. Others may be secrets and are not read.
 func Variables() []string {
 	names := []string{"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"}
 	for _, row := range runtimes.All() {

@@ -44,7 +44,7 @@ func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	var failed error
 	f.VMArgs, failed = vmArgs(p, open)
 	for _, file := range candidates(p) {
-		found, err := c.lookAt(scope, file, open)
+		found, err := c.identifyAt(scope, file, open)
 		if err != nil && file.Program {
 			f.Unreadable = unreadable(err)
 		}
@@ -56,13 +56,13 @@ func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	return f, failed
 }
 
-func (c *Cache) lookAt(scope string, which File, open Open) (File, error) {
+func (c *Cache) identifyAt(scope string, which File, open Open) (File, error) {
 	file, err := open(which.Path)
 	if err != nil {
 		return which, err
 	}
 	defer func() { _ = file.Close() }()
-	return c.look(scope, which, file)
+	return c.identify(scope, which, file)
 }
 
 // vmArgs returns the arguments in a JVM's file of counters, which also has secrets: the buffer is cleared.
@@ -135,15 +135,15 @@ func marksFor(name string, program bool) []runtimes.Mark {
 	return fitting
 }
 
-// look searches a file for the traces of its marks.
-func look(found File, opened procmem.File) (File, error) {
+// identify searches a file for the traces of its marks.
+func identify(found File, opened procmem.File) (File, error) {
 	size := opened.Size()
 	file := &recording{ReaderAt: opened}
 	elf, err := elffile.Open(io.NewSectionReader(file, 0, size))
 	if err != nil {
 		return found, cmp.Or(file.failed, err)
 	}
-	l := looker{file: file, size: size, elf: elf, found: &found}
+	l := searcher{file: file, size: size, elf: elf, found: &found}
 	marks := marksFor(found.Path, found.Program)
 	for _, m := range marks {
 		l.signs(m)
@@ -172,15 +172,15 @@ func (r *recording) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// looker inspects one file.
-type looker struct {
+// searcher inspects one file.
+type searcher struct {
 	file  io.ReaderAt
 	size  int64
 	elf   *elffile.File
 	found *File
 }
 
-func (l *looker) signs(m runtimes.Mark) {
+func (l *searcher) signs(m runtimes.Mark) {
 	if m.Symbol != "" {
 		if _, err := l.elf.Symbol(m.Symbol); err == nil {
 			l.symbol(m.Symbol, "")
@@ -193,7 +193,7 @@ func (l *looker) signs(m runtimes.Mark) {
 	}
 }
 
-func (l *looker) symbol(name, text string) {
+func (l *searcher) symbol(name, text string) {
 	if l.found.Symbols == nil {
 		l.found.Symbols = map[string]string{}
 	}
@@ -201,7 +201,7 @@ func (l *looker) symbol(name, text string) {
 }
 
 // versions reads the places of a mark in order, until one has a version.
-func (l *looker) versions(m runtimes.Mark) {
+func (l *searcher) versions(m runtimes.Mark) {
 	for _, at := range m.Versions {
 		switch {
 		case at.Symbol != "":
@@ -225,7 +225,7 @@ func (l *looker) versions(m runtimes.Mark) {
 }
 
 // bytesOf reads the first bytes of an exported variable.
-func (l *looker) bytesOf(symbol string) ([]byte, error) {
+func (l *searcher) bytesOf(symbol string) ([]byte, error) {
 	s, err := l.elf.Symbol(symbol)
 	if err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ const (
 )
 
 // search searches for a pattern in the constants of the file.
-func (l *looker) search(pattern *regexp.Regexp) {
+func (l *searcher) search(pattern *regexp.Regexp) {
 	from, to := l.constants()
 	if _, done := l.found.Texts[pattern.String()]; done {
 		return
@@ -274,7 +274,7 @@ func (l *looker) search(pattern *regexp.Regexp) {
 }
 
 // constants returns the range of the file's section of read-only data, otherwise of all read-only segments.
-func (l *looker) constants() (from, to int64) {
+func (l *searcher) constants() (from, to int64) {
 	if s, err := l.elf.Section(".rodata"); err == nil {
 		return l.bounded(s.Offset, s.Size)
 	}
@@ -290,7 +290,7 @@ func (l *looker) constants() (from, to int64) {
 	return from, min(to, from+maxScanned)
 }
 
-func (l *looker) bounded(offset, size uint64) (from, to int64) {
+func (l *searcher) bounded(offset, size uint64) (from, to int64) {
 	whole := uint64(max(l.size, 0))
 	offset = min(offset, whole)
 	size = min(size, whole-offset, maxScanned)

@@ -243,7 +243,7 @@ func FuzzLook(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		budget.Check(t, lookBudget, len(b), func() {
 			for i, name := range names {
-				found, err := new(Cache).lookAt("", File{Path: name, Program: i == 0}, opens(b))
+				found, err := new(Cache).identifyAt("", File{Path: name, Program: i == 0}, opens(b))
 				if err != nil && len(found.Texts) > 0 {
 					t.Errorf("%s: %v and %+v", name, err, found)
 				}

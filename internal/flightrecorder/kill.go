@@ -93,10 +93,10 @@ const (
 	// points for a minute.
 	detail = 10 * time.Second
 	bucket = 2500 * time.Millisecond
-	// SeriesMost is the most points of a series.
-	SeriesMost = int(detail/fastest) + int((kept-detail)/bucket)
-	// processesMost bounds the processes reported for a kill: a group kill may end hundreds.
-	processesMost = 4
+	// MaxSeries is the most points of a series.
+	MaxSeries = int(detail/fastest) + int((kept-detail)/bucket)
+	// maxProcesses bounds the processes reported for a kill: a group kill may end hundreds.
+	maxProcesses = 4
 )
 
 // record records a kill detected in s, whose usage is from after it.
@@ -133,7 +133,7 @@ func mainIsGone(before, now []Process) bool {
 	return len(now) == 0
 }
 
-// series is a minute of readings as a bounded list.
+// series returns a minute of readings as a bounded list.
 func series(points []point, now time.Time) []Point {
 	var out []Point
 	current := time.Duration(-1) // the bucket of the last point of out
@@ -152,11 +152,11 @@ func series(points []point, now time.Time) []Point {
 			out[len(out)-1] = Point{before, p.usage}
 		}
 	}
-	return out[max(len(out)-SeriesMost, 0):]
+	return out[max(len(out)-MaxSeries, 0):]
 }
 
 // Limit returns the limit that was reached: the smaller of the two, where the pod's also counts its other containers.
-func (l Limits) Limit() (limit memory.Bytes, whose string) {
+func (l Limits) Limit() (limit memory.Bytes, of string) {
 	if l.PodLimit < l.ContainerLimit {
 		return l.PodLimit, "the pod"
 	}
@@ -167,13 +167,13 @@ func (l Limits) Limit() (limit memory.Bytes, whose string) {
 func (k *Kill) Summary() string {
 	var b strings.Builder
 	b.WriteString("OOM kill of " + k.victim())
-	switch limit, whose := k.Limit(); {
+	switch limit, of := k.Limit(); {
 	case limit == cgroup.Unlimited:
 		b.WriteString(" without a limit of container or pod: the node ran out of memory")
 	case k.Reached == ReachedNo:
-		fmt.Fprintf(&b, ", which had not reached the limit of %s of %s: the node ran out of memory", limit, whose)
+		fmt.Fprintf(&b, ", which had not reached the limit of %s of %s: the node ran out of memory", limit, of)
 	default:
-		fmt.Fprintf(&b, " at the limit of %s of %s", limit, whose)
+		fmt.Fprintf(&b, " at the limit of %s of %s", limit, of)
 	}
 	if !k.Seen {
 		b.WriteString("; it happened before the agent's first reading of this container, so there is no history")

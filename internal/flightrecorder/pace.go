@@ -72,19 +72,19 @@ func (r *Recorder) held() memory.Bytes { return r.Usage().Minus(r.last.File) }
 const growthWindow = 10 * time.Second
 
 // timeLeft returns the time until usage reaches the limit at the current growth.
-func (r *Recorder) timeLeft(room memory.Bytes, now time.Time) time.Duration {
+func (r *Recorder) timeLeft(until memory.Bytes, now time.Time) time.Duration {
 	g := growth(r.points(now, growthWindow))
 	if g.PerSecond <= 0 {
 		return math.MaxInt64
 	}
-	return time.Duration(float64(room) / float64(g.PerSecond) * float64(time.Second))
+	return time.Duration(float64(until) / float64(g.PerSecond) * float64(time.Second))
 }
 
 // Interval returns the time from a reading to the next. It is stretched last and least near the limit.
 func (g *Governor) Interval(u Urgency) time.Duration {
 	interval, stretch := [...]time.Duration{Quiet: quiet, Wary: wary, Near: fastest}[u], g.Stretch()
 	if u == Near {
-		stretch = min(stretch, nearStretchMost)
+		stretch = min(stretch, maxNearStretch)
 	}
 	return time.Duration(float64(interval) * stretch)
 }
@@ -125,10 +125,10 @@ type Governor struct {
 }
 
 const (
-	corePercent     = 0.5 // of one core for readings; inspections may take as much
-	stretchMost     = 8   // a container far below its limit is still read every 16 s
-	nearStretchMost = 2   // a container near its limit is always read twice a second
-	settle          = 0.3 // weight of a new figure in the moving average
+	corePercent    = 0.5 // of one core for readings; inspections may take as much
+	maxStretch     = 8   // a container far below its limit is still read every 16 s
+	maxNearStretch = 2   // a container near its limit is always read twice a second
+	settle         = 0.3 // weight of a new figure in the moving average
 )
 
 // Spent records the processor time of readings in an interval.
@@ -137,10 +137,10 @@ func (g *Governor) Spent(spent, elapsed time.Duration) {
 		return
 	}
 	wanted := g.Stretch() * float64(spent) / float64(elapsed) * 100 / corePercent
-	g.stretch = min(max(g.Stretch()*(1-settle)+wanted*settle, 1), stretchMost)
+	g.stretch = min(max(g.Stretch()*(1-settle)+wanted*settle, 1), maxStretch)
 }
 
-// Stretch is the factor for intervals, 1 or more.
+// Stretch returns the factor for intervals, 1 or more.
 func (g *Governor) Stretch() float64 { return max(g.stretch, 1) }
 
 // Growth is a climb that lasts until the last reading.
@@ -152,8 +152,8 @@ type Growth struct {
 const (
 	// dipPercent is the part of its gain that a climb may lose, because a garbage collector returns some memory during
 	// growth. With a larger loss it is a sawtooth, and the climb begins at the last tooth.
-	dipPercent  = 25
-	growthLeast = memory.MiB // the least reported climb, above noise of single pages
+	dipPercent = 25
+	minGrowth  = memory.MiB // the least reported climb, above noise of single pages
 	// noiseShare: a rate below 1/noiseShare of the later rate is not growth. Stepwise growth has flat parts.
 	noiseShare = 20
 )
@@ -168,7 +168,7 @@ func growth(points []point) Growth {
 	for i := len(points) - 2; i >= 0; i-- {
 		p := points[i]
 		gained := last.usage.Minus(start.usage)
-		if p.usage.Minus(start.usage) > max(gained.Percent(dipPercent), growthLeast/2) {
+		if p.usage.Minus(start.usage) > max(gained.Percent(dipPercent), minGrowth/2) {
 			break // it fell from here to start
 		}
 		if p.usage < start.usage && partOfClimb(p, start, last) {
@@ -176,7 +176,7 @@ func growth(points []point) Growth {
 		}
 	}
 	took := last.at.Sub(start.at)
-	if took <= 0 || last.usage-start.usage < growthLeast {
+	if took <= 0 || last.usage-start.usage < minGrowth {
 		return Growth{}
 	}
 	return Growth{memory.Bytes(float64(last.usage-start.usage) / took.Seconds()), took}

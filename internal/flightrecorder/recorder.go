@@ -42,8 +42,8 @@ type point struct {
 }
 
 const (
-	kept     = time.Minute           // length of a record
-	keptMost = int(kept/fastest) + 1 // points of it at the shortest interval
+	kept    = time.Minute           // length of a record
+	maxKept = int(kept/fastest) + 1 // points of it at the shortest interval
 )
 
 // Recorder holds the readings of one container instance. Use [New].
@@ -124,7 +124,7 @@ func (r *Recorder) push(p point) {
 		r.recent = r.recent[:n-1]
 	}
 	old := len(r.recent) - len(r.points(p.at, kept))
-	if len(r.recent) == keptMost {
+	if len(r.recent) == maxKept {
 		old = max(old, 1)
 	}
 	r.recent = append(slices.Delete(r.recent, 0, old), p)
@@ -218,7 +218,7 @@ func (r *Recorder) Last() (reading cgroup.Reading, podLimit memory.Bytes, at tim
 // largest returns the few largest processes that existed before and no longer do.
 func largest(before, now []Process) []Process {
 	out := gone(before, now)
-	return out[:min(len(out), processesMost)]
+	return out[:min(len(out), maxProcesses)]
 }
 
 // gone returns the processes that existed before and no longer do, the largest first.

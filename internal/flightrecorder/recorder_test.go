@@ -59,8 +59,8 @@ func TestKillAfterARamp(t *testing.T) {
 		(k.Growth.For-30*time.Second).Abs() > time.Second {
 		t.Errorf("grew by %s/s for %s, want 9Mi/s for 30s", mib, k.Growth.For)
 	}
-	if len(k.Series) > SeriesMost || len(k.Series) < SeriesMost-5 || k.Series[0].Before > kept {
-		t.Errorf("%d points from %s on, want about %d", len(k.Series), k.Series[0].Before, SeriesMost)
+	if len(k.Series) > MaxSeries || len(k.Series) < MaxSeries-5 || k.Series[0].Before > kept {
+		t.Errorf("%d points from %s on, want about %d", len(k.Series), k.Series[0].Before, MaxSeries)
 	}
 	for i := 1; i < len(k.Series); i++ {
 		if k.Series[i].Before >= k.Series[i-1].Before {
@@ -412,7 +412,7 @@ func TestTheMinuteBeforeAStall(t *testing.T) {
 		t.Errorf("growth by %s/s for %s", s.Growth.PerSecond, s.Growth.For)
 	}
 	first, last := s.Series[0], s.Series[len(s.Series)-1]
-	if first.Before < 55*time.Second || first.Before > time.Minute || last.Before > every || len(s.Series) > SeriesMost ||
+	if first.Before < 55*time.Second || first.Before > time.Minute || last.Before > every || len(s.Series) > MaxSeries ||
 		last.Usage != s.Usage || last.Usage-first.Usage < 200*memory.MiB {
 		t.Errorf("%d points from %+v to %+v", len(s.Series), first, last)
 	}
@@ -487,10 +487,10 @@ func TestGovernor(t *testing.T) {
 	for range 50 {
 		g.Spent(time.Second, time.Second)
 	}
-	if near, q := g.Interval(Near), g.Interval(Quiet); near != 2*fastest || q != stretchMost*quiet {
+	if near, q := g.Interval(Near), g.Interval(Quiet); near != 2*fastest || q != maxStretch*quiet {
 		t.Errorf("at the most, near its limit a container is read every %s, and others every %s", near, q)
 	}
-	if g.Stretch() > stretchMost {
+	if g.Stretch() > maxStretch {
 		t.Errorf("stretches %.2f times", g.Stretch())
 	}
 }
@@ -503,9 +503,9 @@ func TestWrites(t *testing.T) {
 		least, most int
 	}{
 		"nothing happens":        {false, Same, 8, 9},
-		"numbers change all day": {false, Changed, 6 * 24, 6*24 + quietMost},
-		"numbers jump all day":   {false, Jumped, 8 * 24, 8*24 + quietMost + jumpsMost},
-		"it is killed all day":   {true, Changed, 24 * 60, 24*60 + burstMost},
+		"numbers change all day": {false, Changed, 6 * 24, 6*24 + maxQuiet},
+		"numbers jump all day":   {false, Jumped, 8 * 24, 8*24 + maxQuiet + maxJumps},
+		"it is killed all day":   {true, Changed, 24 * 60, 24*60 + maxBurst},
 	} {
 		w := NewWrites(start, 0)
 		writes, last := 0, time.Time{}
@@ -528,7 +528,7 @@ func TestWrites(t *testing.T) {
 	if w.Due(start.Add(quietFloor-1), false, Changed) || !w.Due(start.Add(quietFloor), false, Changed) {
 		t.Error("numbers that jumped are not told after half a minute, or before")
 	}
-	for range quietMost - 1 { // as a start does
+	for range maxQuiet - 1 { // as a start does
 		w.Wrote(start, false)
 	}
 	if at := start.Add(time.Minute); w.Due(at, false, Changed) || !w.Due(at, false, Jumped) {

@@ -131,7 +131,8 @@ func (w *stallWatch) learn(took time.Duration, faults uint64) {
 	}
 }
 
-// bound is the lowest of the container's and the pod's limit and memory.high, above which the kernel slows it down.
+// bound returns the lowest of the container's and the pod's limit and memory.high, above which the kernel slows it
+// down.
 func (s *Sample) bound() memory.Bytes { return min(s.Reading.Limit, s.PodLimit, s.Reading.High) }
 
 func (w *stallWatch) judge(s Sample) bool {

@@ -21,20 +21,20 @@ type Writes struct {
 
 const (
 	// quietEvery allows six writes an hour and pod without events: a node of 110 pods writes at most 0.2 objects a
-	// second. Up to quietMost may follow each other at quietFloor, because a user looks within a minute after a burst.
+	// second. Up to maxQuiet may follow each other at quietFloor, because a user looks within a minute after a burst.
 	quietEvery = 10 * time.Minute
-	quietMost  = 3
+	maxQuiet   = 3
 	quietFloor = 30 * time.Second
 	// jumpsEvery allows two further writes an hour and pod, for numbers that jump by a half: a pod's start uses up the
 	// others, and one replica that then took three times as much was reported eight minutes late.
 	jumpsEvery     = 30 * time.Minute
-	jumpsMost      = 2
+	maxJumps       = 2
 	unchangedEvery = 3 * time.Hour   // unchanged numbers are written anyway, to update their time
 	floor          = 5 * time.Second // the least time between two writes of one pod, whatever happens
 	followUp       = time.Minute     // delay of a second write after a trigger, with the restarted container
-	// burstMost triggers may follow each other at the floor, then one each burstEvery: a pod killed every ten seconds is
+	// maxBurst triggers may follow each other at the floor, then one each burstEvery: a pod killed every ten seconds is
 	// reported every minute, with its count of kills.
-	burstMost  = 6
+	maxBurst   = 6
 	burstEvery = time.Minute
 	// firstAfter is the age of a pod at its first write: one that lives for seconds needs no object. First writes are
 	// spread over firstSpread, so that those of a new node, or of a thousand restarted agents, do not coincide.
@@ -46,9 +46,9 @@ const (
 func NewWrites(now time.Time, spread float64) Writes {
 	return Writes{
 		first: now.Add(firstAfter + time.Duration(spread*float64(firstSpread))),
-		burst: rate.NewLimiter(rate.Every(burstEvery), burstMost),
-		quiet: rate.NewLimiter(rate.Every(quietEvery), quietMost),
-		jumps: rate.NewLimiter(rate.Every(jumpsEvery), jumpsMost),
+		burst: rate.NewLimiter(rate.Every(burstEvery), maxBurst),
+		quiet: rate.NewLimiter(rate.Every(quietEvery), maxQuiet),
+		jumps: rate.NewLimiter(rate.Every(jumpsEvery), maxJumps),
 	}
 }
 

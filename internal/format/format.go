@@ -61,7 +61,8 @@ func Count[N int | int32 | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// About is [Count] for large numbers whose last digits do not matter: "412 samples", "41k samples", "3.2M samples".
+// About returns [Count] for large numbers whose last digits do not matter: "412 samples", "41k samples", "3.2M
+// samples".
 func About(n int64, noun string) string {
 	switch {
 	case n >= 10_000_000:
@@ -97,7 +98,7 @@ func Few(texts []string, most int) []string {
 // Time formats a time for messages, in UTC. Messages contain no relative times, because they are stored and read later.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// TimeOfDay is Time without the date if it is within a day of now: "14:03:12Z".
+// TimeOfDay returns Time without the date if it is within a day of now: "14:03:12Z".
 func TimeOfDay(t, now time.Time) string {
 	if now.Sub(t).Abs() >= 24*time.Hour {
 		return Time(t)
@@ -108,7 +109,7 @@ func TimeOfDay(t, now time.Time) string {
 // Day formats the day of a time, for the axis of a chart: "2 Jan".
 func Day(t time.Time) string { return t.UTC().Format("2 Jan") }
 
-// Hour is Day with weekday and hour: "Mon 15:00".
+// Hour returns Day with weekday and hour: "Mon 15:00".
 func Hour(t time.Time) string { return t.UTC().Format("Mon 15:00") }
 
 // InWords formats a duration for sentences, in at most two units: "9 days", "1 day 4 h", "35 min". It is rounded, for

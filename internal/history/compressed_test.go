@@ -70,7 +70,7 @@ func TestACompressedHistoryHoldsTheSameEvidence(t *testing.T) {
 
 // Days since 1970 do not fit 16 bits when a day takes four minutes.
 func TestCompressedDaysDoNotOverflow(t *testing.T) {
-	compress.By(t, period.MostFactor)
+	compress.By(t, period.MaxFactor)
 	c := wandering(3)
 	days := c.Days()
 	if len(days) != 3 || !days[0].Start.Equal(start) {

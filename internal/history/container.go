@@ -66,8 +66,8 @@ type Container struct {
 
 	trackers  [maxTrackers]instanceTracker
 	instances uint8 // number given to the newest instance
-	// workingSet: the last inexact sample had only the working set. exact and inexact are the times of the last exact and
-	// the last inexact sample.
+	// workingSet is true if the last inexact sample had only the working set. exact and inexact are the times of the last
+	// exact and the last inexact sample.
 	workingSet     bool
 	exact, inexact stamp
 	regime         regime // under the current limit
@@ -123,7 +123,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 		return
 	}
 	if c.samples == 0 {
-		c.factor = uint16(period.Factor()) //nolint:gosec // at most period.MostFactor
+		c.factor = uint16(period.Factor()) //nolint:gosec // at most period.MaxFactor
 	}
 	hour, day := c.hourOf(at), c.dayOf(at)
 	if c.samples > 0 && int(c.day)-int(day) >= DaysKept {
@@ -153,7 +153,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.recent.add(v, at, t.number, c.spacing())
 }
 
-// Factor is the compression factor of the history's evidence; 1: none.
+// Factor returns the compression factor of the history's evidence; 1: none.
 func (c *Container) Factor() int { return int(max(c.factor, 1)) }
 
 // seconds returns the length of a period of evidence in this history.
@@ -354,7 +354,7 @@ func (c *Container) spacing() int64 {
 	return busy * c.seconds(RecentSpan) / PointsKept
 }
 
-// instanceID is FNV-1a over the names: equal on every machine, so that equal input gives equal bytes.
+// instanceID returns FNV-1a over the names: equal on every machine, so that equal input gives equal bytes.
 func instanceID(ref memory.ContainerRef) uint32 {
 	const offset, prime = 2166136261, 16777619
 	h := uint32(offset)

@@ -75,7 +75,7 @@ func (h *histogram) rebase(hour int32) {
 	h.n, h.refHour = kept, hour
 }
 
-// edge is the upper edge of the bucket of c.
+// edge returns the upper edge of the bucket of c.
 func (h *histogram) edge(c size16) size16 { return c | (1<<finestShift - 1) }
 
 // mergeCheapest merges the two neighbors with the least distortion of quantiles: the weight of the lower one moves up.

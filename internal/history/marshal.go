@@ -16,7 +16,7 @@ import (
 // MarshalBinary returns the compact form for a MemoryCheckpoint, which has the version: varints, and differences of
 // similar neighbors. It includes the current window, so that a restart loses nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
-	data := binary.AppendUvarint(make([]byte, 0, 512), uint64(c.Factor())) //nolint:gosec // 1 to period.MostFactor
+	data := binary.AppendUvarint(make([]byte, 0, 512), uint64(c.Factor())) //nolint:gosec // 1 to period.MaxFactor
 	w := codec.Writer(data)
 	c.code(w)
 	return w.Data(), nil
@@ -46,7 +46,7 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 // readFactor removes the compression factor of evidence from the encoding; 0: not compressed.
 func readFactor(data []byte) (factor uint16, rest []byte, err error) {
 	f, size := binary.Uvarint(data)
-	if size <= 0 || f < 1 || f > period.MostFactor || f > 1 && period.Valid(int(f)) != nil {
+	if size <= 0 || f < 1 || f > period.MaxFactor || f > 1 && period.Valid(int(f)) != nil {
 		return 0, nil, errors.New("history: the factor of compressed evidence is out of range")
 	}
 	if f == 1 {

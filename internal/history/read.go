@@ -132,13 +132,13 @@ func (c *Container) HighestDay() memory.Bytes {
 // Samples returns the number of samples so far.
 func (c *Container) Samples() int64 { return int64(c.samples) }
 
-// First is the time of the oldest sample; zero without samples.
+// First returns the time of the oldest sample; zero without samples.
 func (c *Container) First() time.Time { return unix(int64(c.first)) }
 
-// Last is the time of the newest sample; zero without samples.
+// Last returns the time of the newest sample; zero without samples.
 func (c *Container) Last() time.Time { return unix(c.last) }
 
-// Span is the time between the oldest and the newest sample.
+// Span returns the time between the oldest and the newest sample.
 func (c *Container) Span() time.Duration { return time.Duration(c.last-int64(c.first)) * time.Second }
 
 // PeakRSS returns the highest anonymous memory of the kept days; 0 if never reported.

@@ -30,8 +30,8 @@ import (
 const (
 	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. See the API.
 	TimeToLive = 35 * 24 * time.Hour
-	// MostOfProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
-	MostOfProfile = 1000
+	// MaxPerProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
+	MaxPerProfile = 1000
 )
 
 // Labeled is the platform of an identity by labels of a profile.
@@ -103,10 +103,10 @@ func (id *Identity) Selector() labels.Selector {
 	return selector
 }
 
-// String is [Title].
+// String returns [Title].
 func (id *Identity) String() string { return Title(id.Platform, id.Values) }
 
-// Title is "tekton: build-and-test/unit", or "daemonset/log [m5.large]" for a class of nodes.
+// Title returns "tekton: build-and-test/unit", or "daemonset/log [m5.large]" for a class of nodes.
 func Title(platform string, values []string) string {
 	if class := NodeClassOf(platform, values); class != "" {
 		return OnNodes(workloadkind.Typed(workloadkind.OnEachNode().Name, values[0]), class)

@@ -136,7 +136,7 @@ func byLabels(run, part string, p platform) platform {
 	return p
 }
 
-// spark is the row of Spark for some kinds of owner.
+// spark returns the row of Spark for some kinds of owner.
 func spark(group string, kinds ...string) platform {
 	return platform{
 		Name: "spark", Group: group, Kinds: kinds,
@@ -157,11 +157,11 @@ func all(values ...string) []string {
 
 // identify returns what identifies a pod of this platform.
 func (p *platform) identify(pod metav1.Object, owner memory.WorkloadRef) ([]string, bool) {
-	mine := workloadkind.Group(owner.APIVersion) == p.Group && slices.Contains(p.Kinds, owner.Kind)
+	matches := workloadkind.Group(owner.APIVersion) == p.Group && slices.Contains(p.Kinds, owner.Kind)
 	if len(p.Kinds) == 0 {
-		mine = workloadkind.IsPod(owner.APIVersion, owner.Kind)
+		matches = workloadkind.IsPod(owner.APIVersion, owner.Kind)
 	}
-	if !mine {
+	if !matches {
 		return nil, false
 	}
 	values := slices.DeleteFunc(p.values(pod, pod.GetLabels(), owner.Name), func(v string) bool { return v == "" })

@@ -40,7 +40,7 @@ type member struct {
 	// controller and profile are those of [policy.Kept]; profile is zero without a profile.
 	controller types.UID
 	profile    unique.Handle[profile.Key]
-	// resolved: owner, controller and profile are from a complete resolution of the pod.
+	// resolved is true if owner, controller and profile are from a complete resolution of the pod.
 	resolved bool
 	at       int32 // index among the workload's pods
 	// Placement is set by the workload's reconcile, for the usage collector; empty: the pod has no profile or no node.
@@ -59,7 +59,7 @@ type workloadEntry struct {
 	// handed are events given to a reconcile and not acknowledged yet; newer came later.
 	handed, newer workload.PendingEvents
 	profile       profile.Key // at the last step; empty: none, or no step
-	// released: the last reconcile found no profile for any pod, for this reason, and nothing is stored.
+	// released is true if the last reconcile found no profile for any pod, for this reason, and nothing is stored.
 	released bool
 	answer   Answer
 }
@@ -217,18 +217,18 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
-	heard := make(map[spoken]struct{}, min(len(samples), 256)) // a node may send anything
+	seen := make(map[sampled]struct{}, min(len(samples), 256)) // a node may send anything
 	var last *workloadEntry                                    // consecutive samples are often of one workload
 	for i := range samples {
 		m, found := r.pods[samples[i].Container.UID]
 		if !found {
 			continue
 		}
-		of := spoken{m, m.on(node, &samples[i].Container)}
-		if _, again := heard[of]; again || of.container < 0 {
+		of := sampled{m, m.on(node, &samples[i].Container)}
+		if _, again := seen[of]; again || of.container < 0 {
 			continue
 		}
-		heard[of] = struct{}{}
+		seen[of] = struct{}{}
 		events := &m.workload.newer
 		if events.Samples == nil {
 			events.Samples = make([]memory.Sample, 0, min(len(m.workload.pods), workload.MaxSamples))
@@ -243,8 +243,8 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	return touched
 }
 
-// spoken is the container of a sample, by its index in its pod.
-type spoken struct {
+// sampled is the container of a sample, by its index in its pod.
+type sampled struct {
 	pod       *member
 	container int
 }

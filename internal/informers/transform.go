@@ -256,7 +256,7 @@ func slimConfigMap(m *corev1.ConfigMap) {
 	}
 }
 
-// ours are the annotations that memfit reads.
+// ours returns the annotations that memfit reads.
 func ours(annotation string) bool {
 	return strings.HasPrefix(annotation, v1alpha1.Group+"/") || slices.Contains(identifying, annotation)
 }

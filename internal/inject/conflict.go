@@ -80,12 +80,12 @@ func (w *working) userHas(s setting, f runtimes.Facts) string {
 	case count > 1:
 		return fmt.Sprintf("%s is %d times in env, and only the last one counts: keep one", s.it(), count)
 	case count == 1 && v.ValueFrom != nil:
-		there := ""
+		note := ""
 		if from := v.ValueFrom; from.ConfigMapKeyRef != nil || from.SecretKeyRef != nil || from.FileKeyRef != nil {
-			there = s.setThere()
+			note = s.setThere()
 		}
 		return fmt.Sprintf("%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom),
-			there)
+			note)
 	case slices.Contains(w.taken, s.knob.Env) && count == 0:
 		return fmt.Sprintf("%s was removed after memfit had set it, so it is not set again", s.it())
 	case slices.Contains(w.taken, s.knob.Env) && s.knob.List != nil:
@@ -124,7 +124,7 @@ func (w *working) assigned(name string) bool {
 	return found
 }
 
-// beforeCommand are the separators after which a shell or env takes an assignment.
+// beforeCommand returns the separators after which a shell or env takes an assignment.
 func beforeCommand(c rune) bool { return strings.ContainsRune(" \t\n;&|(", c) }
 
 // sign returns where a sign is that excludes the setting, and why; empty if there is none, or the profile replaces it.

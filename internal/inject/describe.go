@@ -33,7 +33,8 @@ func (w *working) gather(r *runtimes.Runtime) {
 	}
 }
 
-// betweenWords are the separators of words in scripts and lists of flags. Deno's variable has commas between its flags.
+// betweenWords returns the separators of words in scripts and lists of flags. Deno's variable has commas between its
+// flags.
 func betweenWords(c rune) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', '\'', '"', ',', ';', '&', '|', '(', ')':

@@ -54,7 +54,7 @@ func (t *target) fromImage(s setting) string {
 	if f == nil || !SameRepository(t.container.Image, f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
 		return ""
 	}
-	return s.it() + " comes with the image, as running replicas show, and an entry in env would replace it" + s.setThere()
+	return s.it() + " is set by the image, as running replicas show; an entry in env would replace it" + s.setThere()
 }
 
 // moves reports whether an image has a moving tag.

@@ -21,8 +21,8 @@ type ownersCap struct {
 	// unsure describes a text that memfit does not read and that may have a cap; empty: none.
 	unsure  string
 	percent int32 // the owner's share of the limit; 0: none, or unreadable
-	// direct: that share is on the command line, or in the variable that the runtime reads, and is as certain as memfit's
-	// own. Elsewhere it depends on a start script.
+	// direct is true if that share is on the command line, or in the variable that the runtime reads, and is as certain as
+	// memfit's own. Elsewhere it depends on a start script.
 	direct bool
 	// heap is the largest heap that a number of the owner permits to one process, and number is its setting; 0: none.
 	heap   memory.Bytes
@@ -227,7 +227,7 @@ type Frozen struct {
 	Overhead memory.Bytes // the runtime's memory besides the heap, plus the owner's reserve
 	Literal  bool         // the cap is a number in the pod's environment, which a restart of the container does not change
 	For      memory.Bytes // the container's limit that a literal cap was derived from; 0: unknown
-	Hard     bool         // the process ends at its cap; otherwise it collects without end
+	Hard     bool         // the process ends at its cap; otherwise it collects all the time
 }
 
 // Frozen returns the heap cap at the start of a container, if it is or may be a share of the limit. It uses the larger

@@ -34,7 +34,7 @@ type division struct {
 func divided(t v1alpha1.TuningSpec) division {
 	d := division{reserve: profile.BytesOf(t.Reserve)}
 	if t.Processes != nil { // a profile from a file was not validated by the API server
-		d.processes = min(max(*t.Processes, 1), processesMost)
+		d.processes = min(max(*t.Processes, 1), maxProcesses)
 	}
 	return d
 }
@@ -64,8 +64,8 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 	return part, why
 }
 
-// effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what its memory-backed
-// volumes may take (tmpfs pages are charged to the writing process), divided as the owner says.
+// effectiveLimit returns the smaller of the container's own and the whole pod's memory limit, less what its
+// memory-backed volumes may take (tmpfs pages are charged to the writing process), divided as the owner specifies.
 func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 	l := limit{cgroup: own, text: exact(own), by: by}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {

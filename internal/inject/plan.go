@@ -28,9 +28,10 @@ type Input struct {
 	Observed map[string]Observed
 	// ConfigMapKeys are the keys of the readable ConfigMaps of the pod's namespace, by name. Others may have any key.
 	ConfigMapKeys map[string]map[string]bool
-	// PerRun: the pod is one run of an identity, with arguments of the run: only the image distinguishes programs.
+	// PerRun is true if the pod is one run of an identity, with arguments of the run: only the image distinguishes
+	// programs.
 	PerRun bool
-	// SizesOnly: the pod is a template, in which only memory is changed. Its pods are planned again at creation.
+	// SizesOnly is true if the pod is a template, in which only memory is changed. Its pods are planned again at creation.
 	SizesOnly bool
 	Created   bool // the pod exists, so memfit's settings in it were made with knowledge of its ConfigMaps
 
@@ -82,8 +83,8 @@ type ContainerPlan struct {
 	owner  ownersCap // the owner's decision about the heap cap
 	found  int32     // the heap cap that agents read in replicas of this image, as a share of the limit; 0: none
 
-	// blind: the heap of the running process is a share of the node's memory, because it was started without the setting
-	// that makes it one of the limit.
+	// blind is true if the heap of the running process is a share of the node's memory, because it was started without the
+	// setting that makes it one of the limit.
 	blind bool
 
 	edit    Edit
@@ -99,12 +100,12 @@ type setting struct {
 	replace bool // the profile names it in tuning.replace, so it replaces the user's value
 }
 
-// text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or "NODE_OPTIONS: --max-old-space-size=381 (...)".
+// text returns "GOMEMLIMIT=483183820 (90 % of 512Mi)" or "NODE_OPTIONS: --max-old-space-size=381 (...)".
 func (s setting) text() string {
 	return s.assignment() + " (" + s.verdict.Why + ")"
 }
 
-// follows is how the setting depends on the limit.
+// follows returns how the setting depends on the limit.
 func (s setting) follows() runtimes.Follows {
 	if s.verdict.AtCreation {
 		return runtimes.Literal

@@ -26,7 +26,8 @@ type Program struct {
 	// tuning, which changes the program's behavior. It excludes labels, annotations, resources and the pod's name.
 	ID    string
 	Owner memory.Size // the container's memory without memfit; 0: not set
-	// Recorded: memfit recorded both at creation. Otherwise Owner is the current size, which a resize may have changed.
+	// Recorded is true if memfit recorded both at creation. Otherwise Owner is the current size, which a resize may have
+	// changed.
 	Recorded bool
 	// Created is the limit that memfit set at creation; 0: unknown. A later resize may not have taken effect.
 	Created memory.Bytes
@@ -251,7 +252,7 @@ func offerOf(c *v1alpha1.ContainerRecommendation, size *v1alpha1.Size) Offer {
 	return o
 }
 
-// sizeOf is a size that may be absent.
+// sizeOf returns a size that may be absent.
 func sizeOf(size *v1alpha1.Size) memory.Size {
 	if size == nil {
 		return memory.Size{}

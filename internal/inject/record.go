@@ -58,7 +58,7 @@ type containerRecord struct {
 	Was map[string]string `json:"was,omitempty"`
 }
 
-// atAdmission is the effective limit that settings were derived from; 0: unknown.
+// atAdmission returns the effective limit that settings were derived from; 0: unknown.
 func (r *containerRecord) atAdmission() memory.Bytes {
 	if r == nil {
 		return 0
@@ -71,11 +71,11 @@ func (r *containerRecord) parts() memory.Bytes {
 	if r == nil {
 		return 1
 	}
-	return memory.Bytes(min(max(r.Processes, 1), processesMost)) // a record can be copied or forged
+	return memory.Bytes(min(max(r.Processes, 1), maxProcesses)) // a record can be copied or forged
 }
 
-// processesMost is the bound of tuning.processes.
-const processesMost = 256
+// maxProcesses is the bound of tuning.processes.
+const maxProcesses = 256
 
 // sizeRecord is a memory size that memfit wrote: canonical quantities, empty for not set.
 type sizeRecord struct {
@@ -132,18 +132,18 @@ func space(pod *corev1.Pod) int {
 
 // text returns the annotation's value; empty if there is nothing to record. fits is false if the pod has no space for
 // it: memfit must not set anything without a record, and the API server would refuse the pod with it.
-func (r *record) text(room int) (text string, fits bool) {
+func (r *record) text(available int) (text string, fits bool) {
 	if len(r.Containers) == 0 {
 		return "", true
 	}
 	out := r.encode()
-	if len(out) > min(recordMax, room) {
+	if len(out) > min(recordMax, available) {
 		for _, c := range r.Containers {
 			c.Skipped = nil
 		}
 		out = r.encode()
 	}
-	return out, len(out) <= room
+	return out, len(out) <= available
 }
 
 // encode returns compact JSON without escapes of "<" and "&": users read it.

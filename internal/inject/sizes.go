@@ -63,13 +63,13 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 	have := whole.next
 	out := constraints.Whole{Size: have}
 	if whole.rec != nil && !whole.rec.unchanged(have) {
-		out.Stays = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is not touched again", have,
+		out.FixedBecause = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is not touched again", have,
 			whole.rec.text())
 		return out
 	}
 	for i, t := range managed {
 		if before := t.before; before != nil && before.Size != nil && !sizings[i].wanted {
-			out.Stays = "it holds what memfit set in container " + t.container.Name + " before"
+			out.FixedBecause = "it holds what memfit set in container " + t.container.Name + " before"
 			return out
 		}
 	}
@@ -148,11 +148,11 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 		found.Size = template.Size
 	}
 	for _, i := range of {
-		if s := &sizings[i]; s.part != (memory.Size{}) && len(s.why) == 0 && found.Stays != "" {
-			s.why, s.short = []string{found.Stays}, found.Stays // the whole pod's size was to include it
+		if s := &sizings[i]; s.part != (memory.Size{}) && len(s.why) == 0 && found.FixedBecause != "" {
+			s.why, s.short = []string{found.FixedBecause}, found.FixedBecause // the whole pod's size was to include it
 		}
 	}
-	if template.Stays == "" {
+	if template.FixedBecause == "" {
 		whole.next, whole.rec = found.Size, recordOf(template.Size, found.Size)
 	}
 }

@@ -30,8 +30,8 @@ type target struct {
 	program Program
 }
 
-// targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order
-// of the pod. It excludes ephemeral containers, which have no resources.
+// targets returns the app containers, native sidecars, and the plain init containers that the profile names, in the
+// order of the pod. It excludes ephemeral containers, which have no resources.
 func targets(in Input) []target {
 	pod := in.Pod
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
@@ -56,8 +56,8 @@ func targets(in Input) []target {
 // identity is the assumed runtime of a container.
 type identity struct {
 	runtime *runtimes.Runtime
-	// certain: declared, found in running replicas, or the command is that runtime's own program. Only then memfit sets
-	// what another runtime or version could refuse. An image's name never makes it certain.
+	// certain is true if the runtime is declared, found in running replicas, or the command is that runtime's own program.
+	// Only then memfit sets what another runtime or version could refuse. An image's name never makes it certain.
 	certain bool
 	source  v1alpha1.RuntimeSource // the source of the runtime; empty: unknown
 	// spec has version, variant and C library, as far as they are known.

@@ -132,7 +132,7 @@ func (c *ContainerPlan) heapSet() memory.Bytes {
 	if s.knob.List == nil {
 		word = s.assignment()
 	}
-	return s.runtime.HeapTurn([]string{word}, c.limit.cgroup) * c.limit.by.parts()
+	return s.runtime.CollectAt([]string{word}, c.limit.cgroup) * c.limit.by.parts()
 }
 
 // WasResized reports whether a pod was resized since its creation. It uses the managed fields, which the cache keeps,

@@ -20,8 +20,8 @@ import (
 const (
 	// warningsMax bounds the admission warnings; the rest is counted.
 	warningsMax = 3
-	// warningMost bounds one warning. With "memfit: " in front, the API server may cut it from 256 characters on.
-	warningMost = 248
+	// maxWarning bounds one warning. With "memfit: " in front, the API server may cut it from 256 characters on.
+	maxWarning = 248
 )
 
 // warning is a message for the creator of the pod, in the webhook's response, and in the advice in status.
@@ -58,12 +58,12 @@ func (p Plan) EveryWarning() []string {
 	return out
 }
 
-// cut shortens a text to warningMost characters.
+// cut shortens a text to maxWarning characters.
 func cut(text string) string {
-	if len(text) <= warningMost || utf8.RuneCountInString(text) <= warningMost {
+	if len(text) <= maxWarning || utf8.RuneCountInString(text) <= maxWarning {
 		return text
 	}
-	return string([]rune(text)[:warningMost-3]) + "..."
+	return string([]rune(text)[:maxWarning-3]) + "..."
 }
 
 func (c *ContainerPlan) warnings() []string {
@@ -105,15 +105,15 @@ func (c *ContainerPlan) lacksLimit() bool {
 	return slices.ContainsFunc(c.runtime.runtime.Knobs, derived)
 }
 
-// leastMemory is less than any process takes.
-const leastMemory = memory.MiB
+// minMemory is less than any process takes.
+const minMemory = memory.MiB
 
 // checkSize warns about a memory limit or request without a unit, or has the unit m, a thousandth of a byte.
 func (c *ContainerPlan) checkSize(of string, r *corev1.ResourceRequirements, now memory.Size) {
-	if q, set := r.Limits[corev1.ResourceMemory]; set && now.Limit > 0 && now.Limit < leastMemory {
+	if q, set := r.Limits[corev1.ResourceMemory]; set && now.Limit > 0 && now.Limit < minMemory {
 		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), tiny(q), meant(q))
 	}
-	if q, set := r.Requests[corev1.ResourceMemory]; set && thousandths(q) && now.Request > 0 && now.Request < leastMemory {
+	if q, set := r.Requests[corev1.ResourceMemory]; set && thousandths(q) && now.Request > 0 && now.Request < minMemory {
 		c.warn("%srequests.memory: %s is %s, so the scheduler reserves no memory: set %s", of, q.String(), tiny(q), meant(q))
 	}
 }

@@ -198,22 +198,22 @@ func (w *working) writeScalar(s setting) {
 // writeList writes words before the user's, because the last one wins in both runtimes with such a variable.
 func (w *working) writeList(name string, settings []setting) {
 	old, _ := w.find(name)
-	theirs, replaced := "", false
+	existing, replaced := "", false
 	if old != nil {
-		theirs = old.Value
+		existing = old.Value
 	}
 	var ours []setting
 	for _, s := range settings {
-		if next, ok := replaceFlag(theirs, s); s.replace && ok {
-			theirs, replaced = next, true
+		if next, ok := replaceFlag(existing, s); s.replace && ok {
+			existing, replaced = next, true
 		} else {
 			ours = append(ours, s)
 		}
 	}
 	text := frontWords(ours)
 	whole := text
-	if theirs != "" {
-		whole = strings.TrimLeft(text+" "+theirs, " ")
+	if existing != "" {
+		whole = strings.TrimLeft(text+" "+existing, " ")
 	}
 	w.written[name] = text
 	if old != nil && (replaced || old.Value == "") {

@@ -153,14 +153,14 @@ func (s *sums) add(p *Process) {
 }
 
 const (
-	// worthPercent of resident memory, and at least worthLeast, is a gain worth acting on.
+	// worthPercent of resident memory, and at least minWorth, is a gain worth acting on.
 	worthPercent = 5
-	worthLeast   = 8 * memory.MiB
+	minWorth     = 8 * memory.MiB
 )
 
 // Worth returns the least gain worth acting on: 5 % of resident memory and at least 8Mi.
 func Worth(resident memory.Bytes) memory.Bytes {
-	return max(resident.Percent(worthPercent), worthLeast)
+	return max(resident.Percent(worthPercent), minWorth)
 }
 
 // summary returns a sentence on all predictions, which must be sorted.

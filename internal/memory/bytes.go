@@ -90,7 +90,7 @@ func (b Bytes) Minus(c Bytes) Bytes {
 	return max(b-c, 0)
 }
 
-// Percent is b*percent/100, computed in 128 bits, rounded down, saturating at [Max]. Negative percentages give 0.
+// Percent returns b*percent/100, computed in 128 bits, rounded down, saturating at [Max]. Negative percentages give 0.
 func (b Bytes) Percent(percent int32) Bytes {
 	if b <= 0 || percent <= 0 {
 		return 0

@@ -84,8 +84,8 @@ type OOMKill struct {
 	// detected the kill, on the node's clock, in whole seconds.
 	Account   string    `json:"a,omitempty"`
 	AccountAt time.Time `json:"at,omitzero"`
-	// AgentOnly: only the agent has reported it so far. The kernel's counter, shown later, counts the same kill.
+	// AgentOnly is true if only the agent has reported it so far. The kernel's counter, shown later, counts the same kill.
 	AgentOnly bool `json:"ao,omitempty"`
-	// Debugged: of kind [OOMPodLimit], and a debug session filled the pod.
+	// Debugged is true if the kill is of kind [OOMPodLimit], and a debug session filled the pod.
 	Debugged bool `json:"db,omitempty"`
 }

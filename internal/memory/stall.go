@@ -28,7 +28,8 @@ type Stall struct {
 	RaisedTo Bytes `json:"rt,omitempty"`
 	// FaultsAfter are the major page faults a second at RaisedTo, at that decision.
 	FaultsAfter int32 `json:"fa,omitempty"`
-	// NotRelieved: at RaisedTo the faults continued, and their pages did not remain in memory: it is not the bottleneck.
+	// NotRelieved is true if at RaisedTo the faults continued, and their pages did not remain in memory: it is not the
+	// bottleneck.
 	NotRelieved bool `json:"nr,omitempty"`
 	// Account is the agent's record of the minute before it, in a sentence; empty: none. AccountAt is the agent's time of
 	// its start; zero: no agent reported it.
@@ -36,7 +37,8 @@ type Stall struct {
 	AccountAt time.Time `json:"at,omitzero"`
 }
 
-// Why is the evidence in a few words: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second".
+// Why returns the evidence in a few words: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a
+// second".
 func (s *Stall) Why() string {
 	words := fmt.Sprintf("%s of %s anonymous, %s left for page cache, %d major faults a second",
 		s.Anon, s.Limit, s.Cache(), s.Faults)

@@ -18,12 +18,12 @@ type AgentKill struct {
 	Container memory.ContainerRef
 	// Time is when the agent detected it, in whole seconds, on the clock of the node and its kubelet.
 	Time time.Time
-	// Child: the container continued.
+	// Child is true if the container continued.
 	Child bool
 	// Limit is the effective limit ([EffectiveLimit]). 0: unknown, or none.
 	Limit memory.Bytes
-	// AtLimit: the kernel counted that a limit was reached. ByNode: it counted that none was, and the node reports
-	// MemoryPressure ([ShortAt]). Neither: unknown.
+	// AtLimit is true if the kernel counted that a limit was reached. ByNode is true if it counted that none was, and the
+	// node reports MemoryPressure ([ShortAt]). Neither: unknown.
 	AtLimit, ByNode bool
 	// Account is the minute before it in a sentence.
 	Account string
@@ -73,7 +73,7 @@ func (l *Ledger) UpdateAgents(
 	l.begin(now)
 	for _, a := range seen {
 		a.Time = plausible(a.Time).Truncate(time.Second)
-		if k := l.onFile(a); k != nil {
+		if k := l.recordedKill(a); k != nil {
 			first := k.Account == ""
 			explain(k, a)
 			l.inferred(k, a)
@@ -154,8 +154,8 @@ func (l *Ledger) trimAccounts() {
 	}
 }
 
-// onFile returns the recorded kill of an agent's report; nil: none.
-func (l *Ledger) onFile(a AgentKill) *memory.OOMKill {
+// recordedKill returns the recorded kill of an agent's report; nil: none.
+func (l *Ledger) recordedKill(a AgentKill) *memory.OOMKill {
 	kills := l.of(a.Container.Container).Kills
 	var nearest *memory.OOMKill
 	for i := range kills {
@@ -204,8 +204,8 @@ func explain(k *memory.OOMKill, a AgentKill) {
 	}
 }
 
-// attribute corrects whose kill it was, the limit's or the node's, as far as the agent knows. What the agent said last
-// of a kill remains.
+// attribute corrects whose kill it was, the limit's or the node's, as far as the agent knows. What the agent reported
+// last of a kill remains.
 func attribute(k *memory.OOMKill, a AgentKill) {
 	switch {
 	case a.AtLimit && k.Unreached > 0:

@@ -10,8 +10,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// aheadAtMost is how far a node's clock may be ahead of memfit's, as for samples in internal/usage.
-const aheadAtMost = 2 * time.Minute
+// maxAhead is how far a node's clock may be ahead of memfit's, as for samples in internal/usage.
+const maxAhead = 2 * time.Minute
 
 // reportedLate is how late the kubelet may report an end; until then it shows the container as running.
 const reportedLate = 5 * time.Second
@@ -25,7 +25,7 @@ func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) [
 	beforePod := t.Finished.Before(o.PodCreated.Truncate(time.Second)) && !o.PodCreated.After(now)
 	ranLater := !o.SeenRunning.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t &&
 		t.Finished.Before(o.SeenRunning.Add(-reportedLate))
-	if !ranLater && !beforePod && !t.Finished.After(now.Add(aheadAtMost)) {
+	if !ranLater && !beforePod && !t.Finished.After(now.Add(maxAhead)) {
 		return kills
 	}
 	for i := range kills {

@@ -39,7 +39,7 @@ func (l *Ledger) UpdateCounters(
 		if peak != nil {
 			kill.Peak = peak(r.Container)
 		}
-		for range min(n, hiddenAtMost) {
+		for range min(n, maxHidden) {
 			found = append(found, kill)
 		}
 	}

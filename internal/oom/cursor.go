@@ -118,8 +118,8 @@ func (c *cursor) advance(t Termination) {
 }
 
 // recall restores a dropped cursor from the recorded kills, if the pod is observed again.
-func (c *cursor) recall(onFile []memory.OOMKill, o Observation) {
-	for _, k := range onFile {
+func (c *cursor) recall(recorded []memory.OOMKill, o Observation) {
+	for _, k := range recorded {
 		if k.Container.UID != o.Container.UID {
 			continue
 		}

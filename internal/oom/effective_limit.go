@@ -116,7 +116,7 @@ func (l *Ledger) createdWith(o Observation) (limit memory.Bytes, known bool) {
 	case born.Before(usual.Since):
 		return usual.Before, true
 	}
-	return leastLimit(usual.Before, usual.Limit), true
+	return minLimit(usual.Before, usual.Limit), true
 }
 
 // hadOther reports whether a pod without a cursor had another limit before.
@@ -171,7 +171,7 @@ type raise struct {
 	of   int32
 	// seen is the time on memfit's clock.
 	seen time.Time
-	// unreported: the kubelet did not report the pod's cgroup at that time.
+	// unreported is true if the kubelet did not report the pod's cgroup at that time.
 	unreported bool
 }
 
@@ -187,7 +187,7 @@ func (r *raise) reaches() time.Time { return r.seen.Add(memory.RaiseReaches) }
 func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time.Time) {
 	if before, known := l.limitBefore(o, c); known && 0 < before && before < limit {
 		c.raise = raise{from: before, of: o.Restarts, seen: now, unreported: !o.PodReported}
-		c.unread = leastLimit(c.unread, before)
+		c.unread = minLimit(c.unread, before)
 	}
 }
 
@@ -220,14 +220,14 @@ func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
 // spec's limit if it was not effective.
 func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Bytes) (limit, asked memory.Bytes) {
 	if c.limited && c.limitOf == index {
-		if now := leastLimit(c.limit, o.Limit); now < c.limit {
+		if now := minLimit(c.limit, o.Limit); now < c.limit {
 			return now, 0 // lowered, perhaps before or after its end
 		}
 		return c.limit, c.asked
 	}
 	if !c.limited && o.Edited && index == 0 {
 		if before, known := l.limitBefore(o, c); known {
-			return leastLimit(before, o.Limit), 0
+			return minLimit(before, o.Limit), 0
 		}
 	}
 	limit, asked = l.proven(o, c, peak)
@@ -237,8 +237,8 @@ func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Byte
 	return limit, asked
 }
 
-// leastLimit returns the lower of two limits; 0 is unlimited.
-func leastLimit(a, b memory.Bytes) memory.Bytes {
+// minLimit returns the lower of two limits; 0 is unlimited.
+func minLimit(a, b memory.Bytes) memory.Bytes {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}

@@ -55,9 +55,9 @@ type death struct {
 	// limit and podLimit were effective; peak is the highest demand of this container, podPeak that of all containers of
 	// the pod.
 	limit, podLimit, peak, podPeak memory.Bytes
-	// counted: the kernel's counter already showed kills in this instance.
+	// counted is true if the kernel's counter already showed kills in this instance.
 	counted bool
-	// neighbor: another container was killed at the pod's limit during this instance.
+	// neighbor is true if another container was killed at the pod's limit during this instance.
 	neighbor bool
 	// debugged is an ephemeral container that ran then, in a pod whose cgroup has a limit; empty: none.
 	debugged string

@@ -19,9 +19,9 @@ import (
 const (
 	// KillsKept is the number of kills kept in detail for each container name, see [Thinned]; others are only counted.
 	KillsKept = 20
-	// hiddenAtMost bounds the unobserved kills that one observation may add. A crash loop backs off to one restart in
+	// maxHidden bounds the unobserved kills that one observation may add. A crash loop backs off to one restart in
 	// five minutes, so a thousand is more than three days without an observation.
-	hiddenAtMost = 1000
+	maxHidden = 1000
 	// goneFor is how long a deleted pod is kept, so that a late event about it does not count as new.
 	goneFor = time.Hour
 )
@@ -42,7 +42,7 @@ type Ledger struct {
 	pods  map[podKey]*pod
 	// bytes is the maximum stored size of the cursors, at most cursorBytes.
 	bytes int
-	// allExist: all cursors are of existing pods, so none can be dropped.
+	// allExist is true if all cursors are of existing pods, so none can be dropped.
 	allExist bool
 	// notFollowed are pods that did not fit. Not stored: after a restart every pod is read again.
 	notFollowed map[podKey]struct{}
@@ -270,7 +270,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	default:
 		return nil
 	}
-	first := max(c.next, t.Index-hiddenAtMost)
+	first := max(c.next, t.Index-maxHidden)
 	var out []memory.OOMKill
 	for i := first; i < t.Index; i++ {
 		limit, asked := l.limitOf(o, c, i, 0)

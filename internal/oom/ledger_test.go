@@ -535,8 +535,8 @@ func TestOneLookAddsAtMostAThousand(t *testing.T) {
 	m := makePod("web-1", "u1")
 	l.Update(Observe(m.container("app", "256Mi", running(0, 0)).pod), nil, at(0))
 	kills := l.Update(Observe(m.container("app", "256Mi", crashLoop(1<<30, oom(1<<30, 10, 18))).pod), nil, at(20))
-	if len(kills) != hiddenAtMost+1 {
-		t.Errorf("got %d kills from an absurd restartCount, want %d", len(kills), hiddenAtMost+1)
+	if len(kills) != maxHidden+1 {
+		t.Errorf("got %d kills from an absurd restartCount, want %d", len(kills), maxHidden+1)
 	}
 }
 

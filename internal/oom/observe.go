@@ -68,14 +68,14 @@ type Observation struct {
 	// kubelet reports the pod's cgroup (1.36 and later, while the pod runs).
 	PodShort    memory.Bytes
 	PodReported bool
-	// RestartsOnResize: its resizePolicy for memory is RestartContainer.
+	// RestartsOnResize is true if its resizePolicy for memory is RestartContainer.
 	RestartsOnResize bool
 	// PodLimit is the effective memory limit of the pod; 0: none.
 	PodLimit memory.Bytes
 	// Ephemeral are the debug sessions in the pod, if its cgroup has a limit, which includes their use.
 	Ephemeral []Ephemeral
-	// Edited: the pod's spec was changed after creation, as by an in-place resize (metadata.generation above 1), so its
-	// first instance may have had another limit.
+	// Edited is true if the pod's spec was changed after creation, as by an in-place resize (metadata.generation above 1),
+	// so its first instance may have had another limit.
 	Edited bool
 	// Stopping is why the pod is terminating ("deleted", "Evicted", ...); empty if it is not. It explains a SIGKILL.
 	Stopping string
@@ -134,7 +134,7 @@ type Termination struct {
 	Finished    time.Time
 	// HeapWords is the part of the termination message about a full heap ("JavaScript heap out of memory"); empty: none.
 	HeapWords string
-	// NotHeap: the termination message names other memory that ran out, as Metaspace.
+	// NotHeap is true if the termination message names other memory that ran out, as Metaspace.
 	NotHeap bool
 }
 

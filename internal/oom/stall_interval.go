@@ -35,7 +35,7 @@ func (s stallSample) blind() bool { return !s.counted && s.average == 0 }
 
 // run is a series of intervals with the same result.
 type run struct {
-	says   says
+	signal signal
 	n      int32
 	since  memory.Instant // the beginning of the first
 	faults int64
@@ -43,13 +43,13 @@ type run struct {
 	lasted time.Duration
 }
 
-type says uint8
+type signal uint8
 
 const (
-	nothing says = iota
-	itStalls
-	itIsWell
-	notRelieved
+	noSignal signal = iota
+	stallSignal
+	calmSignal
+	ineffectiveSignal
 )
 
 // interval is the evidence of two samples for the time between them.
@@ -92,15 +92,15 @@ func (i interval) throttled() bool { return i.fills(i.bounds.High) && i.pressure
 
 // readsBack reports whether the pages read did not remain in memory, or displaced as many.
 func (i interval) readsBack() bool {
-	read := memory.Bytes(i.faults()) * leastPage
+	read := memory.Bytes(i.faults()) * minFaultBytes
 	return i.to.cache().Minus(i.from.cache()) < read.Percent(50)
 }
 
 func (s stallSample) cache() memory.Bytes { return s.usage.Minus(s.rss) }
 
-func (r *run) add(what says, i interval) {
-	if what != r.says || r.n == 0 {
-		*r = run{says: what, since: i.from.at}
+func (r *run) add(what signal, i interval) {
+	if what != r.signal || r.n == 0 {
+		*r = run{signal: what, since: i.from.at}
 	}
 	r.n++
 	r.lasted += i.lasted()

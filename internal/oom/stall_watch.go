@@ -41,8 +41,8 @@ const (
 	stallGap = 5 * time.Minute
 	// averageSpan is the period of the kernel's avg300.
 	averageSpan = 5 * time.Minute
-	// leastPage is the least memory that one major fault reads; most read more, because of readahead.
-	leastPage = 4 * memory.KiB
+	// minFaultBytes is the least memory that one major fault reads; most read more, because of readahead.
+	minFaultBytes = 4 * memory.KiB
 )
 
 // StallWatch finds a stall in the samples of one container. The zero value is ready. Each running container has one, of
@@ -163,7 +163,7 @@ func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 		w.learn(i)
 	}
 	what := w.about(i)
-	if w.phase == calm && what != itStalls {
+	if w.phase == calm && what != stallSignal {
 		w.run = nil
 		return changed
 	}
@@ -193,21 +193,21 @@ func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) 
 }
 
 // about returns the result of an interval in this phase.
-func (w *StallWatch) about(i interval) says {
+func (w *StallWatch) about(i interval) signal {
 	waits := i.rate() >= max(stallFaults, stallTimesKnown*float64(w.known)) || i.pressure() >= stallPressure
 	switch {
 	case w.phase != calm && i.to.blind():
-		return nothing
+		return noSignal
 	case w.phase == stalled && i.full() && !w.below(i): // the speed of disks varies
-		return itStalls
+		return stallSignal
 	case w.phase != stalled && i.full() && waits:
-		return itStalls
+		return stallSignal
 	case w.phase != relieving || w.below(i):
-		return itIsWell
+		return calmSignal
 	case i.readsBack(), i.rate() < stallFaults: // or it waits without reading
-		return notRelieved
+		return ineffectiveSignal
 	}
-	return nothing // it reads what fits now
+	return noSignal // it reads what fits now
 }
 
 // below reports whether less than half of the stall's rate is left.
@@ -220,13 +220,13 @@ func (w *StallWatch) below(i interval) bool {
 func (w *StallWatch) conclude(i interval, c memory.ContainerRef) (changed bool) {
 	r := w.run
 	switch {
-	case r.says == itStalls && w.phase != stalled && r.atLeast(stallTime, stallIntervals):
+	case r.signal == stallSignal && w.phase != stalled && r.atLeast(stallTime, stallIntervals):
 		w.begin(i, c)
 		return true
-	case r.says == itIsWell && w.phase != calm && r.atLeast(stallOver, stallOverIntervals):
+	case r.signal == calmSignal && w.phase != calm && r.atLeast(stallOver, stallOverIntervals):
 		w.stall.FaultsAfter = r.rate()
 		return w.end(r.since.Time())
-	case r.says == notRelieved && r.atLeast(stallTime, stallIntervals) && i.to.at.Sub(w.raised) >= stallVerify:
+	case r.signal == ineffectiveSignal && r.atLeast(stallTime, stallIntervals) && i.to.at.Sub(w.raised) >= stallVerify:
 		w.stall.FaultsAfter, w.stall.NotRelieved = r.rate(), true
 		return w.end(i.to.at.Time())
 	}

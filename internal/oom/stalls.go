@@ -21,15 +21,16 @@ const (
 	StallsKept = 4
 	// stallNames bounds the container names with stalls.
 	stallNames = 32
-	// stallAgain is how soon after its end a stall at the same limit counts as the same one, in real time, because the
-	// kernel sets the pace of a stall.
+	// stallAgain is the time after the end of a stall within which another one at the same limit continues it. It is not
+	// compressed (--lab-compress-evidence), because the kernel sets the pace of a stall.
 	stallAgain = 10 * time.Minute
-	// ineffectiveFor is how long an ineffective raise is not retried: as long as a lower limit that led to kills.
+	// ineffectiveFor is how long an ineffective raise is not retried; a lower limit that led to kills is not retried for
+	// as long.
 	ineffectiveFor = 7 * period.Day
 )
 
-// UpdateStalls records the stalls of watches, and returns new ones and those that ended since the last call. Input may
-// repeat. Stalls of deleted pods end.
+// UpdateStalls records the stalls that each container's [StallWatch] found, and returns new ones and those that ended
+// since the last call. Input may repeat. Stalls of deleted pods end.
 func (l *Ledger) UpdateStalls(
 	found []memory.Stall, existing map[types.UID]bool, now time.Time,
 ) (began, ended []memory.Stall) {
@@ -40,7 +41,7 @@ func (l *Ledger) UpdateStalls(
 		switch {
 		case last != nil && !s.Ended.IsZero() && s.Ended.Before(last.Since): // a newer one is recorded
 		case last != nil && sameStall(last, &s):
-			if goOn(last, &s) {
+			if update(last, &s) {
 				ended = append(ended, *last)
 			}
 		case l.addStall(s, last):
@@ -62,16 +63,16 @@ func (l *Ledger) lastStall(ref memory.ContainerRef) *memory.Stall {
 }
 
 // sameStall reports whether s is the recorded stall, or one that returns soon at the same limit.
-func sameStall(onFile, seen *memory.Stall) bool {
-	return onFile.Limit == seen.Limit && (onFile.Ended.IsZero() || seen.Since.Before(onFile.Ended.Add(stallAgain)))
+func sameStall(recorded, seen *memory.Stall) bool {
+	return recorded.Limit == seen.Limit && (recorded.Ended.IsZero() || seen.Since.Before(recorded.Ended.Add(stallAgain)))
 }
 
-// goOn updates the recorded stall and reports whether it has just ended.
-func goOn(onFile, seen *memory.Stall) bool {
-	open := onFile.Ended.IsZero()
-	onFile.Ended = seen.Ended
-	if !onFile.NotRelieved { // keep an ineffective raise
-		onFile.RaisedTo, onFile.FaultsAfter, onFile.NotRelieved = seen.RaisedTo, seen.FaultsAfter, seen.NotRelieved
+// update updates the recorded stall and reports whether it has just ended.
+func update(recorded, seen *memory.Stall) bool {
+	open := recorded.Ended.IsZero()
+	recorded.Ended = seen.Ended
+	if !recorded.NotRelieved { // keep an ineffective raise
+		recorded.RaisedTo, recorded.FaultsAfter, recorded.NotRelieved = seen.RaisedTo, seen.FaultsAfter, seen.NotRelieved
 	}
 	return open && !seen.Ended.IsZero()
 }
@@ -162,8 +163,8 @@ func (l *Ledger) StallTotal(container string) int64 {
 	return n.DroppedStalls + int64(len(n.Stalls))
 }
 
-// KillsAndStalls returns the evidence for a higher limit: the kills of all containers, and their stalls in the form of
-// kills, oldest first. A continuing stall has the current time. After an ineffective raise, it omits stalls at that
+// KillsAndStalls returns the evidence for a higher limit: the kills of all containers, and their stalls converted to
+// kills, oldest first. The time of a continuing stall is now. After an ineffective raise, it omits stalls at that
 // limit and below for [ineffectiveFor].
 func (l *Ledger) KillsAndStalls(now time.Time) []memory.OOMKill {
 	all := l.All()
@@ -196,7 +197,7 @@ func raiseFailedAt(kept []memory.Stall, limit memory.Bytes, now time.Time) bool 
 	})
 }
 
-// raiseFailed reports whether a raise did not end it, and it continues (at the previous limit) or ended recently.
+// raiseFailed reports whether a raise did not end the stall, and the stall continues or ended recently.
 func raiseFailed(s *memory.Stall, now time.Time) bool {
 	return s.NotRelieved && (s.Ended.IsZero() || period.Of(now.Sub(s.Ended)) < ineffectiveFor)
 }

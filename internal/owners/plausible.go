@@ -15,14 +15,14 @@ import (
 // The API server accepts any text as kind, API version and name of an owner, but would refuse names of records and
 // Events derived from impossible ones, which are ignored.
 const (
-	mostName  = 253 // of an object, and of an API group
-	mostKind  = 63
-	mostGroup = mostName + 1 + 63 // with a version
+	maxName  = 253 // of an object, and of an API group
+	maxKind  = 63
+	maxGroup = maxName + 1 + 63 // with a version
 )
 
 // plausible reports whether an object could have the reference.
 func plausible(ref *metav1.OwnerReference) bool {
-	if len(ref.APIVersion) > mostGroup || !ValidName(ref.Name) || !validKind(ref.Kind) {
+	if len(ref.APIVersion) > maxGroup || !ValidName(ref.Name) || !validKind(ref.Kind) {
 		return false
 	}
 	group, version, found := strings.Cut(ref.APIVersion, "/")
@@ -44,7 +44,7 @@ func Plausible(w memory.WorkloadRef) bool {
 // several names of each new pod: apimachinery's regular expression takes some 10 % of the time of one without a
 // profile.
 func ValidName(name string) bool {
-	if name == "" || len(name) > mostName {
+	if name == "" || len(name) > maxName {
 		return false
 	}
 	border := true // the start, or after a dot: no dash, no dot
@@ -73,5 +73,5 @@ func validKind(kind string) bool {
 			return false
 		}
 	}
-	return kind != "" && len(kind) <= mostKind
+	return kind != "" && len(kind) <= maxKind
 }

@@ -27,8 +27,8 @@ const (
 	Day    = 24 * Hour
 )
 
-// MostFactor shortens an hour of evidence to ten seconds, the kubelet's interval.
-const MostFactor = 360
+// MaxFactor shortens an hour of evidence to ten seconds, the kubelet's interval.
+const MaxFactor = 360
 
 // factor divides every period of evidence. It is set before anything else starts, and only read afterwards.
 var factor int64 = 1
@@ -37,8 +37,8 @@ var factor int64 = 1
 // ten, because histories count hours and days in seconds.
 func Valid(f int) error {
 	const hour = int(time.Hour / time.Second)
-	if f < 1 || f > MostFactor {
-		return fmt.Errorf("a factor of %d: set 1 (not compressed) to %d", f, MostFactor)
+	if f < 1 || f > MaxFactor {
+		return fmt.Errorf("a factor of %d: set 1 (not compressed) to %d", f, MaxFactor)
 	}
 	if hour%f != 0 {
 		return fmt.Errorf("a factor of %d: it must divide %d, for example 144", f, hour)

@@ -13,11 +13,12 @@ import (
 type Change struct {
 	profile.Key
 
-	// Chooses: it may govern other workloads than before, because it was created, deleted or has another selector.
+	// Chooses is true if it may govern other workloads than before, because it was created, deleted or has another
+	// selector.
 	Chooses bool
 }
 
-// changes are the profiles in which two indexes differ.
+// changes returns the profiles in which two indexes differ.
 func changes(before, after *profile.Index) []Change {
 	var all []Change
 	for n := range after.All() {

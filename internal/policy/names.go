@@ -55,7 +55,8 @@ func title(kind string) bool {
 	return kind != ""
 }
 
-// hashedName is for names that could collide. The dot before the first dash distinguishes it from built-in kinds.
+// hashedName returns a name for objects whose plain names could collide. The dot before the first dash distinguishes it
+// from built-in kinds.
 func hashedName(group string, w memory.WorkloadRef) string {
 	sum := sha256.Sum256([]byte(group + "\x00" + w.Kind + "\x00" + w.Name))
 	kind := strings.ToLower(w.Kind)

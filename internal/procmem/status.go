@@ -54,8 +54,8 @@ func ReadStatus(r io.Reader) (Status, error) {
 // maxNesting bounds the PIDs of a process: Linux nests PID namespaces 32 deep below the first.
 const maxNesting = 33
 
-// nameMost is four times the kernel's length of a name, because it escapes some bytes.
-const nameMost = 64
+// maxNameLength is four times the kernel's length of a name, because it escapes some bytes.
+const maxNameLength = 64
 
 // sigkill is the bit of SIGKILL in a set of signals, which has signal 1 in the lowest bit.
 const sigkill = 1 << 8
@@ -63,7 +63,7 @@ const sigkill = 1 << 8
 func (s *Status) field(key string, value []byte) {
 	switch key {
 	case "Name":
-		s.Name = string(value[:min(len(value), nameMost)])
+		s.Name = string(value[:min(len(value), maxNameLength)])
 	case "NSpid":
 		s.NSPIDs = s.NSPIDs[:0]
 		for number := range bytes.FieldsSeq(value) {

@@ -126,8 +126,8 @@ func (w *Window) load(p *piece, page uint64) error {
 	if page != w.next {
 		w.pages = 1
 	}
-	there := (min(w.runs[i].End(), w.end+PageSize-1) - page) / PageSize
-	w.pages = int(min(uint64(w.pages), readAhead, there)) //nolint:gosec // at most readAhead
+	available := (min(w.runs[i].End(), w.end+PageSize-1) - page) / PageSize
+	w.pages = int(min(uint64(w.pages), readAhead, available)) //nolint:gosec // at most readAhead
 	if w.limit > 0 {
 		if w.pages = min(w.pages, w.limit-w.reads); w.pages <= 0 {
 			return ErrBudget

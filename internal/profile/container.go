@@ -31,9 +31,9 @@ type Container struct {
 	Notes []string
 }
 
-// Container is the policy for the container called name of a pod with these annotations. An entry of spec.containers
-// with that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning and bounds.
-// Declarations for all containers do not apply to well-known sidecars of other tools.
+// Container returns the policy for the container called name of a pod with these annotations. An entry of
+// spec.containers with that name wins over "*", and either replaces the profile's runtime and, field by field, its
+// tuning and bounds. Declarations for all containers do not apply to well-known sidecars of other tools.
 func (n *Profile) Container(name string, podAnnotations map[string]string) Container {
 	entry, listed := n.entry(name)
 	effective := n.policyFor(entry)

@@ -252,7 +252,7 @@ func TestContainerSizingHasEveryDefaultButHeadroom(t *testing.T) {
 // TestSizePolicy: an empty profile sizes with the defaults, and 0 is a value like any other.
 func TestSizePolicy(t *testing.T) {
 	want := recommend.Policy{
-		HeadroomPercent: 15, LeastRoomPercent: 5, KillPrice: recommend.Balanced, LimitMin: 16 * memory.MiB,
+		HeadroomPercent: 15, MinMarginPercent: 5, KillPrice: recommend.Balanced, LimitMin: 16 * memory.MiB,
 		RequestMin: 16 * memory.MiB, OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10,
 	}
 	app := of(v1alpha1.MemoryProfileSpec{}).Container("app", nil)
@@ -262,7 +262,7 @@ func TestSizePolicy(t *testing.T) {
 	app = of(v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{
 		HeadroomPercent: new(int32(0)), Disruption: &v1alpha1.DisruptionSpec{MinChangePercent: new(int32(0))},
 	}}).Container("app", nil)
-	want.HeadroomPercent, want.LeastRoomPercent, want.MinChangePercent = 0, 0, 0
+	want.HeadroomPercent, want.MinMarginPercent, want.MinChangePercent = 0, 0, 0
 	if got := app.SizePolicy(); got != want {
 		t.Errorf("without headroom: %+v, want %+v", got, want)
 	}

@@ -70,12 +70,12 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 		n.from = append(n.from, d)
 	}
 	defer n.mergeContainers()
-	merged, said := *own, make([]string, 0, len(n.from))
+	merged, versions := *own, make([]string, 0, len(n.from))
 	for _, d := range n.from {
 		merged = under(merged, d.Spec)
-		said = append(said, fmt.Sprintf("%s/%s/%d", d, d.UID, d.Generation))
+		versions = append(versions, fmt.Sprintf("%s/%s/%d", d, d.UID, d.Generation))
 	}
-	n.own, n.Spec, n.inherited = own, &merged, strings.Join(said, " ")
+	n.own, n.Spec, n.inherited = own, &merged, strings.Join(versions, " ")
 	if n.clashes = n.contradictions(); len(n.clashes) == 0 {
 		if len(n.from) == 0 {
 			n.Spec = own

@@ -183,7 +183,7 @@ type place struct {
 	annotations map[string]string
 }
 
-// places are the places of annotations, nearest to the pod first.
+// places returns the places of annotations, nearest to the pod first.
 func (s Subject) places() [3]place {
 	return [3]place{
 		{"pod template", s.PodAnnotations}, {cmp.Or(s.WorkloadKind, "workload"), s.WorkloadAnnotations},

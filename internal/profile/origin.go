@@ -47,30 +47,30 @@ func (n *Profile) Values(name string) []Value {
 	return out
 }
 
-// said has the fields that one source sets for a container.
-type said struct {
+// source has the fields that one source sets for a container.
+type source struct {
 	by     string
 	fields map[string]string
 }
 
 // places returns the possible sources of values of the named container, the nearest first.
-func (n *Profile) places(name string) []said {
-	var all []said
+func (n *Profile) places(name string) []source {
+	var all []source
 	if entry, _ := n.entry(name); entry != nil {
-		all = append(all, said{fmt.Sprintf("%s, containers[%s]", n, entry.Name), declared(&v1alpha1.MemoryProfileSpec{
+		all = append(all, source{fmt.Sprintf("%s, containers[%s]", n, entry.Name), declared(&v1alpha1.MemoryProfileSpec{
 			Sizing: v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request},
 			Tuning: *orPointer(entry.Tuning, &v1alpha1.TuningSpec{}),
 		})})
 	}
-	all = append(all, said{n.String(), declared(n.Declared())})
+	all = append(all, source{n.String(), declared(n.Declared())})
 	for _, d := range n.from {
-		all = append(all, said{d.String() + " (defaults)", declared(d.Spec)})
+		all = append(all, source{d.String() + " (defaults)", declared(d.Spec)})
 	}
 	return all
 }
 
 // from returns the nearest source with this value. A sidecar has values without a source.
-func from(places []said, field, value string) string {
+func from(places []source, field, value string) string {
 	for _, p := range places {
 		if p.fields[field] == value {
 			return p.by

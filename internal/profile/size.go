@@ -18,19 +18,19 @@ import (
 )
 
 // Headroom without headroomPercent: above a container's need in its first two days, later above the last day's peak.
-const usualHeadroom, usualLeastRoom int32 = 15, 5
+const usualHeadroom, usualMinMargin int32 = 15, 5
 
 // SizePolicy returns the container's sizing policy for package recommend. The container already has the defaults.
 func (c *Container) SizePolicy() recommend.Policy {
 	s := &c.Sizing
-	headroom, leastRoom := usualHeadroom, usualLeastRoom
+	headroom, minMargin := usualHeadroom, usualMinMargin
 	if s.HeadroomPercent != nil {
-		headroom, leastRoom = *s.HeadroomPercent, *s.HeadroomPercent
+		headroom, minMargin = *s.HeadroomPercent, *s.HeadroomPercent
 	}
 	return recommend.Policy{
 		RequestEqualsLimit: s.RequestPolicy == v1alpha1.RequestEqualsLimit,
 		HeadroomPercent:    headroom,
-		LeastRoomPercent:   leastRoom,
+		MinMarginPercent:   minMargin,
 		KillPrice:          killPrice(s.Posture),
 		LimitMin:           BytesOf(s.Limit.Min),
 		LimitMax:           BytesOf(s.Limit.Max),

@@ -34,7 +34,7 @@ type Input struct {
 	UsageOff        bool
 	Ambiguous       []string
 	Invalid         []string
-	// NoWebhook: memfit runs without its webhook, and changes no new pod.
+	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 	// For role Defaults, Counts is the effective profile of its scope, and Heirs how many profiles inherit from it.
 	Counts *profile.Profile
@@ -141,7 +141,7 @@ func (f *found) add(s *v1alpha1.MemoryRecommendationStatus, name string) {
 
 // identitiesBounded returns a condition while the profile has its maximum of identities.
 func identitiesBounded(n int) []metav1.Condition {
-	if n < identity.MostOfProfile {
+	if n < identity.MaxPerProfile {
 		return nil
 	}
 	return []metav1.Condition{conditionIdentities.True(
@@ -234,7 +234,7 @@ func noPodsMessage(in Input) string {
 		}
 		return "No running pod matches spec.selector" + where + "; check the labels of the pod template, or " + opt
 	}
-	return "No running pod asks for this profile: " + opt
+	return "No running pod uses this profile: " + opt
 }
 
 func injectionCondition(in Input, f *found) metav1.Condition {
@@ -275,14 +275,15 @@ func usageCondition(in Input) metav1.Condition {
 	case in.UsageOff:
 		return conditionUsage.False(
 			v1alpha1.ReasonUsageMissing,
-			"memfit runs without a usage source (--usage-interval=0); recommendations rest on OOM kills alone",
+			"memfit runs with --usage-interval=0 and reads no usage: only OOM kills change a size. Remove the flag to read "+
+				"usage",
 		)
 	case len(in.Gaps) == 0:
 		return conditionUsage.True(v1alpha1.ReasonUsageRead, "Every node that hosts governed pods reports usage")
 	}
 	return conditionUsage.False(
 		v1alpha1.ReasonUsageMissing,
-		"Usage unavailable from "+format.Silent(in.Gaps)+"; memfit changes no size because of it",
+		"Usage unavailable from "+format.Silent(in.Gaps)+"; memfit changes no size because of it ("+workload.UsageHelp+")",
 	)
 }
 

@@ -213,7 +213,7 @@ func TestIdentitiesAreBounded(t *testing.T) {
 		return meta.FindStatusCondition(Summarize(in).Conditions, v1alpha1.ConditionIdentitiesBounded)
 	}
 	in.Recommendations = append(in.Recommendations, recommendationOf("web", 0, v1alpha1.Coverage{Governed: 1}))
-	for i := range identity.MostOfProfile {
+	for i := range identity.MaxPerProfile {
 		step := recommendationOf(fmt.Sprintf("step-%d", i), 0, v1alpha1.Coverage{Governed: 1})
 		step.Status.Identity = &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", fmt.Sprint(i)}}
 		in.Recommendations = append(in.Recommendations, step)
@@ -223,7 +223,7 @@ func TestIdentitiesAreBounded(t *testing.T) {
 		!strings.Contains(got.Message, "1000 pod identities") || !strings.Contains(got.Message, "spec.identity.labels") {
 		t.Errorf("%+v", got)
 	}
-	in.Recommendations = in.Recommendations[:identity.MostOfProfile] // a Deployment and one identity less
+	in.Recommendations = in.Recommendations[:identity.MaxPerProfile] // a Deployment and one identity less
 	if got := bounded(); got != nil {
 		t.Errorf("with one less: %+v", got)
 	}

@@ -27,7 +27,7 @@ func Name(text string) string { return quoted(text, nameChars) }
 // Message quotes the message of another program.
 func Message(text string) string { return quoted(text, messageChars) }
 
-// Line is Message without quotes, for places with nothing else, such as the error of an API call.
+// Line returns Message without quotes, for places with nothing else, such as the error of an API call.
 func Line(text string) string {
 	return Plain(Cut(text, utf8.UTFMax*messageChars))
 }

@@ -11,23 +11,23 @@ import (
 )
 
 func (e *evaluation) headroom(need memory.Bytes) memory.Bytes {
-	return max(need.Percent(e.Policy.HeadroomPercent), e.model.LeastHeadroom)
+	return max(need.Percent(e.Policy.HeadroomPercent), e.model.MinHeadroom)
 }
 
 func (e *evaluation) plusHeadroom(need memory.Bytes) memory.Bytes { return need.Plus(e.headroom(need)) }
 
-// headroomWords is the headroom as it was chosen: "15 %", or "8Mi" where that is more.
+// headroomWords returns the headroom as it was chosen: "15 %", or "8Mi" where that is more.
 func (e *evaluation) headroomWords(need memory.Bytes) string {
-	if need.Percent(e.Policy.HeadroomPercent) < e.model.LeastHeadroom {
-		return e.model.LeastHeadroom.String()
+	if need.Percent(e.Policy.HeadroomPercent) < e.model.MinHeadroom {
+		return e.model.MinHeadroom.String()
 	}
 	return sprintf("%d %%", e.Policy.HeadroomPercent)
 }
 
-// Bound is a size as the policy allows it now, with a sentence for each bound that changed it. An earlier size is not
-// an exception: the policy may have changed since, so every use of a size begins here. current is what the container
-// has, or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: no limit or request
-// was set there.
+// Bound returns a size as the policy allows it now, with a sentence for each bound that changed it. An earlier size is
+// not an exception: the policy may have changed since, so every use of a size begins here. current is what the
+// container has, or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: no limit
+// or request was set there.
 func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	var why []string
 	if size.Limit > 0 {
@@ -76,8 +76,8 @@ func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []st
 	return limit, why
 }
 
-// volumeFloor is what a limit is not lowered below: what the memory-backed volumes may hold, and anonymous memory. A
-// limit that is lower already is not raised for them, because the kubelet sized them by it.
+// volumeFloor returns what a limit is not lowered below: what the memory-backed volumes may hold, and anonymous memory.
+// A limit that is lower already is not raised for them, because the kubelet sized them by it.
 func (p Policy) volumeFloor(current, rss memory.Bytes) memory.Bytes {
 	if p.VolumesHold == 0 {
 		return 0
@@ -227,8 +227,8 @@ func (e *evaluation) belowCeiling(limit memory.Bytes) memory.Bytes {
 	return most
 }
 
-// ceiling is how far growth goes without a limit.max. What a container has already is not taken away, and neither is
-// what it was seen to use before it had a limit.
+// ceiling returns how far growth goes without a limit.max. What a container has already is not taken away, and neither
+// is what it was seen to use before it had a limit.
 func (e *evaluation) ceiling() memory.Bytes {
 	node := e.LargestNode
 	if node == 0 {

@@ -43,7 +43,7 @@ func (e *evaluation) sayPeaks(recent memory.Bytes) {
 	}
 }
 
-// peakWords is the highest demand of the days kept, as far as it is known.
+// peakWords returns the highest demand of the days kept, as far as it is known.
 func (e *evaluation) peakWords() string {
 	peak := e.rec.Evidence.PeakDemand
 	switch e.certainty {
@@ -77,8 +77,8 @@ func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	return have
 }
 
-// firstLimit is what the first limit of a container must hold where its demand is an estimate: all of the working set.
-// 0: nothing more than its demand.
+// firstLimit returns what the first limit of a container must hold where its demand is an estimate: all of the working
+// set. 0: nothing more than its demand.
 func (e *evaluation) firstLimit() memory.Bytes {
 	if e.certainty == history.Exact || e.Current.Limit > 0 {
 		return 0
@@ -86,7 +86,7 @@ func (e *evaluation) firstLimit() memory.Bytes {
 	return e.rec.Evidence.PeakWorkingSet
 }
 
-// lastDay is the highest use of the last 24 hours, and what the kills in them show.
+// lastDay returns the highest use of the last 24 hours, and what the kills in them show.
 func (e *evaluation) lastDay() memory.Bytes {
 	var buf [history.HoursKept]history.Hour
 	return max(highestOf(e.recent(e.History.AppendHours(buf[:0]))), e.killsSince(period.Day))
@@ -99,7 +99,7 @@ func highestOf(hours []history.Hour) (peak memory.Bytes) {
 	return peak
 }
 
-// killsSince is the highest use that kills since then are remembered as.
+// killsSince returns the highest use that kills since then have shown.
 func (e *evaluation) killsSince(ago period.Evidence) (peak memory.Bytes) {
 	for _, k := range e.kills {
 		if e.since(k.Time) < ago {
@@ -109,12 +109,12 @@ func (e *evaluation) killsSince(ago period.Evidence) (peak memory.Bytes) {
 	return peak
 }
 
-// beyondKill is the use that a kill is remembered as.
+// beyondKill returns the use that a kill has shown.
 func (e *evaluation) beyondKill(k memory.OOMKill) memory.Bytes {
 	return k.Limit.Percent(e.model.KillBeyondPercent)
 }
 
-// recent are those of the hours kept that are of the last 24, and the present one.
+// recent returns the kept hours of the last 24, and the present one.
 func (e *evaluation) recent(hours []history.Hour) []history.Hour {
 	for i, h := range hours {
 		if e.since(h.Start) < (history.RecordHours+1)*period.Hour {

@@ -64,7 +64,7 @@ func TestTheHazardCurveFalls(t *testing.T) {
 		h := history.New()
 		feed(h, age, gib, flat(use))
 		e := newEvaluation(Input{History: h, Policy: posed(posture), Now: start.Add(age)})
-		room, _ := e.burstRoom(use)
+		room, _ := e.burstSpace(use)
 		return room
 	}
 	if got := room(Balanced, time.Hour, 30*mib); got != 128*mib {

@@ -64,7 +64,7 @@ type evaluation struct {
 	reach            reach
 	// back is the limit before a raise that did not end its stall; 0: there is none, or it is not taken back.
 	back memory.Bytes
-	// childKilled: a child process was killed recently, and that is not counted.
+	// childKilled is true if a child process was killed recently, and that is not counted.
 	childKilled bool
 	// certainty is that of the demand of the last day.
 	certainty history.Certainty
@@ -93,10 +93,10 @@ func newEvaluation(in Input) *evaluation {
 	return e
 }
 
-// age is how much evidence the history spans.
+// age returns how much evidence the history spans.
 func (e *evaluation) age() period.Evidence { return period.Of(e.History.Span()) }
 
-// since is how much evidence there can be since a time.
+// since returns how much evidence there can be since a time.
 func (e *evaluation) since(t time.Time) period.Evidence { return period.Of(e.Now.Sub(t)) }
 
 // say appends a reason, unless it repeats one.
@@ -162,7 +162,7 @@ func (e *evaluation) hold(why string) Recommendation {
 	return *r
 }
 
-// need is the limit that holds what use and kills require, headroom included, before the owner's bounds.
+// need returns the limit that holds what use and kills require, headroom included, before the owner's bounds.
 func (e *evaluation) need() memory.Bytes {
 	var limit memory.Bytes
 	switch {
@@ -241,13 +241,13 @@ func direction(from, to memory.Bytes) Decision {
 	return Increase
 }
 
-// within is true when going from a to b is too small a change: less than percent of a. Setting what was not set is
+// within reports whether going from a to b is too small a change: less than percent of a. Setting what was not set is
 // always worth it.
 func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }
 
-// head is what is to be done: "Increase limit 256Mi to 512Mi, request 96Mi to 248Mi".
+// head returns what is to be done: "Increase limit 256Mi to 512Mi, request 96Mi to 248Mi".
 func (e *evaluation) head() string {
 	s, cur := e.rec.Size, e.Current
 	switch {
@@ -265,7 +265,7 @@ func (e *evaluation) head() string {
 	return fmt.Sprintf("%s limit %s to %s, %s", e.rec.Decision, orNone(cur.Limit), s.Limit, request)
 }
 
-// summary is one line, with the newest fact it is based on.
+// summary returns one line, with the newest fact it is based on.
 func (e *evaluation) summary() string {
 	head := e.head()
 	switch ev := e.rec.Evidence; {

@@ -25,7 +25,7 @@ var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 
 // defaults is what an empty profile asks for (internal/profile).
 var defaults = Policy{
-	HeadroomPercent: 15, LeastRoomPercent: 5, KillPrice: Balanced, LimitMin: 16 * mib, RequestMin: 16 * mib,
+	HeadroomPercent: 15, MinMarginPercent: 5, KillPrice: Balanced, LimitMin: 16 * mib, RequestMin: 16 * mib,
 	OOMFactorPercent: 150, OOMMinIncrease: 64 * mib, MinChangePercent: 10,
 }
 
@@ -206,11 +206,11 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 		},
 		"every change": {with(func(p *Policy) { p.MinChangePercent = 0 }), sizeOf(213*mib, 240*mib), 240 * mib, nil},
 		"headroom 50": {
-			with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 50, 50 }), memory.Size{}, 300 * mib,
+			with(func(p *Policy) { p.HeadroomPercent, p.MinMarginPercent = 50, 50 }), memory.Size{}, 300 * mib,
 			[]string{"300Mi is 100Mi above the last day's peak of 200Mi"},
 		},
 		"no headroom": {
-			with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 0, 0 }), memory.Size{}, 227 * mib,
+			with(func(p *Policy) { p.HeadroomPercent, p.MinMarginPercent = 0, 0 }), memory.Size{}, 227 * mib,
 			[]string{"227Mi is 27Mi above the last day's peak of 200Mi"},
 		},
 		"nothing to change": {defaults, sizeOf(210*mib, 240*mib), 240 * mib, nil},

@@ -56,7 +56,7 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// bytesOf is an amount that was calculated with.
+// bytesOf returns an amount that was calculated with.
 func bytesOf(amount float64) memory.Bytes {
 	if amount >= float64(memory.Max) {
 		return memory.Max
@@ -64,14 +64,14 @@ func bytesOf(amount float64) memory.Bytes {
 	return memory.Bytes(math.Ceil(amount))
 }
 
-// choose is the limit of the least cost. Changes that are too small to be made are left out, until hardly anything of
-// the least room is left. lower is a lower limit that only the cost of lowering rules out; 0: none.
+// choose returns the limit of the least cost. Changes that are too small to be made are left out, until hardly anything
+// of the margin is left. lower is a lower limit that only the cost of lowering rules out; 0: none.
 func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
-	room, left := float64(e.Policy.LeastRoomPercent)/100, float64(e.model.EatenPercent)/100
+	margin, left := float64(e.Policy.MinMarginPercent)/100, float64(e.model.EatenPercent)/100
 	percent := float64(e.Policy.MinChangePercent)
-	floor, raised := o.top*(1+room), have*(101+percent)/100
+	floor, raised := o.top*(1+margin), have*(101+percent)/100
 	best = have
-	if have < o.top*(1+room*left) || floor-have >= max(have*percent/100, 1) {
+	if have < o.top*(1+margin*left) || floor-have >= max(have*percent/100, 1) {
 		best = max(floor, raised)
 	}
 	least := o.cost(best)
@@ -92,10 +92,10 @@ func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 			best, least = limit, cost
 		}
 	}
-	try(o.top + o.records.room(o.kill*o.rate))
+	try(o.top + o.records.space(o.kill*o.rate))
 	try(raised)
 	for _, d := range o.days {
-		try(d.peak * (1 + room))
+		try(d.peak * (1 + margin))
 	}
 	if best != have || lower > have {
 		lower = 0
@@ -103,8 +103,8 @@ func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 	return best, lower
 }
 
-// lowering is what it costs a day to lower a limit. A lower one is expected to be enough for as long as it has been,
-// and what a kill adds is spread over these days.
+// lowering returns what it costs a day to lower a limit. A lower one is expected to be enough for as long as it has
+// been, and what a kill adds is spread over these days.
 func (e *evaluation) lowering(o *outlook, from, to float64) float64 {
 	return e.model.LowerLimit*from + e.model.LowerKill*o.kill/float64(o.enough(to))
 }
@@ -155,11 +155,11 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	return o
 }
 
-// excess is the first guess of how far a container goes beyond what it used.
+// excess returns the first guess of how far a container goes beyond what it used.
 func (m *Model) excess(used float64) float64 { return min(float64(m.Excess), m.ExcessShare*used) }
 
-// alike is how much a day tells of the next when it was like the last one: all up to its peak, less the higher it was,
-// nothing when it is not known.
+// alike returns how much a day predicts of the next when it was like the last one: all up to its peak, less the higher
+// it was, nothing when it is not known.
 func (m *Model) alike(day, last float64) float64 {
 	if day == 0 {
 		return 0
@@ -171,8 +171,8 @@ func (m *Model) alike(day, last float64) float64 {
 // knownDay is a calendar day: the highest use, that and what kills show, and how far use came down.
 type knownDay struct{ used, peak, trough memory.Bytes }
 
-// knownDays are the calendar days kept, by their age. They do not move with the clock, so that a peak counts as often
-// now as an hour later, and the limit does not flip.
+// knownDays returns the calendar days kept, by their age. They do not move with the clock, so that a peak counts as
+// often now as an hour later, and the limit does not flip.
 func (e *evaluation) knownDays() (days [history.DaysKept + 1]knownDay) {
 	var buf [history.DaysKept]history.Day
 	for _, d := range e.History.AppendDays(buf[:0]) {
@@ -188,12 +188,12 @@ func (e *evaluation) knownDays() (days [history.DaysKept + 1]knownDay) {
 	return days
 }
 
-// daysSince is how many calendar days ago a time was.
+// daysSince returns how many calendar days ago a time was.
 func (e *evaluation) daysSince(t time.Time) int { return int(period.DayOf(e.Now) - period.DayOf(t)) }
 
-// killExcess is how far kills went beyond what was known: each of a row beyond the one before, the first beyond what
-// was used on its day and the day before. Where more than the limit was used on that day, the record of it was learned
-// already. Replicas that die together at one limit are one.
+// killExcess returns how far kills went beyond what was known: each of a row beyond the one before, the first beyond
+// what was used on its day and the day before. Where more than the limit was used on that day, the record of it was
+// learned already. Replicas that die together at one limit are one.
 func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess float64) {
 	var row memory.Bytes
 	for i, k := range e.kills {
@@ -213,7 +213,7 @@ func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess fl
 // cost of holding a limit for a day, in bytes.
 func (o *outlook) cost(limit float64) float64 { return limit + o.kill*o.kills(limit) }
 
-// kills are those expected in a day under a limit.
+// kills returns the expected kills a day under a limit.
 func (o *outlook) kills(limit float64) float64 {
 	kills := o.rate * o.records.beyond(limit-o.top)
 	for _, d := range o.days {
@@ -224,8 +224,8 @@ func (o *outlook) kills(limit float64) float64 {
 	return kills
 }
 
-// words are the sentence by which an operator can check a limit: the peak, what is above it, the kills expected, and
-// what 10 % less would save and cost.
+// words returns the sentence by which an operator can check a limit: the peak, what is above it, the kills expected,
+// and what 10 % less would save and cost.
 func (o *outlook) words(limit memory.Bytes) string {
 	lower, top := limit.Percent(90), memory.Bytes(o.top)
 	kills := o.kills(float64(limit))
@@ -236,13 +236,13 @@ func (o *outlook) words(limit memory.Bytes) string {
 		memory.Bytes(o.kill))
 }
 
-// per100 is a rate of kills a day as a number in 100 days.
+// per100 returns a rate of kills a day as a number in 100 days.
 func per100(rate float64) string { return sprintf("%.2g", 100*rate) }
 
 // lomax is an exponential distribution whose mean is known from a few values: shape of them, scale in all.
 type lomax struct{ shape, scale float64 }
 
-// beyond is the chance of more than x.
+// beyond returns the chance of more than x.
 func (l lomax) beyond(x float64) float64 {
 	if x <= 0 {
 		return 1
@@ -250,7 +250,7 @@ func (l lomax) beyond(x float64) float64 {
 	return math.Pow(1+x/l.scale, -l.shape)
 }
 
-// room is the x at which one byte more costs what it saves.
-func (l lomax) room(price float64) float64 {
+// space returns the amount x at which one byte more costs what it saves.
+func (l lomax) space(price float64) float64 {
 	return max(0, l.scale*(math.Pow(price*l.shape/l.scale, 1/(l.shape+1))-1))
 }

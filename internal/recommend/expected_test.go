@@ -36,7 +36,7 @@ func TestAnOperatorCanCheckALimit(t *testing.T) {
 }
 
 // TestNoCheaperLimitIsLeftOut: of all limits that may be chosen, none costs less than the one that is. None is within
-// the least room of a day that may repeat.
+// the smallest margin of a day that may repeat.
 func TestNoCheaperLimitIsLeftOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 35))
 	e := newEvaluation(Input{Policy: defaults})
@@ -75,10 +75,10 @@ func TestRoomIsWhereTheCostIsLeast(t *testing.T) {
 			best = x
 		}
 	}
-	if got := l.room(5000); math.Abs(got-best) > 0.2 {
+	if got := l.space(5000); math.Abs(got-best) > 0.2 {
 		t.Errorf("room %v, a search finds %v", got, best)
 	}
-	if l.room(1) != 0 {
+	if l.space(1) != 0 {
 		t.Error("room although it costs more than it saves")
 	}
 }
@@ -264,7 +264,7 @@ func TestHeadroomOfTheOwnerIsHeld(t *testing.T) {
 	for limit, want := range map[memory.Bytes]memory.Bytes{
 		210 * mib: 300 * mib, 240 * mib: 300 * mib, 290 * mib: 290 * mib,
 	} {
-		p := with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 50, 50 })
+		p := with(func(p *Policy) { p.HeadroomPercent, p.MinMarginPercent = 50, 50 })
 		if got := Evaluate(Input{Policy: p, History: h, Current: sizeOf(limit, limit), Now: now}); got.Size.Limit != want {
 			t.Errorf("headroomPercent 50, a peak of 200Mi at %s: %s, want %s", limit, got.Summary, want)
 		}

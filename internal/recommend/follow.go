@@ -21,9 +21,9 @@ const (
 	fillsPercent = 80
 	// collectedPercent: low points above this share of the peak show no collection, so the live set is not known.
 	collectedPercent = 80
-	// liveRoomPercent is the heap that a live set is given to collect in peace: garbage collectors slow down sharply below
+	// liveHeapPercent is the heap that a live set is given to collect in peace: garbage collectors slow down sharply below
 	// 1.3 times.
-	liveRoomPercent = 150
+	liveHeapPercent = 150
 	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
 	followsElasticity = 0.5
 )
@@ -68,9 +68,9 @@ func (e *evaluation) followerLimit() memory.Bytes {
 		)
 		return limit
 	}
-	room := live.Minus(e.Traits.Overhead).Percent(liveRoomPercent)
-	capped := e.limitFor(room, heap)
-	sized := max(capped, e.plusHeadroom(room.Plus(e.Traits.Overhead)))
+	space := live.Minus(e.Traits.Overhead).Percent(liveHeapPercent)
+	capped := e.limitFor(space, heap)
+	sized := max(capped, e.plusHeadroom(space.Plus(e.Traits.Overhead)))
 	if sized > limit {
 		e.advise(
 			"the live set of %s leaves little room to collect below a heap of %d %% of %s: %s would be comfortable", live, heap,
@@ -85,17 +85,17 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	}
 	e.say("%s fills its heap cap, so its peak of %s is not demand: live set %s (low points), %d %% of it as heap room, "+
 		"heap %d %% of the limit%s: %s",
-		name, now.Peak, live, liveRoomPercent, heap, e.reserved(), sized)
+		name, now.Peak, live, liveHeapPercent, heap, e.reserved(), sized)
 	return sized
 }
 
-// limitFor is the limit under which the heap's share comes to heap. What is reserved for others is added to it, and
-// never subtracted from what was seen, because it is unknown how much of that they held.
+// limitFor returns the limit under which the heap's share comes to heap. What is reserved for others is added to it,
+// and never subtracted from what was seen, because it is unknown how much of that they held.
 func (e *evaluation) limitFor(heap memory.Bytes, percent int32) memory.Bytes {
 	return heap.Percent(10000 / percent).Plus(e.Traits.Reserve)
 }
 
-// reserved is the part of a reason about what of the limit is reserved for others.
+// reserved returns the part of a reason about what of the limit is reserved for others.
 func (e *evaluation) reserved() string {
 	if e.Traits.Reserve == 0 {
 		return ""
@@ -103,8 +103,8 @@ func (e *evaluation) reserved() string {
 	return fmt.Sprintf(" less tuning.reserve %s", e.Traits.Reserve)
 }
 
-// unfilledLimit is for a runtime that has not filled its heap cap: its peak is demand, and its heap must go on fitting
-// below the cap.
+// unfilledLimit returns the limit of a runtime that has not filled its heap cap: its peak is demand, and its heap must
+// go on fitting below the cap.
 func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 	limit := e.demandLimit()
 	peak := e.highestDay().Minus(e.Traits.Overhead)
@@ -115,7 +115,7 @@ func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 	return limit
 }
 
-// followed is true when use moved with the limit. A runtime that was sized by its live set follows with its peaks as
+// followed reports whether use moved with the limit. A runtime that was sized by its live set follows with its peaks as
 // well, and should: then the limit is what its live set asks for already, and stays.
 func followed(now, before history.Regime) bool {
 	if now.Peak == 0 || before.Peak == 0 || before.Limit == 0 || before.Limit == now.Limit {

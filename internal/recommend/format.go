@@ -13,7 +13,7 @@ import (
 
 func sprintf(text string, args ...any) string { return fmt.Sprintf(text, args...) }
 
-// at is a time of day as messages show it.
+// at returns a time of day as messages show it.
 func (e *evaluation) at(t time.Time) string { return format.TimeOfDay(t, e.Now) }
 
 // unhelpedBy describes a death that a higher limit does not prevent.
@@ -27,13 +27,13 @@ func unhelpedBy(k memory.OOMKill) string {
 	return "the runtime gave up at its own heap cap"
 }
 
-// inUseWords is why a request is raised: "706Mi was in use at 14:03:12Z". The time is that of the reading: memory may
-// be much lower by now.
+// inUseWords returns why a request is raised: "706Mi was in use at 14:03:12Z". The time is that of the reading: memory
+// may be much lower by now.
 func (e *evaluation) inUseWords() string {
 	return sprintf("%s was in use at %s", e.InUse, e.at(e.InUseSeen))
 }
 
-// orNone is a size as users read it, for sizes that may be missing.
+// orNone returns a size as users read it, for sizes that may be missing.
 func orNone(b memory.Bytes) string {
 	if b == 0 {
 		return "none"
@@ -41,7 +41,7 @@ func orNone(b memory.Bytes) string {
 	return b.String()
 }
 
-// basis is what the evidence rests on: "3 replicas, 41k samples".
+// basis returns what the evidence rests on: "3 replicas, 41k samples".
 func (e *evaluation) basis() string {
 	return format.Count(int64(max(e.Replicas, 1)), "replica") + ", " + format.About(e.rec.Evidence.Samples, "sample")
 }

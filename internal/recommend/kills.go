@@ -205,7 +205,7 @@ func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	return limit, asked > 0 && asked < k.Limit
 }
 
-// frozenWords is the note about a heap cap that does not change with a restart alone.
+// frozenWords returns the note about a heap cap that does not change with a restart alone.
 func (e *evaluation) frozenWords() string {
 	if e.Traits.CapFrozen {
 		return " in a new pod; a running pod keeps the cap it was created with"
@@ -213,17 +213,17 @@ func (e *evaluation) frozenWords() string {
 	return ""
 }
 
-// ask is what kill i asks for. How much it wanted beyond the limit it died at is unknown: for this hour it gets the
-// headroom twice.
+// ask returns what kill i asks for. How much it wanted beyond the limit it died at is unknown: for this hour it gets
+// the headroom twice.
 func (e *evaluation) ask(i int) ask {
 	k := e.kills[i]
 	bare := e.grow(i)
 	if e.reach.stopped(k.Limit) {
 		return ask{by: k, bare: k.Limit, limit: k.Limit}
 	}
-	room := 2 * e.headroom(bare)
-	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf("twice the headroom (%s)", room)}
-	if young, _ := e.burstRoom(0); young > room {
+	space := 2 * e.headroom(bare)
+	a := ask{by: k, bare: bare, limit: bare.Plus(space), words: sprintf("twice the headroom (%s)", space)}
+	if young, _ := e.burstSpace(0); young > space {
 		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
 	}
 	if most := e.mostAnswer(k); a.limit > most {
@@ -233,8 +233,8 @@ func (e *evaluation) ask(i int) ask {
 	return a
 }
 
-// mostAnswer is the highest limit that a kill leads to by itself, because nothing shows how much more is needed: four
-// times the limit that was in force, unless more was used.
+// mostAnswer returns the highest limit that a kill leads to by itself, because nothing shows how much more is needed:
+// four times the limit that was in force, unless more was used.
 func (e *evaluation) mostAnswer(k memory.OOMKill) memory.Bytes {
 	if k.Limit == 0 {
 		return memory.Max
@@ -271,7 +271,7 @@ func (e *evaluation) mostGuess(killedAt memory.Bytes) memory.Bytes {
 	return killedAt.Percent(e.model.GuessPercent)
 }
 
-// grow is the need that kill i asks for: more than the limit that was effective. What was only asked for does not
+// grow returns the need that kill i asks for: more than the limit that was effective. What was only asked for does not
 // count, neither as a limit it died at nor as a step that a later one doubles.
 func (e *evaluation) grow(i int) memory.Bytes {
 	k, p := e.kills[i], e.Policy
@@ -297,8 +297,8 @@ func livedLonger(k, before memory.OOMKill) bool {
 	return k.Uptime >= slowDeath && before.Uptime > 0 && k.Uptime >= before.Uptime*longerPercent/100
 }
 
-// diedAt is the limit that kill i shows to be too low. A heap cap that a pod was created with is unchanged when the
-// pod is resized, so all heap aborts of one pod are at the cap of the lowest limit it had.
+// diedAt returns the limit that kill i shows to be too low. A heap cap that a pod was created with is unchanged when
+// the pod is resized, so all heap aborts of one pod are at the cap of the lowest limit it had.
 func (e *evaluation) diedAt(i int) memory.Bytes {
 	k := e.kills[i]
 	if k.Kind != memory.OOMHeapAbort || !e.Traits.CapFrozen {
@@ -313,7 +313,7 @@ func (e *evaluation) diedAt(i int) memory.Bytes {
 	return died
 }
 
-// killedAt is the highest limit that the container was killed at; 0: none.
+// killedAt returns the highest limit that the container was killed at; 0: none.
 func (e *evaluation) killedAt() (limit memory.Bytes) {
 	for _, k := range e.kills {
 		limit = max(limit, k.Limit)
@@ -321,7 +321,7 @@ func (e *evaluation) killedAt() (limit memory.Bytes) {
 	return limit
 }
 
-// highestDay is the highest demand of the days kept.
+// highestDay returns the highest demand of the days kept.
 func (e *evaluation) highestDay() memory.Bytes { return e.History.HighestDay() }
 
 // stopClimb keeps a leak from being fed: memory that grows steadily gets one step after a kill, and then an alarm
@@ -396,7 +396,7 @@ func (e *evaluation) correctAnswer(limit memory.Bytes) {
 	}
 }
 
-// latest is when a kill was, by the clock that puts it last.
+// latest returns when a kill was, by the clock that puts it last.
 func latest(k memory.OOMKill) time.Time {
 	if k.Seen.After(k.Time) {
 		return k.Seen

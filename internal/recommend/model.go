@@ -40,8 +40,8 @@ type Model struct {
 	// KillBeyondPercent: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this
 	// much above.
 	KillBeyondPercent int32
-	// LeastHeadroom is so that a young container of 20Mi is not sized within one allocation of its peak.
-	LeastHeadroom memory.Bytes
+	// MinHeadroom is so that a young container of 20Mi is not sized within one allocation of its peak.
+	MinHeadroom memory.Bytes
 
 	// BurstPerDoubling is the hazard curve of bursts that have not been seen yet: for every time that the age of a young
 	// container can double before it is as old as Young, it gets this much. The chance that the next hour brings a new
@@ -66,7 +66,7 @@ type Model struct {
 	// large as those before it. This is the age at which an earlier one counts half.
 	StepHalfLife period.Evidence
 
-	// EatenPercent: when less of a young container's headroom than this is left, or of the least room of an older one, a
+	// EatenPercent: when less of a young container's headroom than this is left, or of the margin of an older one, a
 	// raise is due even if it is a small one. So it is when less is left than the last one to two hours added to the
 	// record of a young one: the next hour may add as much.
 	EatenPercent int32
@@ -81,14 +81,14 @@ type Model struct {
 	GuessPercent int32
 }
 
-// DefaultModel is the model that memfit sizes with.
+// DefaultModel returns the model that memfit sizes with.
 func DefaultModel() Model {
 	return Model{
 		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
 		DayHalfLife: 30, Alike: 0.2, Unlike: 0.2,
 		LowerLimit: 0.05, LowerKill: 0.008, LowerYoung: 28 * memory.MiB,
 
-		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
+		KillBeyondPercent: 115, MinHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, Young: 2 * period.Day, YoungPower: 1.4,
 		BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB, BurstShare: 0.03,
 		StepHalfLife: 5 * period.Hour, EatenPercent: 33,
@@ -96,7 +96,7 @@ func DefaultModel() Model {
 	}
 }
 
-// young is how long a container gets space for bursts that it has not shown, at a price of a kill.
+// young returns how long a container gets space for bursts that it has not shown, at a price of a kill.
 func (m *Model) young(price memory.Bytes) period.Evidence {
 	return period.Evidence(float64(m.Young) * math.Pow(float64(price)/float64(Balanced), m.YoungPower))
 }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// leastRuns of which at least leastOfMode are of each kind distinguish two kinds from one exception.
-	leastRuns, leastOfMode = 8, 2
+	// minRuns of which at least minRunsOfMode are of each kind distinguish two kinds from one exception.
+	minRuns, minRunsOfMode = 8, 2
 	// modesApart is how much more, in percent, the smallest of the large runs needs than the largest of the small ones.
 	// The runs of one kind differ by less than that.
 	modesApart = 150
@@ -20,7 +20,7 @@ const (
 // twoKinds describes runs of two kinds, which differ by their input: those below the widest gap of the peaks, and those
 // above it. Empty: the runs are of one kind, or too few.
 func twoKinds(peaks []memory.Bytes) string {
-	if len(peaks) < leastRuns {
+	if len(peaks) < minRuns {
 		return ""
 	}
 	sorted := slices.Sorted(slices.Values(peaks))
@@ -33,7 +33,7 @@ func twoKinds(peaks []memory.Bytes) string {
 		}
 	}
 	gap, large := apart(at-1, at), len(sorted)-at
-	if min(at, large) < leastOfMode || 100*gap < modesApart || apart(0, at-1) >= gap || apart(at, last) >= gap {
+	if min(at, large) < minRunsOfMode || 100*gap < modesApart || apart(0, at-1) >= gap || apart(at, last) >= gap {
 		return ""
 	}
 	return sprintf("%d of %d runs used at most %s, %d up to %s", at, len(sorted), sorted[at-1].CeilTo(memory.MiB), large,

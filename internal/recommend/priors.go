@@ -36,7 +36,7 @@ type Prior struct {
 }
 
 // Priors is what is known of young containers, by what they run: an image without tag and digest and, after a #, what
-// tells different programs of it apart. It only grows, so that two are put together in any order, and what is learned
+// distinguishes different programs. It only grows, so that two are put together in any order, and what is learned
 // twice counts once.
 type Priors map[string]Learned
 
@@ -68,7 +68,7 @@ func ReadPriors(text []byte, now time.Time) (Priors, error) {
 	return p, nil
 }
 
-// Text is equal for equal priors.
+// Text returns the same text for equal priors.
 func (p Priors) Text() []byte {
 	text, err := json.Marshal(p)
 	if err != nil { // Add takes no number that JSON cannot write
@@ -109,8 +109,8 @@ func (p Priors) AddAll(of Priors) {
 	}
 }
 
-// Of is what other containers that run the same have shown than the one whose bit is own, which knows that by itself;
-// the zero value: nothing, or none for as long as histories last.
+// Of returns what other containers that run the same have shown than the one whose bit is own, which knows that by
+// itself; the zero value: nothing, or none for as long as histories last.
 func (p Priors) Of(runs string, own uint64, now time.Time) Prior {
 	l := p[runs]
 	others := bits.OnesCount64(l.Containers &^ own)

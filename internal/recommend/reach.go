@@ -23,10 +23,10 @@ const (
 	// second, between two readings, has a need of up to four times its limit found.
 	unprovenSteps = 2
 	// unprovenTimes bounds what these steps may come to, in multiples of the highest limit or use that is proven: two
-	// doublings. unprovenLeast is the same for small limits, where minIncrease and the allowance for young containers
+	// doublings. minUnproven is the same for small limits, where minIncrease and the allowance for young containers
 	// make up most of a step: two such steps from a few MiB come to that much. 32Mi to 300Mi is found within it.
 	unprovenTimes = 4
-	unprovenLeast = 512 * memory.MiB
+	minUnproven   = 512 * memory.MiB
 	// provenPercent of the limit before must be exceeded by what was seen; the history rounds up by less.
 	provenPercent = 101
 )
@@ -77,9 +77,9 @@ func (r *reach) stopped(limit memory.Bytes) bool {
 	return len(r.unproven) >= unprovenSteps && limit >= r.unproven[unprovenSteps-1]
 }
 
-// most is the highest limit that kills may grow to. Call it only with something unproven.
+// most returns the highest limit that kills may grow to. Call it only with something unproven.
 func (r *reach) most() memory.Bytes {
-	most := max(r.proven.Percent(100*unprovenTimes), r.proven.Plus(unprovenLeast))
+	most := max(r.proven.Percent(100*unprovenTimes), r.proven.Plus(minUnproven))
 	if n := len(r.unproven); n >= unprovenSteps {
 		most = min(most, r.unproven[n-1])
 	}
@@ -100,7 +100,7 @@ func (e *evaluation) stopUnproven(limit memory.Bytes) memory.Bytes {
 	if limit > most {
 		e.say("held at %s instead of %s: no raise since %s is borne out by use, so no more than %d times that, or %s more",
 			most, limit, r.proven,
-			unprovenTimes, unprovenLeast)
+			unprovenTimes, minUnproven)
 		limit = most
 	}
 	if at := e.newest.Limit; e.grown.limit > 0 && (r.stopped(at) || at >= r.most()) {
@@ -131,8 +131,8 @@ func (e *evaluation) stopLeak(limit memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// leakBound is where a leak stays: at the highest limit it died at, which is one step above the first, or at what was
-// used before it began.
+// leakBound returns where a leak stays: at the highest limit it died at, which is one step above the first, or at what
+// was used before it began.
 func (e *evaluation) leakBound() memory.Bytes {
 	var most memory.Bytes
 	first := e.Now

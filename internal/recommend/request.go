@@ -54,8 +54,8 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	return p.boundRequest(request, limit, e.Current.Request)
 }
 
-// cacheInUse is the page cache of files that are read again and again: the working set beyond demand, by the peaks of
-// both. The kernel reclaims it at the limit, but the kubelet counts it when it ranks pods for eviction. 0: little.
+// cacheInUse returns the page cache of files that are read again and again: the working set beyond demand, by the peaks
+// of both. The kernel reclaims it at the limit, but the kubelet counts it when it ranks pods for eviction. 0: little.
 func (e *evaluation) cacheInUse() memory.Bytes {
 	ev := e.rec.Evidence
 	if ev.PeakWorkingSet <= e.plusHeadroom(ev.PeakDemand) {
@@ -64,7 +64,7 @@ func (e *evaluation) cacheInUse() memory.Bytes {
 	return ev.PeakWorkingSet.Minus(ev.PeakDemand).CeilTo(memory.MiB)
 }
 
-// leastRequest is the request that may not be lowered now; 0: it may.
+// leastRequest returns the request that may not be lowered now; 0: it may.
 func (e *evaluation) leastRequest() memory.Bytes {
 	cur := e.Current.Request
 	switch {
@@ -83,8 +83,8 @@ func (e *evaluation) leastRequest() memory.Bytes {
 	return min(cur, lately)
 }
 
-// requestInUse is the request that holds what is in use, with headroom where the request is raised for it, so that it
-// is not raised again with each MiB; 0 where nothing is known.
+// requestInUse returns the request that holds what is in use, with headroom where the request is raised for it, so that
+// it is not raised again with each MiB; 0 where nothing is known.
 func (e *evaluation) requestInUse(limit memory.Bytes) memory.Bytes {
 	p, cur := e.Policy, e.Current.Request
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// rollBack is the limit to go back to because a raise did not end the stall it was for; 0: nothing is rolled back. A
-// kill that asks for more keeps the higher limit, and so does use that the lower one would not hold.
+// rollBack returns the limit to go back to because a raise did not end the stall it was for; 0: nothing is rolled back.
+// A kill that asks for more keeps the higher limit, and so does use that the lower one would not hold.
 func (e *evaluation) rollBack() memory.Bytes {
 	s, cur := e.Unrelieved, e.Current.Limit
 	switch {

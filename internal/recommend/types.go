@@ -20,7 +20,7 @@ const (
 	Hold Decision = "Hold"
 	// Keep: what the container has is right, or not wrong enough to change.
 	Keep Decision = "Keep"
-	// Increase and Decrease say which way the limit (or, with an unchanged limit, the request) goes.
+	// Increase and Decrease are the direction in which the limit (or, with an unchanged limit, the request) goes.
 	Increase Decision = "Increase"
 	Decrease Decision = "Decrease"
 )
@@ -33,14 +33,15 @@ const (
 	Cautious = 200 * memory.GiB
 )
 
-// Traits say what a container's runtime does with a limit.
+// Traits describe what a container's runtime does with a limit.
 type Traits struct {
-	// Name is the runtime as people say it ("Node.js 20"), for the reasons.
+	// Name is the displayed name of the runtime ("Node.js 20"), for the reasons.
 	Name string
-	// FollowsLimit: the runtime is known to size its heap from the limit, so that use up to the limit is not demand.
+	// FollowsLimit is true if the runtime is known to size its heap from the limit, so that use up to the limit is not
+	// demand.
 	FollowsLimit bool
-	// MayFollow: it does so by itself, but an image or a start script may have set another cap. Neither a lower limit nor
-	// use near HeapPercent is then taken for harmless.
+	// MayFollow is true if it does so by itself, but an image or a start script may have set another cap. Neither a lower
+	// limit nor use near HeapPercent is then taken for harmless.
 	MayFollow bool
 	// HeapPercent is the share of the limit the managed heap may take, 0: unknown.
 	HeapPercent int32
@@ -48,26 +49,26 @@ type Traits struct {
 	Overhead memory.Bytes
 	// Reserve is what of the limit is kept back for others; the heap's share is of the rest.
 	Reserve memory.Bytes
-	// CapFollowsLimit: a process that gives up at its heap cap gets a larger cap from a higher limit, when it starts again
-	// or, with CapFrozen, in a new pod only.
+	// CapFollowsLimit is true if a process that gives up at its heap cap gets a larger cap from a higher limit, when it
+	// starts again or, with CapFrozen, in a new pod only.
 	CapFollowsLimit, CapFrozen bool
 	// OwnHeap is the heap that a number of the owner permits to the processes, and OwnHeapBy is its setting ("-Xmx2g"). A
 	// limit is not lowered below it: the process may fill it at any time, however little it has used until now. 0: none.
 	OwnHeap   memory.Bytes
 	OwnHeapBy string
-	// CapSetBy says which text of the pod sets the heap cap, as an instruction to change it; empty: none is known.
+	// CapSetBy names the text of the pod that sets the heap cap, as an instruction to change it; empty: none is known.
 	CapSetBy string
 }
 
 // Policy is what the owner of a container asks for. Every field counts as it is; internal/profile fills in what the
 // owner leaves unset.
 type Policy struct {
-	// RequestEqualsLimit: the request is the limit (requestPolicy: EqualsLimit).
+	// RequestEqualsLimit is true if the request is the limit (requestPolicy: EqualsLimit).
 	RequestEqualsLimit bool
 	// HeadroomPercent is added to the need of a young container, to what a kill asks for, and to a live set.
 	HeadroomPercent int32
-	// LeastRoomPercent is what the limit of an older one is above the peak of the last day at least.
-	LeastRoomPercent int32
+	// MinMarginPercent is what the limit of an older one is above the peak of the last day at least.
+	MinMarginPercent int32
 	// KillPrice is what an OOM kill is worth: this much memory held for a day.
 	KillPrice memory.Bytes
 	// Bounds of the limit and the request; 0: none.
@@ -79,9 +80,9 @@ type Policy struct {
 	// VolumesHold is what the memory-backed volumes of the container may hold (their size limits). A limit is not lowered
 	// below it. 0: none has a size limit.
 	VolumesHold memory.Bytes
-	// DecreaseNever: a recommendation is never below what the container has.
+	// DecreaseNever is true if a recommendation is never below what the container has.
 	DecreaseNever bool
-	// IncreaseAfterKill: a limit is raised only after a kill or a stall at the one the container has.
+	// IncreaseAfterKill is true if a limit is raised only after a kill or a stall at the one the container has.
 	IncreaseAfterKill bool
 	// OOMFactorPercent is the growth from the limit a container died at; quick repeats double instead.
 	OOMFactorPercent int32
@@ -92,10 +93,10 @@ type Policy struct {
 }
 
 // Ease is a limit with which a runtime collects no more often than by itself. Below, the program pays for it with its
-// processor time, and no kill says so.
+// processor time, and no kill shows it.
 type Ease struct {
 	Limit memory.Bytes
-	// Why says in which pod, and what is alive there.
+	// Why names the pod, and what is alive in it.
 	Why string
 }
 
@@ -128,16 +129,16 @@ type Input struct {
 	// LargestNode is the allocatable memory of the largest node, of which growth without a LimitMax takes a part at most.
 	// 0: not known.
 	LargestNode memory.Bytes
-	// Leak says what shows that every process climbs from its start until it is killed; "": nothing does. Growth stops
+	// Leak describes the evidence that every process climbs from its start until it is killed; "": none. Growth stops
 	// then, with an alarm.
 	Leak string
-	// Doubt says why Leak may be no leak, but a start that still fills; "": it is one. Growth stops then, too, without an
+	// Doubt is why Leak may be a start that still fills, and not a leak; "": it is one. Growth stops then, too, without an
 	// alarm.
 	Doubt string
-	// Silent says why no samples come now; "": they do.
+	// Silent is why no samples arrive now; "": they do.
 	Silent string
-	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an
-	// alarm.
+	// Climbing is true if the shape of memory is a steady climb that load does not explain. Growth then stops at the
+	// bound, with an alarm.
 	Climbing bool
 	// Model is what the backtest sizes with when it asks what a constant is worth; nil, as everywhere else:
 	// [DefaultModel].
@@ -175,15 +176,16 @@ type Recommendation struct {
 	Reasons []string
 	// Advice is what memfit does not carry out itself, for example a runtime setting to raise.
 	Advice []string
-	// Summary says it in one line.
+	// Summary is the recommendation in one line.
 	Summary string
 	// RequeueAfter is when to evaluate again if nothing happens before.
 	RequeueAfter time.Duration
 	Evidence     Evidence
-	// Urgent: a kill within the last hour asks for it, so that no cool-down may delay it, for any replica that has less.
+	// Urgent is true if a kill within the last hour asks for it, so that no cool-down may delay it, for any replica that
+	// has less.
 	Urgent bool
-	// UseAboveRequest: the request goes up because more is in use than it says. No cool-down may delay that, and nothing
-	// restarts for it.
+	// UseAboveRequest is true if the request goes up because more is in use than the request. No cool-down may delay that,
+	// and nothing restarts for it.
 	UseAboveRequest bool
 	// Guess is a raise of memfit's own that was more than needed, so that taking it back needs no day of evidence; nil:
 	// there is none.

@@ -17,7 +17,7 @@ import (
 // nor a burst that it has shown already moves.
 const youngQuantile = 0.5
 
-// youngDemand is for the first two days, in which no limit is lowered below what was used in any of them.
+// youngDemand applies to the first two days, in which no limit is lowered below what was used in any of them.
 func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	e.rec.Teaches = e.teaches()
 	level := max(recent, e.highestDay(), e.killsSince(e.model.OldFrom))
@@ -39,18 +39,18 @@ func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
 	return have
 }
 
-// youngLimit is usual use with headroom for bursts that a container as young as this one may not have shown yet; 0
+// youngLimit returns usual use with headroom for bursts that a container as young as this one may not have shown yet; 0
 // when it is old enough.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	usual := e.History.Quantile(youngQuantile)
-	room, learned := e.burstRoom(usual)
+	space, learned := e.burstSpace(usual)
 	if most := e.mostGuess(e.killedAt()); most > 0 {
-		room = min(room, most)
+		space = min(space, most)
 	}
-	if room == 0 {
+	if space == 0 {
 		return 0
 	}
-	young := usual.Plus(room)
+	young := usual.Plus(space)
 	if young > limit {
 		words := ""
 		if learned {
@@ -58,21 +58,21 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 			words = sprintf(" (learned from bursts of %s of %s)", of, e.Prior.Image)
 		}
 		e.say(
-			"only %s of history: usual %s + %s for bursts not seen yet%s = %s", format.InWords(e.History.Span()), usual, room,
+			"only %s of history: usual %s + %s for bursts not seen yet%s = %s", format.InWords(e.History.Span()), usual, space,
 			words, young,
 		)
 	}
 	return young
 }
 
-// burstRoom returns the space for bursts at the age of the history; see [Model]. Bursts of other containers are
+// burstSpace returns the space for bursts at the age of the history; see [Model]. Bursts of other containers are
 // amounts, which add little to a large container. learned reports whether they decided.
-func (e *evaluation) burstRoom(use memory.Bytes) (room memory.Bytes, learned bool) {
+func (e *evaluation) burstSpace(use memory.Bytes) (space memory.Bytes, learned bool) {
 	own, others := e.doublings(e.model.young(e.Policy.KillPrice)), e.doublings(e.learned())
 	amount := memory.Bytes(max(own, others) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
 	share := memory.Bytes(own * e.model.BurstShare * float64(use)).FloorTo(memory.MiB)
-	room = max(e.tapered(amount, use), share)
-	return room, others > own && room > share
+	space = max(e.tapered(amount, use), share)
+	return space, others > own && space > share
 }
 
 // doublings returns how often the age of a young container can double until then. The first hour counts as a whole one:
@@ -85,9 +85,9 @@ func (e *evaluation) doublings(until period.Evidence) float64 {
 	return math.Log2(max(until, age).Hours() / age.Hours())
 }
 
-// learned is for how long others that run the same needed space for bursts, at most for as long as Cautious gives it to
-// any container: whatever is claimed to have been learned, it makes a limit no higher than a posture may, and never a
-// lower one. A container that was killed has shown by itself what it needs.
+// learned returns for how long others that run the same needed space for bursts, at most for as long as Cautious gives
+// it to any container: whatever is claimed to have been learned, it makes a limit no higher than a posture may, and
+// never a lower one. A container that was killed has shown by itself what it needs.
 func (e *evaluation) learned() period.Evidence {
 	if len(e.kills) > 0 {
 		return 0
@@ -95,8 +95,8 @@ func (e *evaluation) learned() period.Evidence {
 	return min(e.Prior.Young, e.model.young(Cautious))
 }
 
-// teaches is for how long space for bursts would have held all that this container has shown; 0: every posture's does,
-// or the container is old, or its demand is an estimate.
+// teaches returns for how long space for bursts would have held all that this container has shown; 0: every posture's
+// does, or the container is old, or its demand is an estimate.
 func (e *evaluation) teaches() (young period.Evidence) {
 	if e.age() >= e.model.OldFrom || e.certainty != history.Exact {
 		return 0
@@ -119,8 +119,8 @@ func (e *evaluation) teaches() (young period.Evidence) {
 	return young
 }
 
-// heldFor is for how long space for bursts must be given, for it to be as much as this at an age; at most as Cautious
-// does.
+// heldFor returns for how long space for bursts must be given, for it to be as much as this at an age; at most as
+// Cautious does.
 func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) period.Evidence {
 	perDoubling := e.tapered(e.model.BurstPerDoubling, usual)
 	most := e.model.young(Cautious)
@@ -131,7 +131,7 @@ func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) per
 	return period.Evidence(float64(age) * math.Exp2(doublings))
 }
 
-// killsWithin is the highest use that the kills of an hour are remembered as.
+// killsWithin returns the highest use that the kills of an hour have shown.
 func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
 	for _, k := range e.kills {
 		if !k.Time.Before(h.Start) && k.Time.Before(h.Start.Add(period.Hour.Duration())) {
@@ -141,7 +141,7 @@ func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
 	return peak
 }
 
-// tapered is an amount that is due in full up to BurstUse, and from there in a straight line less until it is 0 at
+// tapered returns an amount that is due in full up to BurstUse, and from there in a straight line less until it is 0 at
 // BurstEnds.
 func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 	full, end := e.model.BurstUse, e.model.BurstEnds
@@ -155,17 +155,17 @@ func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 	r := e.records()
 	step := e.tapered(r.step, r.highest)
-	roomy := e.plusHeadroom(r.highest).Plus(step)
-	if have := e.Current.Limit; step > 0 && roomy > limit && have > 0 && roomy > have {
-		roomy = max(roomy, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
+	next := e.plusHeadroom(r.highest).Plus(step)
+	if have := e.Current.Limit; step > 0 && next > limit && have > 0 && next > have {
+		next = max(next, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
 	}
-	if roomy > limit {
+	if next > limit {
 		e.say(
 			"only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(e.History.Span()),
-			r.highest, step, e.headroomWords(r.highest), roomy,
+			r.highest, step, e.headroomWords(r.highest), next,
 		)
 	}
-	return roomy
+	return next
 }
 
 // records is how the highest use of a container came about, hour by hour.
@@ -216,7 +216,7 @@ func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// leastRaise is the smallest limit above have that minChangePercent lets through.
+// leastRaise returns the smallest limit above have that minChangePercent lets through.
 func (e *evaluation) leastRaise(have memory.Bytes) memory.Bytes {
 	return have.Percent(101 + e.Policy.MinChangePercent)
 }

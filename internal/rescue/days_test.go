@@ -24,7 +24,7 @@ func containerLife(limit memory.Bytes, demand func(at time.Duration) memory.Byte
 	for at := time.Duration(0); at.Hours() < *hours; {
 		allowed := limit
 		if at < until {
-			allowed = limit.Percent(MostPercent)
+			allowed = limit.Percent(MaxPercent)
 		}
 		w.Add(Sample{start.Add(at), demand(at), allowed})
 		if p, due := w.Due(allowed, 0, 420*time.Millisecond); due {

@@ -15,19 +15,19 @@ const (
 	// Hold is how long demand must be below the previous limit before a loan is returned, and the period in which loans
 	// of a node count: four times the longest period of usual cron jobs and caches.
 	Hold = time.Hour
-	// NodeLoansMost bounds the loans of one node within Hold. A node of 110 pods that needs more has no mere burst.
-	NodeLoansMost = 12
-	// WorkloadLoansMost bounds the loans in a workload's checkpoint: current ones, and those of the last Hold.
-	WorkloadLoansMost = 32
+	// MaxNodeLoans bounds the loans of one node within Hold. A node of 110 pods that needs more has no mere burst.
+	MaxNodeLoans = 12
+	// MaxWorkloadLoans bounds the loans in a workload's checkpoint: current ones, and those of the last Hold.
+	MaxWorkloadLoans = 32
 	// StaleAfter is the maximum age of an alarm, which also bounds the difference of clocks. An alarm predicts about half
 	// a second, and reaches the manager within one, except after a change of leaders.
 	StaleAfter = 10 * time.Second
-	// FutureMost is how far a node's clock may be ahead.
-	FutureMost = 5 * time.Second
-	// MostPercent bounds a container's limit with loans, in percent of the limit before, as the highest
+	// MaxFuture is how far a node's clock may be ahead.
+	MaxFuture = 5 * time.Second
+	// MaxPercent bounds a container's limit with loans, in percent of the limit before, as the highest
 	// sizing.oom.factorPercent after a kill. Only used memory costs, so a loan has the full amount, whatever the growth,
 	// which may be misjudged or forged: a ramp needs no second loan, and a leak gets none.
-	MostPercent = 400
+	MaxPercent = 400
 	// worthPercent of the limit is the least loan if something bounds it: less only delays the kill.
 	worthPercent = 5
 	// pages: the kernel rounds limits down to whole pages, of 64 KiB at most.
@@ -48,9 +48,10 @@ type Known struct {
 
 // Policy is the policy of the container's owner.
 type Policy struct {
-	// Enabled: the profile enables rescues for this container, and its mode resizes running pods.
+	// Enabled is true if the profile enables rescues for this container, and its mode resizes running pods.
 	Enabled bool
-	// Paused: the workload, its namespace or memfit is paused. Conflict: something else manages the workload's memory.
+	// Paused is true if the workload, its namespace or memfit is paused. Conflict is true if something else manages the
+	// workload's memory.
 	Paused, Conflict bool
 	RestartsOnResize bool    // the container's resizePolicy is RestartContainer for memory
 	Bounds           []Bound // of the limit: LimitMax, LimitRange or PodLimit
@@ -113,7 +114,7 @@ func (d *decision) unbelievable() Cause {
 		return Replayed
 	case age > StaleAfter:
 		return Stale
-	case age < -FutureMost:
+	case age < -MaxFuture:
 		return FromTheFuture
 	}
 	return ""
@@ -184,9 +185,9 @@ func (d *decision) tooMany() Cause {
 	switch {
 	case d.unsent() != nil:
 		return ""
-	case d.node.Loans >= NodeLoansMost:
+	case d.node.Loans >= MaxNodeLoans:
 		return NodeBound
-	case d.known.Loans >= WorkloadLoansMost:
+	case d.known.Loans >= MaxWorkloadLoans:
 		return WorkloadBound
 	case slices.ContainsFunc(d.loans, func(l Loan) bool { return l.Failed && l.Container == d.alarm.Container }):
 		return NotEffective
@@ -209,7 +210,7 @@ func (d *decision) base() memory.Bytes {
 func (d *decision) lend() (*Loan, *Refusal) {
 	limit, base := d.alarm.Limit, d.base()
 	lent := d.known.Asked.Minus(base)
-	bounds := append(slices.Clip(d.policy.Bounds), Bound{Cause: LeakSuspected, Most: base.Percent(MostPercent)})
+	bounds := append(slices.Clip(d.policy.Bounds), Bound{Cause: LeakSuspected, Most: base.Percent(MaxPercent)})
 	for _, r := range d.policy.Shares {
 		bounds = append(bounds, Bound{Cause: r.Cause, Most: base.Plus(r.Left.Plus(lent) / 2)})
 	}

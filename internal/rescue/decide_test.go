@@ -99,10 +99,10 @@ func TestRefusals(t *testing.T) {
 		"not enabled":                {func(q *question) { q.policy.Enabled = false }, NotEnabled},
 		"restarts":                   {func(q *question) { q.policy.RestartsOnResize = true }, RestartsOnResize},
 		"the node is short":          {func(q *question) { q.node.ShortOfMemory = true }, NodeShortOfMemory},
-		"the node had enough":        {func(q *question) { q.node.Loans = NodeLoansMost }, NodeBound},
+		"the node had enough":        {func(q *question) { q.node.Loans = MaxNodeLoans }, NodeBound},
 		"paused":                     {func(q *question) { q.policy.Paused = true }, Paused},
 		"another autoscaler":         {func(q *question) { q.policy.Conflict = true }, Conflict},
-		"the workload had its loans": {func(q *question) { q.known.Loans = WorkloadLoansMost }, WorkloadBound},
+		"the workload had its loans": {func(q *question) { q.known.Loans = MaxWorkloadLoans }, WorkloadBound},
 		"a replayed alarm of a paused workload": {func(q *question) {
 			q.policy.Paused, q.known.Handled = true, 7
 		}, Replayed},
@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 		"a loan that was not sent": {unsent, ""},
 		"a loan that was not sent, by another process": {func(q *question) {
 			unsent(q)
-			q.known.Handled, q.known.Loans, q.node.Loans = 7, WorkloadLoansMost, NodeLoansMost
+			q.known.Handled, q.known.Loans, q.node.Loans = 7, MaxWorkloadLoans, MaxNodeLoans
 			q.loans = append(q.loans, ago(time.Minute))
 		}, ""},
 		"a loan that was not sent in time": {func(q *question) {
@@ -308,7 +308,7 @@ func TestBounds(t *testing.T) {
 			continue
 		}
 		loans++
-		if loan.To.Limit <= loan.From.Limit || loan.To.Limit > loan.From.Limit.Percent(MostPercent) {
+		if loan.To.Limit <= loan.From.Limit || loan.To.Limit > loan.From.Limit.Percent(MaxPercent) {
 			t.Fatalf("%+v: from %s to %s", q, loan.From.Limit, loan.To.Limit)
 		}
 		for _, b := range q.policy.Bounds {

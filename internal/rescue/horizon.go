@@ -12,9 +12,9 @@ const (
 	requests = 3
 	// requestDefault is the time of one until measured: at most 125 ms of those 12, and usually 20 to 40 ms.
 	requestDefault = 40 * time.Millisecond
-	// chainLeast and chainMost bound the measured time. Alarms that are seconds early are false.
-	chainLeast = 100 * time.Millisecond
-	chainMost  = 2 * time.Second
+	// minChain and maxChain bound the measured time. Alarms that are seconds early are false.
+	minChain = 100 * time.Millisecond
+	maxChain = 2 * time.Second
 	// margin allows for errors of the prediction: growth is from the last two intervals, 100 ms at the fastest.
 	margin = 100 * time.Millisecond
 	// measuredKept measurements count, for measuredFor. Of so few, the 99th percentile is the longest.
@@ -48,11 +48,11 @@ func (h *Horizon) Before(interval time.Duration, now time.Time) time.Duration {
 	chain := time.Duration(0)
 	for _, m := range h.measured {
 		if !m.at.IsZero() && now.Sub(m.at) <= measuredFor {
-			chain = max(chain, m.took, chainLeast)
+			chain = max(chain, m.took, minChain)
 		}
 	}
 	if chain == 0 {
 		chain = requests*requestDefault + actuation
 	}
-	return min(chain, chainMost) + interval + margin
+	return min(chain, maxChain) + interval + margin
 }

@@ -29,20 +29,20 @@ type Loan struct {
 	At time.Time `json:"at"`
 	// Sequence is the number of the agent's alarm, which is handled once.
 	Sequence int64 `json:"sequence"`
-	// Seen: the pod's spec had it, so it was sent.
+	// Seen is true if the pod's spec had the loan, so it was sent.
 	Seen bool `json:"seen,omitempty"`
 	// Peak is the highest demand since: above From.Limit, the loan prevented a kill.
 	Peak memory.Bytes `json:"peak,omitempty"`
 	// Above is when demand was last known to be too high to end the loan, Read when it was last read; both begin at At.
 	Above time.Time `json:"above,omitzero"`
 	Read  time.Time `json:"read,omitzero"`
-	// Enough is the last recommended limit for all pods if it is above From; 0: it is not. The limit is lowered to it.
+	// Enough is the last limit recommended for all pods, to which the limit is lowered; 0: it is not above From.
 	Enough memory.Bytes `json:"enough,omitempty"`
 	// Ended is when the container no longer needed it; zero: it still does. The limit is to be lowered until Returned.
 	Ended time.Time `json:"ended,omitzero"`
-	// Taken: the recommendation is as high. It ends with the next observation.
+	// Taken is true if the recommendation is as high as the loan, which then ends with the next observation.
 	Taken bool `json:"taken,omitempty"`
-	// Failed: the kubelet did not make it effective. It then ended, and is removed from the pod's spec.
+	// Failed is true if the kubelet did not make the loan effective. It then ended, and is removed from the pod's spec.
 	Failed bool `json:"failed,omitempty"`
 	// Returned is when the limit was lowered again, the recommendation took over, or the pod was deleted; zero: not yet.
 	Returned time.Time `json:"returned,omitzero"`
@@ -65,17 +65,17 @@ func (l *Loan) Note(a *Alarm) string {
 	)
 }
 
-// gapMost is how long demand may be unread before it counts as high. The kubelet is read every 15 s.
-const gapMost = 5 * time.Minute
+// maxGap is how long demand may be unread before it counts as high. The kubelet is read every 15 s.
+const maxGap = 5 * time.Minute
 
 // Settle records the container's demand at a time, and reports whether it was below enough for [Hold]. It ignores a
 // reading that is not newer than the last one, or after now.
 func (l *Loan) Settle(demand memory.Bytes, at time.Time, enough memory.Bytes, now time.Time) (over bool) {
 	if at.After(l.Read) && !at.After(now) {
-		if demand >= enough || at.Sub(l.Read) > gapMost {
+		if demand >= enough || at.Sub(l.Read) > maxGap {
 			l.Above = at
 		}
 		l.Read = at
 	}
-	return now.Sub(l.Read) <= gapMost && l.Read.Sub(l.Above) >= Hold
+	return now.Sub(l.Read) <= maxGap && l.Read.Sub(l.Above) >= Hold
 }

@@ -30,13 +30,13 @@ const (
 	longSpan = 500 * time.Millisecond
 	// shortIntervals of similar growth suffice earlier: a ramp of 400 MiB/s fills 512Mi in 1.3 s.
 	shortIntervals = 3
-	// spanMost is the longest period for slow growth.
-	spanMost = 10 * time.Second
-	// gainLeast is the least growth, above noise of single pages.
-	gainLeast = memory.MiB
-	// The kernel charges memory in batches of up to 256 KiB for each processor, so the last reserveMost of a limit, or
+	// maxSpan is the longest period for slow growth.
+	maxSpan = 10 * time.Second
+	// minGain is the least growth, above noise of single pages.
+	minGain = memory.MiB
+	// The kernel charges memory in batches of up to 256 KiB for each processor, so the last maxReserve of a limit, or
 	// 1/reserveShare of a small one, cannot be used.
-	reserveMost  = 2 * memory.MiB
+	maxReserve   = 2 * memory.MiB
 	reserveShare = 64
 )
 
@@ -110,11 +110,11 @@ func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
 	if w.count > 1 {
 		gained = w.back(0).demand.Minus(w.back(1).demand)
 	}
-	if limit <= 0 || gained < gainLeast && !w.near(limit) {
+	if limit <= 0 || gained < minGain && !w.near(limit) {
 		return false
 	}
 	p := w.Predict(limit)
-	if gained >= gainLeast {
+	if gained >= minGain {
 		p.PerSecond = max(p.PerSecond, w.back(0).perSecond(w.back(1)))
 	}
 	return p.within(within)
@@ -131,8 +131,8 @@ func (p *Prediction) within(horizon time.Duration) bool {
 	if p.PerSecond <= 0 {
 		return false
 	}
-	room := p.Limit.Minus(p.Demand).Minus(min(reserveMost, p.Limit/reserveShare))
-	return timeTo(room, p.PerSecond) <= horizon
+	left := p.Limit.Minus(p.Demand).Minus(min(maxReserve, p.Limit/reserveShare))
+	return timeTo(left, p.PerSecond) <= horizon
 }
 
 const (
@@ -166,11 +166,11 @@ func (w *Watch) long() memory.Bytes {
 		r := w.back(i)
 		took := now.at.Sub(r.at)
 		switch {
-		case took > spanMost && i > 1:
+		case took > maxSpan && i > 1:
 			return 0
-		case took >= longSpan && now.demand.Minus(r.demand) >= gainLeast:
+		case took >= longSpan && now.demand.Minus(r.demand) >= minGain:
 			return now.perSecond(r)
-		case r.demand.Minus(now.demand) >= gainLeast:
+		case r.demand.Minus(now.demand) >= minGain:
 			return 0
 		}
 	}
@@ -184,7 +184,7 @@ func (w *Watch) steady() memory.Bytes {
 	}
 	now, first := w.back(0), w.back(shortIntervals)
 	rate := now.perSecond(first)
-	if now.demand.Minus(first.demand) < gainLeast {
+	if now.demand.Minus(first.demand) < minGain {
 		return 0
 	}
 	for i := range shortIntervals {

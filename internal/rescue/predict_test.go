@@ -210,7 +210,7 @@ func TestABurstAboveTheLimitIsReportedAgain(t *testing.T) {
 			demand = memory.Bytes((150 + 150*min(s, 4-s, 1)) * float64(mib))
 		}
 		if at < until {
-			allowed = limit.Percent(MostPercent)
+			allowed = limit.Percent(MaxPercent)
 		}
 		w.Add(Sample{start.Add(at), demand, allowed})
 		if p, due := w.Due(allowed, 0, 420*time.Millisecond); due {
@@ -232,7 +232,7 @@ func TestATurnAboveTheLimitHidesNoneBelow(t *testing.T) {
 	for at := time.Duration(0); at < 5*time.Hour; at += often {
 		high, allowed := 480.0, limit
 		if time.Hour <= at && at < 2*time.Hour { // the loan
-			high, allowed = 600, limit.Percent(MostPercent)
+			high, allowed = 600, limit.Percent(MaxPercent)
 		}
 		demand := 300.0
 		if s := math.Mod(at.Seconds(), 20*60) - 10*60; 0 < s && s < 4 {

@@ -61,7 +61,7 @@ func falseAlarms(r recording, limit memory.Bytes) (n int) {
 		if p, due := w.Due(allowed, 0, 420*time.Millisecond); due {
 			w.Raise(p)
 			n++
-			allowed = limit.Percent(MostPercent)
+			allowed = limit.Percent(MaxPercent)
 		}
 		if at += seldom; w.Soon(allowed, 2*time.Second) {
 			at += often - seldom

@@ -19,7 +19,7 @@ const (
 	OtherInstance Cause = "OtherInstance" // the alarm is about another instance than the running one
 	Replayed      Cause = "Replayed"      // the sequence is not above that of the last alarm handled
 	Stale         Cause = "Stale"         // the alarm is older than StaleAfter, or the node's clock is behind
-	FromTheFuture Cause = "FromTheFuture" // the node's clock is ahead by more than FutureMost
+	FromTheFuture Cause = "FromTheFuture" // the node's clock is ahead by more than MaxFuture
 	Contradicted  Cause = "Contradicted"  // the claim is inconsistent, or contradicts the manager's data
 	AlreadyRaised Cause = "AlreadyRaised" // a higher limit was requested and is not effective yet
 	NotEnabled    Cause = "NotEnabled"    // the profile does not enable rescues

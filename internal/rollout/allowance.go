@@ -25,8 +25,8 @@ type ChangeBudget struct {
 	Pods int32
 }
 
-// Bounds reports whether there is a bound.
-func (b ChangeBudget) Bounds() bool { return b.Bytes > 0 || b.Pods > 0 }
+// Limited reports whether there is a bound.
+func (b ChangeBudget) Limited() bool { return b.Bytes > 0 || b.Pods > 0 }
 
 // Spent is the use of the budget by the change of one pod.
 type Spent struct {
@@ -50,7 +50,7 @@ const (
 type Allowance struct {
 	Budget ChangeBudget
 	Others []Spent
-	// Unknown: the use before memfit started is not read yet.
+	// Unknown is true if the use before memfit started is not read yet.
 	Unknown bool
 }
 
@@ -113,7 +113,7 @@ func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string,
 		used = append(used, fmt.Sprintf("%s of %s raised", bytes, a.Budget.Bytes))
 	}
 	if a.Budget.Pods > 0 {
-		used = append(used, fmt.Sprintf("%d of %d pods disturbed", pods, a.Budget.Pods))
+		used = append(used, fmt.Sprintf("%d of %d pods disrupted", pods, a.Budget.Pods))
 	}
 	slices.SortFunc(spent, func(a, b Spent) int { return a.At.Compare(b.At) })
 	for _, s := range spent {

@@ -78,7 +78,7 @@ func TestARaiseAfterAKillDoesNotWaitForTheBudget(t *testing.T) {
 	c.wants(big, true)
 	c.reconcile()
 	c.expectLimits("100Mi 100Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForBudget, "1 of 1 pods disturbed", "156Mi and 1 pod", "2026-03-02T08:50:00Z")
+	c.expectReason(v1alpha1.ReasonWaitingForBudget, "1 of 1 pods disrupted", "156Mi and 1 pod", "2026-03-02T08:50:00Z")
 	c.passes(50 * time.Minute)
 	c.reconcile()
 	c.expectLimits("256Mi 100Mi")
@@ -149,7 +149,7 @@ func TestEvictionsTakePodsOfTheBudget(t *testing.T) {
 	c.reconcile()
 	c.in.Restart = &Candidate{Pod: c.in.Pods[2].Name, UID: c.in.Pods[2].UID, Why: "container app climbs"}
 	c.reconcile()
-	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "2 of 2 pods disturbed, and this takes 1 pod") {
+	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "2 of 2 pods disrupted, and this takes 1 pod") {
 		t.Errorf("evicted %d pods, restart held: %q\n%v", c.evictions(), c.last.RestartHeld, c.log)
 	}
 	c.passes(25 * time.Minute) // what others took counts no more

@@ -69,7 +69,7 @@ func TestGatesCountCompressedEvidence(t *testing.T) {
 	g := lower()
 	g.want.Recommendation.Evidence.Window = 8 * time.Minute
 	if why := g.verdict(false).Message; !strings.Contains(why,
-		"8 min of use is too little to lower a limit: 10 min are needed") {
+		"usage was measured for 8 min, and lowering a limit needs 10 min") {
 		t.Errorf("after 19 hours of evidence: %q", why)
 	}
 	g.want.Recommendation.Evidence.Window = 11 * time.Minute

@@ -73,10 +73,10 @@ func (d *decider) underWay() (reason, message string) {
 func (d *decider) ineffectiveWords(st *Step, pod *Pod) string {
 	c, held := pod.ineffective(st.To)
 	if !held {
-		return "; the kubelet shows it, and it is done when the container has run with it for a moment"
+		return "; the kubelet reports the new size, and memfit waits until the container has run with it for a moment"
 	}
-	return "; the pod's own limit is still the old one (kubernetes/kubernetes#138760), and it is asked for again when " +
-		"the container runs" + d.insteadOfWaiting(st, pod, c)
+	return "; the pod's cgroup still has the old limit (kubernetes/kubernetes#138760), and memfit requests the resize " +
+		"again when the container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
 // endedWords describes a container that ended before the kubelet had reported a resize; empty: none did.
@@ -87,7 +87,7 @@ func (d *decider) endedWords(st *Step, pod *Pod) string {
 	if !ended {
 		return ""
 	}
-	return "; container " + c.Name + " ended before the kubelet had reported it: memfit checks again when the " +
+	return "; container " + c.Name + " ended before the kubelet had reported the resize: memfit checks again when the " +
 		"container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
@@ -105,10 +105,10 @@ func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 func failedWords(st *Step) string {
 	until := format.Time(st.Request.At.Add(resizeTimeout))
 	if !lowersAny(st.From, st.To) {
-		return "; it tries again by itself, until memfit rolls it back at " + until
+		return "; the kubelet retries, until memfit rolls the resize back at " + until
 	}
-	return "; it lowers no limit below all memory in use, page cache included: the higher one stays effective, and it " +
-		"tries again by itself, until memfit rolls it back at " + until
+	return "; the kubelet lowers no limit below the memory in use, page cache included: the higher limit remains " +
+		"effective, and it retries, until memfit rolls the resize back at " + until
 }
 
 // watching describes the pods that are watched with a lower limit.

@@ -90,7 +90,7 @@ func (p *Pod) first(of map[string]memory.Size, is func(Container) bool) (Contain
 // keepsCap reports whether a container's process goes on with a heap cap for less than a limit.
 func (c *Container) keepsCap(limit memory.Bytes) bool { return 0 < c.CapFor && c.CapFor < limit }
 
-// whyCapped is why the limit that a container has is not effective for its process.
+// whyCapped returns why the limit that a container has is not effective for its process.
 func (in *Input) whyCapped(pod *Pod, c *Container, limit memory.Bytes) string {
 	text := fmt.Sprintf("container %s keeps the heap cap of %s that memfit set for a limit of %s, which neither a resize "+
 		"nor a restart changes", c.Name, c.FrozenHeap, c.CapFor)

@@ -209,7 +209,7 @@ func TestWhileAContainerIsNotMetPeopleAreToldWhatToDo(t *testing.T) {
 		c.reconcile()
 		c.passes(time.Second)
 		c.reconcile()
-		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported it", remedy)
+		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported the resize", remedy)
 	})
 	t.Run("it ended before the kubelet came to what was sent", func(t *testing.T) {
 		c := briefly(false)
@@ -217,7 +217,7 @@ func TestWhileAContainerIsNotMetPeopleAreToldWhatToDo(t *testing.T) {
 		c.dies(0, 0)
 		c.passes(time.Second)
 		c.reconcile()
-		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported it", remedy)
+		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported the resize", remedy)
 	})
 	t.Run("a new pod would not get the size either", func(t *testing.T) {
 		c := briefly(false)
@@ -244,7 +244,7 @@ func TestWhileAContainerIsNotMetPeopleAreToldWhatToDo(t *testing.T) {
 		c.dies(0, 0)
 		c.passes(time.Second)
 		c.reconcile()
-		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported it")
+		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported the resize")
 		if strings.Contains(c.last.Message, "kubectl") {
 			t.Error(c.last.Message)
 		}
@@ -424,7 +424,7 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 		c.passes(time.Second)
 		c.app(0).DoubtedUntil = c.in.Now.Add(2 * time.Second)
 		c.reconcile()
-		c.expectReason(v1alpha1.ReasonApplying, "done when the container has run with it for a moment")
+		c.expectReason(v1alpha1.ReasonApplying, "waits until the container has run with it for a moment")
 		if c.told("effective") || c.last.RequeueAfter != 2*time.Second {
 			t.Errorf("decided again after %s: %v", c.last.RequeueAfter, c.log)
 		}
@@ -454,7 +454,7 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 			began := c.in.Now
 			c.reconcile()
 			advice := "if you cannot wait, a new pod gets the size when it is created: kubectl -n shop delete pod web-1"
-			words := map[bool]string{true: "138760", false: "ended before the kubelet had reported it"}[evict]
+			words := map[bool]string{true: "138760", false: "ended before the kubelet had reported the resize"}[evict]
 			if c.expectReason(v1alpha1.ReasonApplying, words); evict == strings.Contains(c.last.Message, advice) {
 				t.Error(c.last.Message)
 			}

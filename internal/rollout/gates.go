@@ -236,7 +236,7 @@ func (d *decider) paused(*change) Verdict {
 func (d *decider) conflict(*change) Verdict {
 	if d.Conflict != "" {
 		return refuse(v1alpha1.ReasonConflict,
-			"recommend only: %s also sizes this workload's memory; let only one of the two do it", d.Conflict)
+			"memfit only recommends: %s also sizes this workload's memory; let only one of the two do it", d.Conflict)
 	}
 	return Verdict{}
 }
@@ -250,11 +250,12 @@ func (d *decider) noEvidence(ch *change) Verdict {
 	case r.Decision == recommend.Hold && (lowers || ch.lowersRequest()):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, r.Summary}
 	case lowers && r.Evidence.Window < period.Day.Duration():
-		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s of use is too little to lower a limit: %s are needed",
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "usage was measured for %s, and lowering a limit needs %s",
 			format.InWords(r.Evidence.Window), format.InWords(period.Day.Duration()))
 	case lowers && r.Evidence.Estimated:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
-			"demand was not exact for all of the last day, so that no limit is lowered; the reasons name what is missing"}
+			"demand was not exact for all of the last day, so that no limit is lowered; status.containers[].reasons " +
+				"has what is missing"}
 	}
 	return Verdict{}
 }
@@ -270,9 +271,9 @@ func (d *decider) noRecentReading(ch *change) Verdict {
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "its current usage was not measured yet"}
 	case ch.c.WorkingSetOnly:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
-			"only its working set is known, and page cache in it is no danger"}
+			"only its working set is known, which includes reclaimable page cache"}
 	case d.Now.Sub(at) > maxReadingAge:
-		return refuse(v1alpha1.ReasonNotEnoughEvidence, "it was last measured at %s, if its node's clock is right",
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "it was last measured at %s by the clock of its node",
 			format.Time(at))
 	}
 	return Verdict{}

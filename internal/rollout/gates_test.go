@@ -98,7 +98,7 @@ func TestGates(t *testing.T) {
 		}, "NotEnoughEvidence", "no memory samples"},
 		"lower after 5 hours": {
 			lower(), func(in *gated) { in.want.Recommendation.Evidence.Window = 5 * time.Hour }, "NotEnoughEvidence",
-			"5 h of use",
+			"measured for 5 h",
 		},
 		"lower by an estimate of demand": {
 			lower(), func(in *gated) { in.want.Recommendation.Evidence.Estimated = true }, "NotEnoughEvidence", "not exact",
@@ -185,7 +185,7 @@ func TestGates(t *testing.T) {
 		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},
 		"a reading of an hour ago": {
 			lower(), func(in *gated) { in.c.Measured = start.Add(-time.Hour) }, "NotEnoughEvidence",
-			"last measured at 2026-03-02T07:00:00Z, if its node's clock is right",
+			"last measured at 2026-03-02T07:00:00Z by the clock of its node",
 		},
 		"no reading": {
 			lower(), func(in *gated) { in.c.Measured, in.c.Demand = time.Time{}, 0 }, "NotEnoughEvidence",

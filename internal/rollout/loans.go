@@ -202,9 +202,9 @@ func (o *observation) endFailedLoan(l *rescue.Loan, pod *Pod, c *Container) bool
 		why = "the node cannot hold it: " + r.Message
 	case waited < loanTimeout:
 	case r.Deferred:
-		why = "the node has no room for it: " + r.Message
+		why = "the node has too little free memory: " + r.Message
 	case r.Failed:
-		why = "the kubelet fails at it: " + r.Message
+		why = "the kubelet failed to resize it: " + r.Message
 	case !c.Started.IsZero() && o.Now.Sub(c.Started) >= loanTimeout:
 		why = "the kubelet has not actuated it"
 	}

@@ -219,9 +219,9 @@ func TestALoanThatTheKubeletDoesNotGiveEnds(t *testing.T) {
 		why    string
 	}{
 		"infeasible": {Resize{Infeasible: true, Message: "too small"}, statusDelay, "the node cannot hold it: too small"},
-		"deferred":   {Resize{Deferred: true, Message: "full"}, loanTimeout, "the node has no room for it: full"},
+		"deferred":   {Resize{Deferred: true, Message: "full"}, loanTimeout, "the node has too little free memory: full"},
 		"failed": {
-			Resize{InProgress: true, Failed: true, Message: "EBUSY"}, loanTimeout, "the kubelet fails at it: EBUSY",
+			Resize{InProgress: true, Failed: true, Message: "EBUSY"}, loanTimeout, "the kubelet failed to resize it: EBUSY",
 		},
 		"not answered": {Resize{}, loanTimeout, "the kubelet has not actuated it"},
 	} {
@@ -647,7 +647,7 @@ func TestALoanOfAPodThatFollowsAnotherProfileLasts(t *testing.T) {
 func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
 	var state State
 	pod := func(i int) types.UID { return types.UID(fmt.Sprintf("uid-%d", i)) }
-	for i := range rescue.WorkloadLoansMost + 1 {
+	for i := range rescue.MaxWorkloadLoans + 1 {
 		state.Lend(rescue.Loan{
 			Pod: string(pod(i)), UID: pod(i), Container: "app", From: lendable,
 			To: memory.Size{Request: lendable.Request, Limit: 256 * mib}, At: time.Unix(0, 0), Sequence: int64(i),
@@ -661,7 +661,7 @@ func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
 	if err := json.Unmarshal(stored, &read); err != nil {
 		t.Fatal(err)
 	}
-	for i := range rescue.WorkloadLoansMost + 1 {
+	for i := range rescue.MaxWorkloadLoans + 1 {
 		if _, _, on := read.Lent(pod(i), "app"); !on {
 			t.Errorf("the loan of pod %d is forgotten", i)
 		}

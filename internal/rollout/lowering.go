@@ -296,7 +296,7 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
-			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod,
+			why = fmt.Sprintf("pod %s %s at that limit at %s; the change began at %s", k.Container.Pod,
 				cmp.Or(harms[k.Kind], "was OOM killed"), killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
@@ -364,14 +364,14 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	o.state.revert(Revert{
 		Container: l.Container, Program: l.Program, Tried: l.To, Restored: l.From, At: toSeconds(o.Now), Why: why,
 	})
-	until, stays := format.Time(o.Now.Add(RevertHold.Duration())), ""
+	until, hint := format.Time(o.Now.Add(RevertHold.Duration())), ""
 	if !killed && l.From.Limit == NoLimit && !o.Policy.OnlyRecommend && o.Conflict == "" {
-		stays = fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace,
+		hint = fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace,
 			pod.Name)
 	}
 	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
-			"before %s%s", l.To.Limit, l.Container, o.rolledBackWhere(&l), l.From.Limit.OrNone(), why, until, stays)})
+			"before %s%s", l.To.Limit, l.Container, o.rolledBackWhere(&l), l.From.Limit.OrNone(), why, until, hint)})
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}
 	if l.From.Limit == NoLimit {
 		to = nil

@@ -137,7 +137,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		what := st.describe() // with the request
 		st.Phase, st.Request = Watching, request{}
 		st.Watch = watch{Since: toSeconds(o.Now), Restarts: pod.restarts(st.To)}
-		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after it was asked for", what,
+		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after the request", what,
 			format.InWords(max(waited, 0)))
 		lowering := lowersAny(st.From, st.To)
 		if lowering && !o.state.underWay() && !o.state.hasLoan(st.UID) {
@@ -150,10 +150,10 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Infeasible:
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= resizeTimeout:
-		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+since+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed to resize it since "+since+": "+r.Message)
 	case r.Deferred && waited >= resizeTimeout && (o.Policy.OnlyWatch || pod.restartsFor(st) || // counts as unavailable
 		o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
-		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+since+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had too little free memory since "+since+": "+r.Message)
 	case r.Deferred:
 	case o.reachedNoInstance(st, pod):
 	case !r.InProgress && o.ignored(st, pod):
@@ -210,8 +210,9 @@ func (o *observation) recordConflict(st *Step, pod *Pod) {
 		strings.Join(now, ", "),
 	)
 	o.state.ConflictingWriter = &conflict{Until: toSeconds(o.Now.Add(conflictHold.Duration())), Why: why}
-	o.found(ConflictingWriter, st, st.Pod, why, "%s. Recommend only until %s: let only one of the two size this workload",
-		why, format.Time(o.state.ConflictingWriter.Until))
+	o.found(ConflictingWriter, st, st.Pod, why,
+		"%s. memfit only recommends until %s: let only one of the two size this workload", why,
+		format.Time(o.state.ConflictingWriter.Until))
 }
 
 // followEviction waits until the pod is gone and its successor is ready.

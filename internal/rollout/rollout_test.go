@@ -426,7 +426,7 @@ func TestARaiseReachesAllPodsAtOnce(t *testing.T) {
 		t.Errorf("not at rest: %+v", c.last)
 	}
 	if !c.told(
-		"Resized web-3: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi), effective 2 s after it was asked for",
+		"Resized web-3: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi), effective 2 s after the request",
 	) {
 		t.Error(c.log)
 	}
@@ -509,7 +509,7 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.expectLimits("256Mi 256Mi 256Mi")
 	if !c.told(
 		"Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 was OOM " +
-			"killed at it",
+			"killed at that limit",
 	) {
 		t.Error(c.log)
 	}
@@ -821,7 +821,7 @@ func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonResizeFailed)
 	for _, want := range []string{
 		"limit of container app 256Mi to 100Mi", "the kubelet reports: attempting to set pod memory limit below usage",
-		"page cache included: the higher one stays effective", "memfit rolls it back at 2026-03-02T08:05:00Z",
+		"page cache included: the higher limit remains effective", "memfit rolls the resize back at 2026-03-02T08:05:00Z",
 	} {
 		if !strings.Contains(c.last.Message, want) {
 			t.Errorf("%q is missing in %q", want, c.last.Message)
@@ -1038,7 +1038,7 @@ func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonWatching, "limit of container app none to 100Mi")
 	c.killed(0)
 	c.reconcile()
-	if !c.told("rolled back from new pods, to none, because pod web-3 was OOM killed at it") {
+	if !c.told("rolled back from new pods, to none, because pod web-3 was OOM killed at that limit") {
 		t.Error(c.log)
 	}
 	for range 20 {

@@ -41,7 +41,7 @@ type State struct {
 	// action, so that it is counted once, also across a restart of memfit.
 	Spent []Spent `json:"spent,omitempty"`
 	// Loans are higher limits of single containers (sizing.rescue), oldest first: current ones, and those of the last
-	// hour. [rescue.Decide] gives at most rescue.WorkloadLoansMost of 300 bytes.
+	// hour. [rescue.Decide] gives at most rescue.MaxWorkloadLoans of 300 bytes.
 	Loans []rescue.Loan `json:"loans,omitempty"`
 }
 
@@ -67,7 +67,7 @@ type Step struct {
 	Programs map[string]string      `json:"programs,omitempty"`
 	From     map[string]memory.Size `json:"from"`
 	To       map[string]memory.Size `json:"to"`
-	// Served: the pod was ready when its change began.
+	// Served is true if the pod was ready when its change began.
 	Served bool `json:"served,omitempty"`
 
 	Phase   Phase   `json:"phase"`

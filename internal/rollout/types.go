@@ -21,11 +21,12 @@ type Pod struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Terminating: it is being deleted or evicted.
+	// Terminating is true if it is being deleted or evicted.
 	Ready, Terminating bool
 	ReadyAt            time.Time // since when it has been ready; zero: it is not
 	QoS                string    // Guaranteed, Burstable or BestEffort
-	// Completes: it runs to completion, as a Job's pod, and would lose its work with a lower limit or an eviction.
+	// Completes is true if it runs to completion, as a Job's pod, and would lose its work with a lower limit or an
+	// eviction.
 	Completes bool
 	NodeSize  memory.Bytes // the allocatable memory of its node; 0: unknown
 	Resize    Resize
@@ -42,9 +43,9 @@ type Pod struct {
 
 // Resize has the pod's conditions PodResizePending and PodResizeInProgress.
 type Resize struct {
-	// Deferred: the node lacks memory now, and the kubelet retries. Infeasible: the node is too small.
+	// Deferred is true if the node lacks memory now, and the kubelet retries. Infeasible is true if the node is too small.
 	Deferred, Infeasible bool
-	// Failed: the kubelet reports an error, and retries.
+	// Failed is true if the kubelet reports an error, and retries.
 	InProgress, Failed bool
 	// Message is the kubelet's.
 	Message string
@@ -60,9 +61,9 @@ type Container struct {
 	Owed memory.Bytes
 	// OwnerUntil is until when the container gets no less than Owner, because of a recent edit; zero: no such bound.
 	OwnerUntil time.Time
-	// Outdated: the owner has set other numbers for its program since its pod was created.
+	// Outdated is true if the owner has set other numbers for its program since its pod was created.
 	Outdated bool
-	// Changed: its image was changed in its pod, which got its size for another program.
+	// Changed is true if its image was changed in its pod, which got its size for another program.
 	Changed bool
 	// Before is the highest limit that pods of its program had when its pod was created; 0: unknown.
 	Before memory.Bytes
@@ -75,10 +76,11 @@ type Container struct {
 	DoubtedUntil time.Time
 	Restarts     int32
 	Started      time.Time // of the running instance; zero: none runs
-	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended
-	// and will not run again (an init container).
+	// Brief is true if it is down, or has just started, and its last instance ended within moments of its start. Done is
+	// true if it has ended and will not run again (an init container).
 	Brief, Done bool
-	// Ready is its own, whatever its node or other containers are. EndedWell: its last instance ended with exit code 0.
+	// Ready is its own, whatever its node or other containers are. EndedWell is true if its last instance ended with exit
+	// code 0.
 	Ready, EndedWell bool
 	// Demand is the unreclaimable memory in use, Usage all that counts against the limit; 0: not measured. Measured is
 	// the time of both. WorkingSetOnly: Demand contains page cache.
@@ -87,7 +89,7 @@ type Container struct {
 	WorkingSetOnly bool
 	// FrozenHeap is the heap cap of the running process, Overhead what its runtime needs besides; 0: none, or unknown.
 	FrozenHeap, Overhead memory.Bytes
-	// Literal: the cap is a number in the pod's environment, which a restart of the container does not change.
+	// Literal is true if the cap is a number in the pod's environment, which a restart of the container does not change.
 	Literal bool
 	// CapFor is the limit that such a cap is for, if the process needs more than the cap; 0: it does not. A higher limit
 	// helps the next pod only.
@@ -105,7 +107,7 @@ const NoLimit = memory.Max
 // Program is empty if unknown.
 type Key struct {
 	Container, Program string
-	// Outdated: of pods with earlier numbers of the owner ([Container.Outdated]).
+	// Outdated is true for pods with earlier numbers of the owner ([Container.Outdated]).
 	Outdated bool
 }
 
@@ -135,7 +137,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 // Policy is the policy of the owner's profile for running pods.
 type Policy struct {
 	Evict bool // pods that cannot be resized in place are evicted (sizing.mode: InPlaceOrEvict)
-	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate), once they have what they are owed
+	// OnlyWatch is true if running pods keep their size (sizing.mode: OnCreate), once they have what they are owed
 	// ([Container.Owed]). New ones may get another, and are watched.
 	OnlyWatch     bool
 	OnlyRecommend bool // new pods keep their size as well (sizing.mode: Recommend)
@@ -187,8 +189,8 @@ type Input struct {
 type Action struct {
 	Pod string
 	UID types.UID
-	// Evict: by the eviction API. Otherwise Sizes are the new sizes of its containers and, by the name [WholePod], of the
-	// whole pod; 0 leaves a request or limit unchanged.
+	// Evict is true if the pod is evicted (eviction API). Otherwise Sizes are the new sizes of its containers and, by the
+	// name [WholePod], of the whole pod; 0 leaves a request or limit unchanged.
 	Evict bool
 	Sizes map[string]memory.Size
 

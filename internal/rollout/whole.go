@@ -20,8 +20,8 @@ const WholePod = ""
 type Whole struct {
 	// Spec is the size in the pod's spec, Actual the one in its status.
 	Spec, Actual memory.Size
-	Stays        string // why it cannot be changed while the pod runs; empty: it can
-	Young        bool   // the kubelet has not reported it yet, and Stays may be empty once it has
+	FixedBecause string // why it cannot be changed while the pod runs; empty: it can
+	Young        bool   // the kubelet has not reported it yet, and FixedBecause may be empty once it has
 	// Follow returns the size for new sizes of some containers, while the others keep theirs, and why it is not possible.
 	// parts are the shares that containers without a limit need.
 	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused Verdict)
@@ -31,7 +31,7 @@ type Whole struct {
 func (p *Pod) limited() bool { return p.Whole != nil && p.Whole.Spec.Limit > 0 }
 
 // follows reports whether there is a pod-level size that can be changed.
-func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
+func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.FixedBecause == "" }
 
 // parts returns the shares of the pod-level size that containers without a limit need.
 func (d *decider) parts(pod *Pod) map[string]memory.Size {
@@ -114,7 +114,7 @@ func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Si
 	}
 	before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // the API server explains more
 	refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
-		"which keeps its %s: %s", sizeWords(to), sizeWords(pod.Whole.Spec), pod.Whole.Stays))
+		"which keeps its %s: %s", sizeWords(to), sizeWords(pod.Whole.Spec), pod.Whole.FixedBecause))
 	d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
 	some = recommend.Differs(currentSize(c), fits, d.Desired[c.Key()].Policy)
 	return fits, some, !pod.Whole.Young || before != (Verdict{})

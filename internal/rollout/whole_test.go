@@ -160,7 +160,7 @@ func TestAPodAsAWholeAfterMemfitDiedAnywhere(t *testing.T) {
 func TestAPodThatCannotBeResizedAsAWholeIsHeldToIt(t *testing.T) {
 	held := func(evict bool) *cluster {
 		c := whole(t, 1, small)
-		c.in.Pods[0].Whole.Stays = "the gate is off"
+		c.in.Pods[0].Whole.FixedBecause = "the gate is off"
 		c.in.Pods[0].Containers[0].PodLimit, c.in.Pods[0].Containers[0].PodRequest = 164*mib, 70*mib
 		c.in.Policy.Evict, c.in.Policy.SingleReplicaMayRestart = evict, true
 		c.wants(big, true)
@@ -178,7 +178,7 @@ func TestAPodThatCannotBeResizedAsAWholeIsHeldToIt(t *testing.T) {
 		t.Errorf("a new pod has more: %v", c.log)
 	}
 	c = whole(t, 1, small)
-	c.in.Pods[0].Whole.Stays, c.in.Pods[0].Whole.Young = "nobody has told yet", true
+	c.in.Pods[0].Whole.FixedBecause, c.in.Pods[0].Whole.Young = "nobody has told yet", true
 	c.in.Pods[0].Containers[0].PodLimit, c.in.Pods[0].Containers[0].PodRequest = 100*mib, 70*mib // all it has
 	c.in.Policy.Evict = true
 	c.in.Policy.SingleReplicaMayRestart = true

@@ -33,13 +33,13 @@ func (c Cost) String() string {
 // worthSaving is the least share of processor time to mention.
 const worthSaving = 0.03
 
-// busyLeast is the least processor time of a program, to exclude its start.
-const busyLeast = 10 * time.Second
+// minBusyTime is the least processor time of a program, to exclude its start.
+const minBusyTime = 10 * time.Second
 
 // collectorShare returns the collector's share of processor time; false: the process ran too briefly, or forged it.
 func collectorShare(a amounts.Usage) (share float64, known bool) {
 	took, busy := a.Details[amounts.CollectorTime], a.Details[amounts.BusyTime]
-	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
+	if took < 0 || took > busy || time.Duration(busy) < minBusyTime {
 		return 0, false
 	}
 	return float64(took) / float64(busy), true

@@ -53,7 +53,7 @@ func TestGoSumsThatCannotBeAreNoCost(t *testing.T) {
 	}{
 		{40 * time.Second, 100 * time.Second, true}, {100 * time.Second, 100 * time.Second, true},
 		{101 * time.Second, 100 * time.Second, false}, {-time.Second, 100 * time.Second, false},
-		{40 * time.Second, -100 * time.Second, false}, {math.MaxInt64, busyLeast, false},
+		{40 * time.Second, -100 * time.Second, false}, {math.MaxInt64, minBusyTime, false},
 	} {
 		cost := goCost(Process{Limit: 100 * memory.MiB}, amounts.Usage{Details: map[string]int64{
 			amounts.CollectorTime: int64(tc.took), amounts.BusyTime: int64(tc.busy), amounts.Collections: 100,

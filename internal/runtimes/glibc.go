@@ -32,7 +32,7 @@ var otherAllocators = []Sign{
 	{Text: "libmimalloc", Why: "and mimalloc ignores glibc's settings"},
 }
 
-// glibc is the pair of malloc settings that no version refuses, and other allocators never read. byDefault is the
+// glibc returns the pair of malloc settings that no version refuses, and other allocators never read. byDefault is the
 // number of arenas set by default (0: none); try is the suggestion otherwise.
 func glibc(byDefault int32, why, try string) []Knob {
 	return []Knob{
@@ -119,7 +119,7 @@ func badShare(f Facts) string {
 	return ""
 }
 
-// noLimit is the verdict for a setting derived from a missing limit.
+// noLimit returns the verdict for a setting derived from a missing limit.
 func noLimit(name string) Verdict {
 	return skipf("the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s",
 		name)
@@ -132,8 +132,8 @@ func percentOr(a Ask, byDefault int32) int32 {
 	return byDefault
 }
 
-// dividedByHand is the verdict of an unrequested knob, of a runtime that uses own percent of its visible limit as heap:
-// a suggestion if that exceeds most percent of one process's part.
+// dividedByHand returns the verdict of an unrequested knob, of a runtime that uses own percent of its visible limit as
+// heap: a suggestion if that exceeds most percent of one process's part.
 func dividedByHand(f Facts, name string, own, most int32) Verdict {
 	if heap := f.Cgroup.Percent(own); f.Limit > 0 && heap > f.Limit.Percent(most) {
 		return suggestf("each heap may grow to %s, which %s takes by itself (%d %% of %s), and a process can have %s: "+

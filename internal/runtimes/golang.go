@@ -155,7 +155,7 @@ func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 }
 
 const (
-	collectionsLeast = 16 // fewer are the start of a program
+	minCollections = 16 // fewer are the start of a program
 
 	// goFilled is the percentage of additional memory that is used before a collection: the limit has a headroom of 3 %,
 	// and a collection begins at 70 to 95 % of the way to its goal (runtime/mgcpacer.go).
@@ -166,7 +166,7 @@ const (
 func goCost(p Process, a amounts.Usage, limit, paced memory.Bytes) Cost {
 	share, known := collectorShare(a)
 	collections := a.Details[amounts.Collections]
-	if !known || collections < collectionsLeast {
+	if !known || collections < minCollections {
 		return Cost{}
 	}
 	more := MoreLimit
@@ -189,7 +189,7 @@ func goPaced(text string, live memory.Bytes) memory.Bytes {
 	return live.Percent(int32(percent))
 }
 
-// goMemory is goBytes; 0: unlimited or invalid.
+// goMemory returns goBytes; 0: unlimited or invalid.
 func goMemory(text string) memory.Bytes {
 	limit, _, _ := goBytes(text)
 	return limit
@@ -263,7 +263,7 @@ func requestedMemLimit(f Facts) Verdict {
 	return fixed(set(strconv.FormatInt(int64(f.Ask.HeapLimit), 10), "heapLimit of the profile"))
 }
 
-// autoMemLimit is a share that the library applies to the current limit.
+// autoMemLimit returns a share that the library applies to the current limit.
 func autoMemLimit(f Facts) Verdict {
 	percent := percentOr(f.Ask, goPercent(f))
 	switch {

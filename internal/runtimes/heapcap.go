@@ -80,9 +80,9 @@ func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes 
 	return least
 }
 
-// HeapTurn returns the heap size at which the runtime collects all it can, by the process's settings: words of its
+// CollectAt returns the heap size at which the runtime collects all it can, by the process's settings: words of its
 // command line, or NAME=value of its environment; 0: unknown. Shares are of limit. Of several the smallest counts.
-func (r *Runtime) HeapTurn(settings []string, limit memory.Bytes) memory.Bytes {
+func (r *Runtime) CollectAt(settings []string, limit memory.Bytes) memory.Bytes {
 	var least memory.Bytes
 	for i := range r.Knobs {
 		k := &r.Knobs[i]

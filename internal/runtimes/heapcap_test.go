@@ -179,7 +179,7 @@ func TestHeapTurn(t *testing.T) {
 		"native code":         {"Native", []string{"MALLOC_ARENA_MAX=2"}, 0},
 		"nothing":             {"Go", nil, 0},
 	} {
-		if got := Lookup(tc.runtime).HeapTurn(tc.settings, 512*memory.MiB); got != tc.want {
+		if got := Lookup(tc.runtime).CollectAt(tc.settings, 512*memory.MiB); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

@@ -127,7 +127,7 @@ func knowsTrim(v Version) bool {
 
 const firstWithTrim = "17.0.9, 21.0.1 and 22"
 
-// nativeTrimGain is the gain of a trim now, which the setting has from its first minute.
+// nativeTrimGain returns the gain of a trim now, which the setting has from its first minute.
 func nativeTrimGain(p Process, a amounts.Usage) (Gain, bool) {
 	jvm, _ := p.usage(amounts.HotSpot)
 	if every := jvm.Details[amounts.TrimNativeHeapInterval]; every > 0 {
@@ -141,7 +141,7 @@ func nativeTrimGain(p Process, a amounts.Usage) (Gain, bool) {
 	return g, ok
 }
 
-// collectionGain is the gain of one full collection. Only with G1 a part is certain: afterwards at most
+// collectionGain returns the gain of one full collection. Only with G1 a part is certain: afterwards at most
 // MaxHeapFreeRatio of its heap is free. The share of garbage is unknown before.
 func collectionGain(_ Process, a amounts.Usage) (Gain, bool) {
 	all := a.Resident()
@@ -165,7 +165,7 @@ func collectionGain(_ Process, a amounts.Usage) (Gain, bool) {
 		"its heap free, and %s in any case", all, a.InUse, ratio, least)
 }
 
-// collectorGain is an upper bound of the gain with a collector that returns freed memory.
+// collectorGain returns an upper bound of the gain with a collector that returns freed memory.
 func collectorGain(_ Process, a amounts.Usage) (Gain, bool) {
 	if a.Details["UseSerialGC"] == 0 && a.Details["UseParallelGC"] == 0 {
 		return noLever()
@@ -211,16 +211,16 @@ var rearmed = []Sign{
 	runJava("JAVA_MAX_MEM_RATIO", AsVariable),
 }
 
-// runJava is a sign of fabric8's start script. It reads the major version from the first number in the first line of
-// java -version. A JVM that has JAVA_TOOL_OPTIONS prints them there ("Picked up JAVA_TOOL_OPTIONS: ...=60000"): JDK 8
-// is then taken for JDK 60000, and the script leaves out the -Xmx that it computes for JDK 8 and 9.
+// runJava returns a sign of fabric8's start script. It reads the major version from the first number in the first line
+// of java -version. A JVM that has JAVA_TOOL_OPTIONS prints them there ("Picked up JAVA_TOOL_OPTIONS: ...=60000"): JDK
+// 8 is then taken for JDK 60000, and the script leaves out the -Xmx that it computes for JDK 8 and 9.
 func runJava(text string, in Where) Sign {
 	return Sign{Text: text, In: in, UnlessSince: V(10),
 		Why: "and on JDK 8 and 9 the start script run-java.sh leaves out -Xmx when " + javaEnv + " is set: declare " +
 			"runtime.version if the JDK is newer"}
 }
 
-// percentKnob is one of the pair that sets the heap's maximum share of the limit. The user's own options win.
+// percentKnob returns one of the pair that sets the heap's maximum share of the limit. The user's own options win.
 func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	return javaKnob(
 		Knob{
@@ -315,7 +315,7 @@ func heapPercentAdvised(limit memory.Bytes) int32 {
 	return 50
 }
 
-// minRAM is the same share again: HotSpot uses MinRAMPercentage instead if the heap is below 125 MiB, also after a
+// minRAM returns the same share again: HotSpot uses MinRAMPercentage instead if the heap is below 125 MiB, also after a
 // resize. With MaxRAMPercentage alone it is 125 MiB, and half of any limit below 250Mi (measured, 11 to 25).
 func minRAM(f Facts) Verdict {
 	share, ok := strings.CutPrefix(maxRAM(f).Value, maxRAMName)

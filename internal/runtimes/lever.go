@@ -20,7 +20,7 @@ type Lever struct {
 	Action string
 	Knob   string // the name of the runtime's knob for it; empty: none
 	How    string // the instruction
-	// Unreachable: programs of this runtime cannot do it. The gain then only measures free memory.
+	// Unreachable is true if programs of this runtime cannot do it. The gain then only measures free memory.
 	Unreachable bool
 	Reader      string // the reader whose amounts Gain uses
 	// Gain computes the gain from those amounts; ok is false if it does not apply to the process.
@@ -90,7 +90,7 @@ func trimGain(_ Process, a amounts.Usage) (Gain, bool) {
 	return between(a.Returnable, a.Returnable.Plus(unread), "%s", why)
 }
 
-// glibcLevers are those of every process with glibc's malloc; trim is how this runtime calls malloc_trim.
+// glibcLevers returns those of every process with glibc's malloc; trim is how this runtime calls malloc_trim.
 func glibcLevers(trim string) []Lever {
 	return append([]Lever{{Action: "malloc_trim", How: trim, Reader: amounts.Glibc, Gain: trimGain}}, arenaLevers()...)
 }
@@ -105,7 +105,7 @@ func arenaLevers() []Lever {
 	}
 }
 
-// arenaGain is an upper bound: with two arenas, at most the unused memory outside of the two largest is returned.
+// arenaGain returns an upper bound: with two arenas, at most the unused memory outside of the two largest is returned.
 func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 	if n, err := strconv.Atoi(p.Env[arenaMaxName]); err == nil && n > 0 && n <= 2 {
 		return effective(arenaMaxName + "=" + strconv.Itoa(n))
@@ -132,7 +132,7 @@ func thresholdGain(p Process, a amounts.Usage) (Gain, bool) {
 		"each; the other free pages go only where blocks above 128 KiB were", least)
 }
 
-// freshProcess is an upper bound: a new process has the working set of the old one, without its free memory.
+// freshProcess returns an upper bound: a new process has the working set of the old one, without its free memory.
 func freshProcess(p Process, a amounts.Usage) (Gain, bool) {
 	free := a.FreeResident.Plus(a.FreePartial)
 	malloc, _ := p.usage(amounts.Glibc)

@@ -64,7 +64,7 @@ type Unlisted struct {
 	Marks []Mark
 }
 
-// Unmarked is the row for programs without a mark.
+// Unmarked returns the row for programs without a mark.
 func Unmarked() *Runtime { return native }
 
 // OtherPrograms are distinguished from native code, although they have no settings.

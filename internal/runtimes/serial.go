@@ -72,7 +72,7 @@ func serialOf(a amounts.Usage) serial {
 
 // saved returns the least saved share of collection time if generations grow by this factor.
 func (s serial) saved(growth float64) float64 {
-	if growth <= 1 || s.live == 0 || s.full == 0 || s.young+s.full < collectionsLeast || s.eden == 0 || s.fullTime == 0 {
+	if growth <= 1 || s.live == 0 || s.full == 0 || s.young+s.full < minCollections || s.eden == 0 || s.fullTime == 0 {
 		return 0
 	}
 	// Between two full collections, this much passes through eden, and a part of it fills the old generation.

@@ -106,7 +106,7 @@ type Sign struct {
 	In   Where  // the place of the search
 	// Why ends the sentence "X skipped: PLACE has TEXT, ...". Empty: "and the user's value wins".
 	Why string
-	// UnlessDivided: the sign shows an unknown number of processes, so it does not count with [Facts.Processes].
+	// UnlessDivided is true if the sign shows an unknown number of processes, so it does not count with [Facts.Processes].
 	UnlessDivided bool
 	// UnlessSince: the sign does not count if the version is certainly this one or later. Zero: it always counts.
 	UnlessSince Version
@@ -146,7 +146,7 @@ const (
 	HoldsPercent Holds = "percent of the limit"
 )
 
-// Folded is text after [Runtime.Fold].
+// Folded returns text after [Runtime.Fold].
 func (r *Runtime) Folded(text string) string {
 	if r.Fold == nil {
 		return text
@@ -229,7 +229,8 @@ type Verdict struct {
 	Value string // the setting as in the variable: "483183820", "--max-old-space-size=381"
 	Why   string // the computation of the value: "90 % of 512Mi"
 	Fixed bool   // the profile sets the value itself, so it does not follow the limit even if the knob does
-	// AtCreation: the value is computed from the limit at creation, although the knob otherwise follows it at each start.
+	// AtCreation is true if the value is computed from the limit at creation, although the knob otherwise follows it at
+	// each start.
 	AtCreation bool
 	Warning    string // a message about the value for the creator of the pod
 	SkipReason string // why a requested or default setting is skipped
@@ -246,10 +247,11 @@ func notRequested() Verdict                       { return Verdict{} }
 
 // Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap.
 type Growth struct {
-	// FollowsLimit: the managed heap is known to grow towards a cap derived from the limit. The peak is then not demand.
+	// FollowsLimit is true if the managed heap is known to grow towards a cap derived from the limit. The peak is then not
+	// demand.
 	FollowsLimit bool
-	// MayFollow: the runtime uses HeapPercent by itself, unless the image or its start script sets another cap. A higher
-	// limit may then not help a full heap, and a lower one may shrink it.
+	// MayFollow is true if the runtime uses HeapPercent by itself, unless the image or its start script sets another cap.
+	// A higher limit may then not help a full heap, and a lower one may shrink it.
 	MayFollow   bool
 	HeapPercent int32 // the heap's maximum share of the limit, in percent; 0 without such a cap
 	Soft        bool  // that share only matters near it: use near it is demand, and growth below it is not a filling heap

@@ -84,7 +84,7 @@ func crashedWhileGrowing(lives []series, limit float64) []classified {
 	var climbed []classified
 	whole, died := 0, 0
 	for i, s := range lives {
-		if len(s.cells) < fewest/2 || s.span < leastClimb {
+		if len(s.cells) < fewest/2 || s.span < minClimbSpan {
 			continue
 		}
 		whole++

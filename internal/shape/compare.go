@@ -21,7 +21,7 @@ const (
 	// Article 1: 640 MiB against 330.
 	outlierPercent = 150
 	outlierSpreads = 6
-	outlierLeast   = float64(16 * memory.MiB)
+	minOutlier     = float64(16 * memory.MiB)
 )
 
 // outlierReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod with points
@@ -66,7 +66,7 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 		values[i] = math.Abs(v - usual)
 	}
 	spread := stats.Median(values)
-	least := max(usual*outlierPercent/100, usual+outlierSpreads*spread, usual+outlierLeast)
+	least := max(usual*outlierPercent/100, usual+outlierSpreads*spread, usual+minOutlier)
 	for pod, v := range use {
 		if v > least {
 			outliers = append(outliers, pod)

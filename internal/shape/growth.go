@@ -21,25 +21,25 @@ const (
 	// muchPercent: less growth within a day may be the day's load. Of 92 pods of a Java shop with no known leak
 	// (docs/evidence/shapes.md), nine grew by 10 to 25 % in half a day without slowing down, and one by more.
 	muchPercent = 25
-	stepLeast   = float64(4 * memory.MiB) // the smallest jump
+	minStep     = float64(4 * memory.MiB) // the smallest jump
 	// warmUpShare of the window, and warmUpTime of an instance, are excluded, because every process grows at its start.
 	warmUpShare = 0.08
 	warmUpTime  = 10 * period.Minute
 	// stepShare is the least share of growth in jumps for StepRetention.
 	stepShare = 0.72
-	// stepShareMost is the same if growth has ended, and stepShareHalf if the growth outside of jumps has.
-	stepShareMost, stepShareHalf = 0.6, 0.45
+	// maxStepShare is the same if growth has ended, and stepShareHalf if the growth outside of jumps has.
+	maxStepShare, stepShareHalf = 0.6, 0.45
 	// keepsPace is the least ratio of slopes of the second and first half of the window for endless growth, and
 	// keepsPaceEarly for steady growth. A cache or a warm-up slows down: over one and a half of its time constants, the
 	// ratio is 0.47, over half of one 0.78; a leak has 1.
 	keepsPace, keepsPaceEarly = 0.6, 0.8
 	// keepsEnding is the least ratio of slopes of the newest third of the window and the whole, over all points.
-	keepsEnding = 0.45
-	lateShare   = 0.12             // of all growth must have come in the last third
-	leastClimb  = 2 * period.Hour  // the shortest window in which growth is distinguished from a start
-	soonToTell  = 6 * period.Hour  // in a shorter window only the steadiest growth is a climb
-	longEnough  = 23 * period.Hour // a day, less the edges: long enough to exclude a daily rhythm
-	trendZ      = 3.0              // the least Mann-Kendall Z of a climb
+	keepsEnding  = 0.45
+	lateShare    = 0.12             // of all growth must have come in the last third
+	minClimbSpan = 2 * period.Hour  // the shortest window in which growth is distinguished from a start
+	soonToTell   = 6 * period.Hour  // in a shorter window only the steadiest growth is a climb
+	longEnough   = 23 * period.Hour // a day, less the edges: long enough to exclude a daily rhythm
+	trendZ       = 3.0              // the least Mann-Kendall Z of a climb
 )
 
 // growth describes the rise of a series' floor.

@@ -19,11 +19,11 @@ import (
 // with four times the limit, an instance lives four times as long. A one-time need, at a start or in a burst, kills at
 // about the same age at any limit; with a slowing start or a filling cache, ages grow faster than limits.
 const (
-	// rampLeast: younger programs are starting, and allocate as fast as they can.
-	rampLeast = 30 * time.Second
-	// rampMost is the age from which samples show more than ages (leastClimb). All periods of ramps are real time,
+	// minRamp: younger programs are starting, and allocate as fast as they can.
+	minRamp = 30 * time.Second
+	// maxRamp is the age from which samples show more than ages (minClimbSpan). All periods of ramps are real time,
 	// because the rate of a leak and the kubelet's backoff do not depend on compressed evidence.
-	rampMost = 2 * time.Hour
+	maxRamp = 2 * time.Hour
 	// rampSlow and rampFast bound the exponent of the age at the kill as a function of the limit: 1 is a straight line
 	// from zero; 0 is a burst at a fixed age, and a cache that fills over one and a half of its time constants has 1.6.
 	// Jitter of 20 % either way changes the exponent by a half over a doubled limit, by a quarter over a fourfold one.
@@ -90,7 +90,7 @@ func (r Ramps) String() string {
 func FindRamps(kills []memory.OOMKill, running RunningInstance, now time.Time) Ramps {
 	ascents := ramps(kills)
 	died := len(ascents)
-	if n := len(ascents); n > 0 && running.Age < rampMost && running.Age >= rampLeast &&
+	if n := len(ascents); n > 0 && running.Age < maxRamp && running.Age >= minRamp &&
 		float64(running.Use) >= runningTimes*float64(ascents[0].limit) && running.Use > ascents[n-1].limit &&
 		now.Sub(ascents[n-1].newest) <= 2*running.Age+rampBackoff {
 		ascents = append(ascents, ascent{limit: running.Use, age: running.Age, kills: 1, newest: now, running: true})
@@ -137,7 +137,7 @@ func proportional(ascents []ascent) bool {
 	for _, l := range ascents {
 		slowest, fastest = min(slowest, l.rate()), max(fastest, l.rate())
 	}
-	return spread >= rampSpread && last.age >= rampLeast && exponent >= slow && exponent <= rampFast &&
+	return spread >= rampSpread && last.age >= minRamp && exponent >= slow && exponent <= rampFast &&
 		fastest <= jitter*slowest
 }
 
@@ -211,5 +211,5 @@ func rampOf(k memory.OOMKill) bool {
 		return false
 	}
 	unsure := float64(k.Asked) >= rampJitter*float64(k.Limit)
-	return k.Limit > 0 && !unsure && k.Uptime > 0 && k.Uptime < rampMost
+	return k.Limit > 0 && !unsure && k.Uptime > 0 && k.Uptime < maxRamp
 }

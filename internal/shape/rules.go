@@ -35,7 +35,7 @@ var rules = []struct {
 	{Burst, burstsMoreThanItHolds}, // retained memory is small compared with bursts
 	{FollowsLimit, followsLimit},   // any growth that ended at the cap
 	{StepRetention, stepsAndStays}, // growth in jumps
-	{Climb, climbs},                // growth without end
+	{Climb, climbs},                // growth without bound
 	{Flat, levelsOff},              // growth that ended elsewhere: a warm-up, a cache
 	{Climb, trendUnderSawtooth},    // growth below sawteeth of equal height
 	{Flat, standsStill},            //
@@ -136,7 +136,7 @@ func stepsAndStays(j classified, _ Input) (memory.Confidence, bool) {
 func climbs(j classified, in Input) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || !stats.Rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || g.ending < keepsEnding ||
-		j.span < leastClimb {
+		j.span < minClimbSpan {
 		return "", false
 	}
 	if j.span < soonToTell && (!g.all.steady() || in.Cap != 0) {

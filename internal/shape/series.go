@@ -84,14 +84,14 @@ func pastSeries(spans []history.Span) series {
 func (s *series) cut(points []Point) {
 	width := s.newest.Sub(s.began)/cells + 1
 	s.cells = make([]cell, 0, min(len(points), cells))
-	room := make([]float64, len(points))
+	buffer := make([]float64, len(points))
 	for len(points) > 0 {
 		k := points[0].Time.Sub(s.began) / width
 		n := 1
 		for n < len(points) && points[n].Time.Sub(s.began)/width == k {
 			n++
 		}
-		values := room[:n]
+		values := buffer[:n]
 		for i, p := range points[:n] {
 			values[i] = float64(p.RSS)
 		}

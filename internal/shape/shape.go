@@ -53,7 +53,8 @@ type Input struct {
 	Limit    memory.Bytes     // the current effective limit; 0: none
 	// Cap is the managed heap's cap derived from the limit (injected, or the runtime's default); 0: none or unknown.
 	Cap memory.Bytes
-	// CapUnknown: there may be another cap than this default. It makes a climb less certain, but explains no level.
+	// CapUnknown is true if there may be another cap than this default. It makes a climb less certain, but explains no
+	// level.
 	CapUnknown bool
 	// Overhead is the runtime's memory besides its heap (code, threads, buffers), if known.
 	Overhead memory.Bytes

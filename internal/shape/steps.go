@@ -64,7 +64,7 @@ func jumps(f []float64, gained, tooth float64) []jump {
 	for i := 1; i < len(f); i++ {
 		rises = append(rises, f[i]-f[i-1])
 	}
-	least := max(stepLeast, 0.12*gained, tooth/2, 2.5*float64(width)*stats.Median(rises))
+	least := max(minStep, 0.12*gained, tooth/2, 2.5*float64(width)*stats.Median(rises))
 	var out []jump
 	for i := max(2, len(f)/16); i < len(f); { // earlier, there is no plateau to jump from
 		end := min(i+width, len(f))
@@ -103,7 +103,7 @@ func (g growth) inSteps() bool {
 		return true
 	}
 	largest := slices.MaxFunc(g.steps, func(a, b jump) int { return cmp.Compare(a.by, b.by) }).by
-	over := !g.all.endless() && g.stepped >= stepShareMost*g.gained() || !g.rest.endless() &&
+	over := !g.all.endless() && g.stepped >= maxStepShare*g.gained() || !g.rest.endless() &&
 		g.stepped >= stepShareHalf*g.gained()
 	return over && largest >= 0.3*g.gained() && g.gained() > 0.3*g.from
 }

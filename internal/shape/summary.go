@@ -20,7 +20,7 @@ func summary(s Shape, j classified, n int) string {
 		words += fmt.Sprintf(" (%d instances compared)", n)
 	}
 	if len(s.Outliers) > 0 {
-		words += "; far above its replicas: " + strings.Join(s.Outliers, ", ")
+		words += "; far above their replicas: " + strings.Join(s.Outliers, ", ")
 	}
 	return words
 }

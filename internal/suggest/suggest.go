@@ -47,12 +47,12 @@ func (s *Suggestion) add(r *runtimes.Runtime, version, evidence string) {
 	s.Evidence = append(s.Evidence, evidence)
 }
 
-// mostWords bounds the words read of a command line: an init program, its options, and the program.
-const mostWords = 8
+// maxWords bounds the words read of a command line: an init program, its options, and the program.
+const maxWords = 8
 
 // program returns the first word that is a program of some runtime, before any shell, whose script decides.
 func program(words []string) string {
-	for _, word := range words[:min(len(words), mostWords)] {
+	for _, word := range words[:min(len(words), maxWords)] {
 		switch base := path.Base(word); {
 		case base == "sh", base == "bash", base == "ash", base == "dash":
 			return ""

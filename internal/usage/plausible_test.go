@@ -27,7 +27,7 @@ func TestSamplesOfAnotherTimeAreDropped(t *testing.T) {
 		says string
 	}{
 		"as kubelets are":      {in: at(-15*time.Second, -time.Minute, time.Second), kept: 3},
-		"at both ends":         {in: at(-MostBehind, MostAhead), kept: 2},
+		"at both ends":         {in: at(-MaxBehind, MaxAhead), kept: 2},
 		"one 40 days ahead":    {in: at(-time.Second, 40*24*time.Hour), kept: 1},
 		"one an hour old":      {in: at(-time.Hour, -time.Second), kept: 1},
 		"all of another clock": {in: at(40*24*time.Hour, 40*24*time.Hour), says: "40 days ahead of memfit's clock"},

@@ -101,8 +101,8 @@ func ParseCgroup(id string) (podUID, containerID string) {
 // minute, and Prometheus returns values up to 5 minutes old. Other times are wrong or forged, and one of 40 days ahead
 // would displace ten days of history.
 const (
-	MostBehind = 10 * time.Minute
-	MostAhead  = 2 * time.Minute
+	MaxBehind = 10 * time.Minute
+	MaxAhead  = 2 * time.Minute
 )
 
 // ClockError is returned for a node whose samples all have implausible times.
@@ -115,7 +115,7 @@ func (e ClockError) Error() string {
 	}
 	return fmt.Sprintf("its samples are %s %s of memfit's clock, so all are ignored (at most %s behind and %s ahead): "+
 		"compare the clocks of the node and of memfit's node",
-		format.InWords(e.Ahead.Abs()), how, format.InWords(MostBehind), format.InWords(MostAhead))
+		format.InWords(e.Ahead.Abs()), how, format.InWords(MaxBehind), format.InWords(MaxAhead))
 }
 
 // plausible drops samples with implausible times, and starts after their own sample. No sample left is an error.
@@ -124,7 +124,7 @@ func plausible(r Reading, now time.Time) (Reading, error) {
 	var off time.Duration
 	r.Samples = slices.DeleteFunc(r.Samples, func(s memory.Sample) bool {
 		ahead := s.Time.Sub(now)
-		if ahead <= MostAhead && ahead >= -MostBehind {
+		if ahead <= MaxAhead && ahead >= -MaxBehind {
 			return false
 		}
 		off = ahead

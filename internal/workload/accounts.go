@@ -81,8 +81,8 @@ func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) oo
 	return out
 }
 
-// accountMost bounds an account, in bytes: the checkpoint stores many.
-const accountMost = 320
+// maxAccount bounds an account, in bytes: the checkpoint stores many.
+const maxAccount = 320
 
 // account returns `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after growth by 19Mi/s for 6.5s;
 // filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
@@ -105,26 +105,26 @@ func account(k *v1alpha1.KillSnapshot) string {
 		parts = append(parts, "no limit was reached")
 	}
 	parts = append(parts, largestParts(k.Memory)...)
-	return quote.Cut(strings.Join(parts, "; "), accountMost)
+	return quote.Cut(strings.Join(parts, "; "), maxAccount)
 }
 
 // stallAccount returns `the kernel held it at 512Mi, the limit of its container; 488Mi were in use, after growth by
 // 9Mi/s for 12s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
 func stallAccount(s *v1alpha1.StallSnapshot) string {
-	limit, whose := limitOrNone(s.ContainerLimit), "the limit of its container"
+	limit, which := limitOrNone(s.ContainerLimit), "the limit of its container"
 	if pods := limitOrNone(s.PodLimit); pods > 0 && (limit == 0 || pods < limit) {
-		limit, whose = pods, "the limit of its pod"
+		limit, which = pods, "the limit of its pod"
 	}
 	if high := limitOrNone(s.High); high > 0 && (limit == 0 || high < limit) {
-		limit, whose = high, "its memory.high"
+		limit, which = high, "its memory.high"
 	}
 	var parts []string
 	if limit > 0 {
-		parts = append(parts, fmt.Sprintf("the kernel held it at %s, %s", limit, whose))
+		parts = append(parts, fmt.Sprintf("the kernel held it at %s, %s", limit, which))
 	}
 	parts = append(parts, inUse("", s.Usage, s.GrowthPerSecond, s.GrowthMilliseconds))
 	parts = append(parts, largestParts(s.Memory)...)
-	return quote.Cut(strings.Join(parts, "; "), accountMost)
+	return quote.Cut(strings.Join(parts, "; "), maxAccount)
 }
 
 // inUse describes the usage just before, and its growth if any.

@@ -81,7 +81,7 @@ func TestAnAgentTellsOfAStall(t *testing.T) {
 		t.Errorf("%q", notes)
 	}
 	if e.Status.Stalls != 1 || !strings.HasSuffix(e.Status.RecentStalls[0].Summary, wantStallAccount) ||
-		!strings.HasSuffix(condition(e), wantStallAccount) {
+		!strings.HasSuffix(condition(e), wantStallAccount+"; a higher limit or a restart of the pod ends it") {
 		t.Errorf("%d stalls: %+v; condition %q", e.Status.Stalls, e.Status.RecentStalls, condition(e))
 	}
 

@@ -322,7 +322,7 @@ func FuzzAccount(f *testing.F) {
 			func() string { return account(k) }, func() string { return stallAccount(stall) },
 		} {
 			budget.Check(t, accountBudget, len(name)+len(part), func() { got = say() })
-			if len(got) > accountMost || strings.ContainsAny(got, "\n\r") || !utf8.ValidString(got) {
+			if len(got) > maxAccount || strings.ContainsAny(got, "\n\r") || !utf8.ValidString(got) {
 				t.Errorf("%d bytes: %q", len(got), got)
 			}
 		}

@@ -67,17 +67,19 @@ func throttledHeap(s *Snapshot, container string) string {
 	return ""
 }
 
+// UsageHelp names the section of the documentation about missing usage.
+const UsageHelp = `what to do: docs/guide/troubleshooting.md, "Usage cannot be read"`
+
 // silence returns why samples of a workload are missing, and what to do; empty: all of its nodes report.
 func silence(s *Snapshot) string {
 	if s.Unmeasured {
-		return "memfit runs without a usage source (--usage-interval=0): only OOM kills change a size"
+		return "memfit runs with --usage-interval=0 and reads no usage: only OOM kills change a size"
 	}
 	nodes, _ := silent(s)
 	if len(nodes) == 0 {
 		return ""
 	}
-	return `usage cannot be read from ` + format.Silent(nodes) +
-		` (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`
+	return "usage cannot be read from " + format.Silent(nodes) + " (" + UsageHelp + ")"
 }
 
 // unmeasured reports whether no pod of the workload has usage, so that waiting brings no evidence.
@@ -104,9 +106,9 @@ func silent(s *Snapshot) (nodes []memory.Silence, all bool) {
 const (
 	// fewRestarts is the least number of reported restarts: one or two may be from a probe.
 	fewRestarts = 3
-	// linesKept bounds the quoted lines of a termination message, and lastLinesMost their bytes.
-	linesKept, lastLinesMost = 2, 256
-	volumesMost              = 8
+	// linesKept bounds the quoted lines of a termination message, and maxLastLines their bytes.
+	linesKept, maxLastLines = 2, 256
+	maxVolumes              = 8
 
 	exitBus         = 135 // SIGBUS: a page of a full tmpfs was touched
 	reasonOOMKilled = "OOMKilled"
@@ -153,7 +155,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 	unsized := false
 	spec, _ := constraints.Find(in, container)
 	for _, v := range inject.MemoryVolumes(in, spec) {
-		if len(u.MemoryVolumes) < volumesMost {
+		if len(u.MemoryVolumes) < maxVolumes {
 			u.MemoryVolumes, unsized = append(u.MemoryVolumes, v.Name), unsized || v.SizeLimit == 0
 		}
 	}
@@ -172,7 +174,7 @@ func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 
 // lastLines returns the last non-empty lines of a termination message on one line.
 func lastLines(message string) string {
-	const tail = 4 * lastLinesMost // of a message, which the kubelet truncates to 4 KiB
+	const tail = 4 * maxLastLines // of a message, which the kubelet truncates to 4 KiB
 	message = strings.ToValidUTF8(message[max(0, len(message)-tail):], "")
 	var kept []string
 	for _, line := range slices.Backward(strings.Split(message, "\n")) {
@@ -181,7 +183,7 @@ func lastLines(message string) string {
 		}
 	}
 	slices.Reverse(kept)
-	return quote.Cut(quote.Line(strings.Join(kept, " | ")), lastLinesMost)
+	return quote.Cut(quote.Line(strings.Join(kept, " | ")), maxLastLines)
 }
 
 // restartsSentence returns "container app restarted 26 times, cause unknown: last exit 1 in pod web-0 at ...", with
@@ -283,7 +285,7 @@ func (v *result) restarting() *v1alpha1.ContainerRecommendation {
 
 func sentenceCase(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] }
 
-// window is how long events are recent.
+// window returns how long events are recent.
 func window(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duration }
 
 // withRestarts returns the condition without kills, with the first unexplained restarts.

@@ -43,9 +43,9 @@ func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	if status.Observed, err = packed("what was observed", &st.measurements); err != nil {
 		return err
 	}
-	room := MaxCheckpoint - envelope
+	left := MaxCheckpoint - envelope
 	for _, part := range [][]byte{status.Ledger, status.Sizing, status.Published, status.Observed} {
-		room -= base64.StdEncoding.EncodedLen(len(part))
+		left -= base64.StdEncoding.EncodedLen(len(part))
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.containers)) {
 		for _, e := range st.containers[name] {
@@ -53,9 +53,9 @@ func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 			if err != nil {
 				return fmt.Errorf("encoding the history of container %s: %w", name, err)
 			}
-			room -= base64.StdEncoding.EncodedLen(len(packed.History)) + base64.StdEncoding.EncodedLen(len(packed.Evidence)) +
+			left -= base64.StdEncoding.EncodedLen(len(packed.History)) + base64.StdEncoding.EncodedLen(len(packed.Evidence)) +
 				len(name) + 48 // {"evidence":"","history":"","name":""},
-			if len(status.Containers) == MaxContainers*programsKept || room < 0 {
+			if len(status.Containers) == MaxContainers*programsKept || left < 0 {
 				return nil
 			}
 			status.Containers = append(status.Containers, packed)

@@ -118,7 +118,7 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 		if len(is.Outliers) > 0 && outlier == "" {
 			outlier = "Container " + name + ": " + v.aboveReplicas(name, is.Outliers[0])
 			if more := is.Outliers[1:]; len(more) > 0 {
-				outlier += "; far above, too: " + strings.Join(more, ", ")
+				outlier += "; also far above: " + strings.Join(more, ", ")
 			}
 		}
 		if leak := v.leaks[name]; leak.Doubt != "" {
@@ -175,8 +175,8 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	case mode == v1alpha1.SizingDisabled:
 		return conditionApplied.False(v1alpha1.ReasonModeDisabled, modeDisabled)
 	case s.Facts.Conflict != "":
-		return conditionApplied.False(v1alpha1.ReasonConflict, fmt.Sprintf("Recommend only: the memory of this workload is "+
-			"also managed by %s. To let memfit size it, %s; otherwise set sizing.mode: Disabled in the profile",
+		return conditionApplied.False(v1alpha1.ReasonConflict, fmt.Sprintf("memfit only recommends: the memory of this "+
+			"workload is also managed by %s. To let memfit size it, %s; otherwise set sizing.mode: Disabled in the profile",
 			s.Facts.Conflict, s.Facts.Remedy))
 	case len(v.recommended) == 0:
 		return conditionApplied.False(v1alpha1.ReasonNotEnoughEvidence, "No recommendation yet: "+v.status.Summary)

@@ -62,7 +62,7 @@ func (q *containerInput) findShape() shapeCache {
 	}
 	j.shape = q.shape()
 	if q.History != nil {
-		j.until = q.Now.Add(min(q.History.Span()/shapePart, shapeMost.Duration()))
+		j.until = q.Now.Add(min(q.History.Span()/shapePart, maxShape.Duration()))
 	}
 	return j
 }
@@ -74,8 +74,8 @@ type managedContainer struct {
 	pod      types.UID
 	policy   profile.Container
 	current  memory.Size
-	// another: another writer than memfit resized the pod last. guaranteed: its owner made the pod Guaranteed, which
-	// memfit keeps.
+	// another is true if another writer than memfit resized the pod last. guaranteed is true if its owner made the pod
+	// Guaranteed, which memfit keeps.
 	another, guaranteed bool
 	// podLimit and podRequest are the bounds by the whole pod's size (spec.resources); 0: none.
 	podLimit, podRequest memory.Bytes
@@ -167,7 +167,7 @@ type containerInput struct {
 	reverted *rollout.Revert
 	before   shapeCache
 	leak     shape.Ramps
-	// onFullNode: its node ran out of memory, and ended it. That shows nothing about its limit.
+	// onFullNode is true if its node ran out of memory, and ended it. That shows nothing about its limit.
 	onFullNode bool
 	// measured are settings with an effect predicted by an agent.
 	measured []string

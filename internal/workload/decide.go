@@ -370,7 +370,7 @@ func (d *decider) prior(c *managedContainer) recommend.Prior {
 	return d.s.Priors.Of(c.priorKey, d.bit(c.Name), d.now)
 }
 
-// bit is for [recommend.Learned.Containers].
+// bit returns the bit of a container in [recommend.Learned.Containers].
 func (d *decider) bit(container string) uint64 {
 	return 1 << (hashOf([]string{d.s.Owner.Ref.String(), container}) % 64)
 }
@@ -449,7 +449,7 @@ func (v *result) aboveReplicas(container, pod string) string {
 	return fmt.Sprintf("Pod %s uses %s, its replicas %s (median of %d)", pod, use, all[len(all)/2], len(all))
 }
 
-// outlierSentence is aboveReplicas for the Event on the pod, with what to do.
+// outlierSentence returns aboveReplicas for the Event on the pod, with what to do.
 func (v *result) outlierSentence(pod string) string {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.OutlierPods, pod) {

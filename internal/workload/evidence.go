@@ -32,25 +32,26 @@ const (
 	// kinKept bounds the programs whose kills count for a later one. Kills matter for hours, so this many releases are
 	// enough.
 	kinKept = 4
-	// ownersDay is how long memfit does not go below a size that an owner sets: a day, for the daily rhythm of load.
+	// ownersDay is how long memfit does not go below a new size of the owner: a day, for the daily rhythm of load.
 	ownersDay = period.Day
 )
 
 // evidence is the data about one program in one container, as stored, besides its history.
 type evidence struct {
-	// Program is its fingerprint (see [inject.Program]); empty: what was measured before memfit saw a pod.
+	// Program is the fingerprint of the program (see [inject.Program]); empty for evidence from before memfit saw a pod.
 	Program string `json:"p,omitempty"`
-	// Owner is the owner's size for it, Since the creation of the first pod with that size.
+	// Owner is the size that the workload's owner set; Since is the creation of the first pod with that size.
 	Owner memory.Size `json:"o,omitzero"`
 	Since time.Time   `json:"s,omitzero"`
-	// Seen is when a pod of it last existed that was not being deleted.
+	// Seen is when a pod with this program last existed and was not being deleted.
 	Seen time.Time `json:"t,omitzero"`
-	// Kin are the programs whose kills count for this one: itself, and those that it replaced with the same owner's size.
+	// Kin lists the programs whose kills count for this one: itself, and those that it replaced with the same owner's
+	// size.
 	Kin []string `json:"k,omitempty"`
-	// Held is the largest size of its running pods with the owner's size, or of the last that ran.
+	// Held is the largest current size of its running pods that were created with Owner, or of the last that ran.
 	Held memory.Size `json:"h,omitzero"`
-	// Most is the highest limit of a pod with the owner's size, and MostAt when it was first seen: a pod created later
-	// with less has a lower limit.
+	// Most is the highest limit of a pod that was created with Owner, and MostAt when memfit first saw it: a pod created
+	// later with less was lowered.
 	Most   memory.Bytes `json:"m,omitempty"`
 	MostAt time.Time    `json:"a,omitzero"`
 	// Size is its last recommended size; zero: none.
@@ -86,7 +87,8 @@ func (st *State) newest(container string) *evidence {
 	return nil
 }
 
-// historyOf is nil if the program is unknown, because a sample must not count for another.
+// historyOf returns the history of an instance; nil if its program is unknown, because a sample must not count for
+// another program.
 func (st *State) historyOf(in *instance, container string) *history.Container {
 	if e := st.evidenceOf(container, in.program); e != nil {
 		return e.history
@@ -205,7 +207,7 @@ func (st *State) remember(name string, run []running, now time.Time) {
 // readOwnerSizes takes the owner's size of each program from its newest pod, and its start from the oldest pod with the
 // same size.
 func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
-	heard := map[*evidence]bool{}
+	read := map[*evidence]bool{}
 	for _, pod := range newestFirst {
 		for _, name := range ContainersOf(&pod.Spec) {
 			p, since := st.programIn(pod, name), earliest(pod, now)
@@ -213,13 +215,13 @@ func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 			switch {
 			case e == nil: // not kept
 				continue
-			case !heard[e] && e.Owner != p.Owner:
+			case !read[e] && e.Owner != p.Owner:
 				e.Owner, e.Since, e.Held, e.Most, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
 				st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
 			case e.Owner == p.Owner && since.Before(e.Since):
 				e.Since = since
 			}
-			heard[e] = true
+			read[e] = true
 		}
 	}
 }
@@ -320,7 +322,7 @@ func (st *State) ProgramOf(c memory.ContainerRef) string {
 	return program
 }
 
-// runs is the program of a container of a pod; empty: unknown.
+// runs returns the program of a container of a pod; empty: unknown.
 func (st *State) runs(pod types.UID, container string) string {
 	return st.programs[instanceKey{pod, container}].ID
 }

@@ -33,7 +33,7 @@ func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.Memory
 	return name, parts
 }
 
-// partsOf is nil if the container was not inspected.
+// partsOf returns nil if the container was not inspected.
 func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryParts {
 	if c := s.seenByAgent(pod, container); c != nil {
 		return c.Memory
@@ -79,7 +79,7 @@ func aboveOthers(s *Snapshot, container, pod string) (usual memory.Bytes, replic
 }
 
 func partLine(p v1alpha1.MemoryPart) string {
-	line := quote.Cut(quote.Line(p.Name), nameMost) + " " + amount(p.Resident).String()
+	line := quote.Cut(quote.Line(p.Name), maxNameLength) + " " + amount(p.Resident).String()
 	if p.Free != nil && !p.Free.IsZero() {
 		line += ", of which " + amount(*p.Free).String() + " is free"
 	}
@@ -87,7 +87,7 @@ func partLine(p v1alpha1.MemoryPart) string {
 }
 
 // Bounds of the API, in bytes: of a part's name, and of the sentences of a snapshot.
-const nameMost, sentenceMost, helpsMost = 64, 256, 512
+const maxNameLength, maxSentence, maxHelps = 64, 256, 512
 
 // gainsListed bounds the actions in a recommendation: a snapshot has eight, the most certain first.
 const gainsListed = 5
@@ -98,7 +98,7 @@ func suggestions(s *Snapshot, container string) []string {
 	if fullest == nil || fullest.Summary == "" {
 		return nil
 	}
-	lines := []string{quote.Cut(quote.Line(fullest.Summary), helpsMost)}
+	lines := []string{quote.Cut(quote.Line(fullest.Summary), maxHelps)}
 	for i := range head(fullest.Savings, gainsListed) {
 		lines = append(lines, gainLine(&fullest.Savings[i]))
 	}
@@ -107,8 +107,8 @@ func suggestions(s *Snapshot, container string) []string {
 
 func gainLine(g *v1alpha1.PredictedSaving) string {
 	p := levers.Prediction{
-		Action: quote.Cut(quote.Line(g.Action), nameMost), Why: quote.Cut(quote.Line(g.Method), sentenceMost),
-		How: quote.Cut(quote.Line(g.How), sentenceMost), Least: amount(g.Amount), Most: amount(g.Amount),
+		Action: quote.Cut(quote.Line(g.Action), maxNameLength), Why: quote.Cut(quote.Line(g.Method), maxSentence),
+		How: quote.Cut(quote.Line(g.How), maxSentence), Least: amount(g.Amount), Most: amount(g.Amount),
 	}
 	if g.AtMost != nil {
 		p.Most = amount(*g.AtMost)
@@ -130,9 +130,9 @@ func measured(s *Snapshot, container string) (settings []string) {
 	return settings
 }
 
-// easeMost bounds a replica's reported need, as a multiple of its limit. The collector's limit is a share of it, 90 %
+// maxEase bounds a replica's reported need, as a multiple of its limit. The collector's limit is a share of it, 90 %
 // by default. Twice a live heap below that, with the rest of the runtime, is 2.3 times the limit.
-const easeMost = 3
+const maxEase = 3
 
 // ease returns the highest limit that a replica needs for its live heap. Only replicas count whose collector's limit is
 // memfit's for their current limit: others do not follow the limit, so that each step would ask for still more.
@@ -146,7 +146,7 @@ func ease(
 		}
 		for i := range m.Savings {
 			g := &m.Savings[i]
-			if g.Limit == nil || amount(*g.Limit) <= most.Limit || amount(*g.Limit) > easeMost*limit ||
+			if g.Limit == nil || amount(*g.Limit) <= most.Limit || amount(*g.Limit) > maxEase*limit ||
 				!slices.Contains(inject.Wrote(pod, container), g.Setting) {
 				continue
 			}
@@ -154,7 +154,7 @@ func ease(
 				continue
 			}
 			most = recommend.Ease{Limit: amount(*g.Limit), Why: fmt.Sprintf("in pod %s at %s %s", pod.Name,
-				format.Time(m.Time.Time), quote.Cut(quote.Line(g.Method), sentenceMost))}
+				format.Time(m.Time.Time), quote.Cut(quote.Line(g.Method), maxSentence))}
 		}
 	}
 	return most

@@ -23,8 +23,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// evidenceMost bounds an agent's evidence, in bytes, as in the API.
-const evidenceMost = 256
+// maxEvidence bounds an agent's evidence, in bytes, as in the API.
+const maxEvidence = 256
 
 // versionFound matches the beginning of detected versions: the part that a profile could declare.
 var versionFound = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9}){0,3}`)
@@ -114,7 +114,7 @@ func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.
 		f.Libc = v1alpha1.LibcMusl
 	}
 	if len(r.Evidence) > 0 {
-		f.Evidence = quote.Cut(quote.Line(r.Evidence[0]), evidenceMost)
+		f.Evidence = quote.Cut(quote.Line(r.Evidence[0]), maxEvidence)
 	}
 	return f
 }
@@ -170,9 +170,9 @@ func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 		return ""
 	}
 	runs := strings.TrimSpace(string(f.Type) + " " + f.Version)
-	says := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
+	spelled := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
 	return fmt.Sprintf("%s declares %s, but replicas run %s (%s): correct it, or leave runtime.type at Auto to use the "+
-		"detected runtime", cmp.Or(declared.RuntimeDeclaredBy, "the profile"), says, runs, f.Evidence)
+		"detected runtime", cmp.Or(declared.RuntimeDeclaredBy, "the profile"), spelled, runs, f.Evidence)
 }
 
 // nodeHeap returns the maximum heap of a replica that exceeds its memory limit without an option; nil: none. Replicas

@@ -28,7 +28,7 @@ type instanceKey struct {
 
 func keyOf(c *memory.ContainerRef) instanceKey { return instanceKey{c.UID, c.Container} }
 
-// instance is nil if unknown.
+// instance returns nil if it is unknown.
 func (st *State) instance(c *memory.ContainerRef) *instance { return st.instances[keyOf(c)] }
 
 func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
@@ -39,7 +39,7 @@ func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 type instance struct {
 	program  string // empty: not known yet
 	restarts int32
-	// capKnown: heapCap was read. stallsKnown: a current stall in the ledger was restored.
+	// capKnown is true if heapCap was read. stallsKnown is true if a current stall in the ledger was restored.
 	capKnown, stallsKnown bool
 	started               memory.Instant
 	peak                  memory.Bytes
@@ -126,7 +126,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 	st.note(samples)
 }
 
-// peak is the highest demand of the running or just ended instance.
+// peak returns the highest demand of the running or just ended instance.
 func (st *State) peak(c memory.ContainerRef) memory.Bytes {
 	if in := st.instance(&c); in != nil {
 		return in.peak

@@ -20,14 +20,14 @@ import (
 // liveHeap is the replicas' heap data of one container.
 type liveHeap struct {
 	set history.LiveSet
-	// early: from less than six hours, to be replaced later.
+	// early is true if the set is from less than six hours of data, and to be replaced later.
 	early bool
 	// heapCap is the least cap of replicas; 0 while one of them has none.
 	heapCap memory.Bytes
 }
 
-// knowCaps reads the unknown heap caps of instances. The environment of a pod never changes.
-func (st *State) knowCaps(pods []*corev1.Pod) {
+// readHeapCaps reads the unknown heap caps of instances. The environment of a pod never changes.
+func (st *State) readHeapCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		for c := range constraints.Containers(&pod.Spec) {
 			if in := st.instanceIn(pod, c.Name); in != nil && !in.capKnown {
@@ -45,7 +45,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	for name, set := range st.LiveSets {
 		all[name] = liveHeap{set: set}
 	}
-	lows, soon, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}
+	settled, recent, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}
 	for key, in := range st.instances {
 		low, whole := in.lows.Low()
 		if low == 0 || !in.capKnown {
@@ -59,23 +59,23 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 			}
 			all[name] = a
 		case whole:
-			uncapped[name], lows[name] = true, max(lows[name], low)
+			uncapped[name], settled[name] = true, max(settled[name], low)
 		default:
-			uncapped[name], soon[name] = true, max(soon[name], low)
+			uncapped[name], recent[name] = true, max(recent[name], low)
 		}
 	}
 	for name := range uncapped {
 		a := all[name]
 		a.heapCap = 0
-		if a.set = a.set.With(lows[name], now); a.set.Bytes == 0 {
-			a.set, a.early = a.set.With(soon[name], now), true
+		if a.set = a.set.With(settled[name], now); a.set.Bytes == 0 {
+			a.set, a.early = a.set.With(recent[name], now), true
 		}
 		all[name] = a
 	}
 	return all
 }
 
-// observedOf is the input of plans about running replicas, as the webhook reads it in the recommendation.
+// observedOf returns what plans use about running replicas, equal to what the webhook reads in the recommendation.
 func observedOf(
 	all map[string]liveHeap, recommended map[string]memory.Size, found map[string]*v1alpha1.FoundRuntime,
 ) map[string]inject.Observed {
@@ -93,7 +93,7 @@ func observedOf(
 	return out
 }
 
-// publish adds it to the evidence of a container whose heap can be capped.
+// publish writes the heap data into the evidence of a container whose heap can be capped.
 func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	e.HeapCap, e.LiveSet = format.Exact(a.heapCap), format.Exact(a.set.Bytes)
 	if a.set.Bytes > 0 {

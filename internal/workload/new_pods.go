@@ -27,7 +27,7 @@ type creation struct {
 	most        memory.Bytes
 	// restored is the limit restored by a rollback of the last week, or [rollout.NoLimit]; 0: no rollback.
 	restored memory.Bytes
-	// fresh: the owner's size is so new that no evidence may go below it. paused: no changes.
+	// fresh is true if the owner's size is so new that no evidence may go below it. paused is true if changes are paused.
 	fresh, paused bool
 }
 

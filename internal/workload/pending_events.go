@@ -34,7 +34,7 @@ type PendingEvents struct {
 	Source       string // of the samples
 	// Counters are the kernel's counts of kills in running containers.
 	Counters []memory.KillCounter
-	// Requested: there are events other than samples, or a step was requested.
+	// Requested is true if there are events other than samples, or a step was requested.
 	Requested bool
 	// Departed are the pods deleted since, in order. Beyond MaxDeparted, the oldest are dropped with their observations.
 	Departed []Departure
@@ -51,7 +51,7 @@ type PendingEvents struct {
 // Departure is a deleted pod, with the UID of its workload; empty: unknown.
 type Departure struct{ Pod, Owner types.UID }
 
-// Empty reports whether there are no events. A mere request of a step may be lost.
+// Empty reports whether there are no events. A request of a step without an event does not count: it may be lost.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
 // Append adds later events.

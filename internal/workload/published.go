@@ -33,8 +33,8 @@ type announced struct {
 	// Drifting is the reason of DriftDetected while it is true, and Outliers are the pods far above the others.
 	Drifting string   `json:"drifting,omitempty"`
 	Outliers []string `json:"outliers,omitempty"`
-	// OutOfDate: pods ran without the profile's current settings. Conflicted: another autoscaler manages this memory.
-	// LedgerFull: kills are not counted any more.
+	// OutOfDate is true if pods ran without the profile's current settings. Conflicted is true if another autoscaler
+	// manages this memory. LedgerFull is true if kills are not counted any more.
 	OutOfDate  bool `json:"outOfDate,omitempty"`
 	Conflicted bool `json:"conflicted,omitempty"`
 	LedgerFull bool `json:"ledgerFull,omitempty"`
@@ -44,7 +44,8 @@ type announced struct {
 type used struct {
 	Most memory.Bytes `json:"most"`
 	Seen time.Time    `json:"seen"`
-	// recalled: read by an earlier process of memfit, and reported until this process reads usage.
+	// recalled is true if the values were read by an earlier process of memfit, and reported until this process reads
+	// usage.
 	recalled bool
 }
 

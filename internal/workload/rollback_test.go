@@ -40,12 +40,13 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 			runtime: v1alpha1.RuntimeNative, use: 45 * memory.MiB, reason: "OOMKilled", exit: 137, short: true,
 		},
 		"the main process": {
-			runtime: v1alpha1.RuntimeNative, use: 120 * memory.MiB, reason: "OOMKilled", exit: 137, want: "was OOM killed at it",
+			runtime: v1alpha1.RuntimeNative, use: 120 * memory.MiB, reason: "OOMKilled", exit: 137,
+			want: "was OOM killed at that limit",
 		},
 		"a tool of a debug session": {runtime: v1alpha1.RuntimeNative, use: 45 * memory.MiB, children: 1},
 		"two child processes": {
 			runtime: v1alpha1.RuntimeNative, use: 45 * memory.MiB, children: 2,
-			want: "lost a child process to the OOM killer at it",
+			want: "lost a child process to the OOM killer at that limit",
 		},
 		"an abort of an unknown runtime": {
 			runtime: v1alpha1.RuntimeAuto, use: 20 * memory.MiB, reason: "Error", exit: 134,
@@ -55,7 +56,7 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 			exit: 3,
 		},
 		"a heap that may be a share of the limit": {
-			runtime: v1alpha1.RuntimeJVM, use: 90 * memory.MiB, reason: "Error", exit: 3, want: "ran out of heap at it",
+			runtime: v1alpha1.RuntimeJVM, use: 90 * memory.MiB, reason: "Error", exit: 3, want: "ran out of heap at that limit",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

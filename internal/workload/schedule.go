@@ -80,12 +80,13 @@ type Arrival struct {
 	// SteppedAt was the last step, and until RestUntil samples alone do not cause another.
 	Now, SteppedAt, RestUntil time.Time
 	Pods                      int
-	// Runs: the pods are runs of one identity, perhaps a thousand a minute. The webhook reads their kills itself, so that
-	// the next run is not too small while a step waits.
+	// Runs is true if the pods are runs of one identity, perhaps a thousand a minute. The webhook reads their kills
+	// itself, so that the next run is not too small while a step waits.
 	Runs bool
-	// Ended: a container ended, or a kill was counted. OnlySamples: only samples and unchanged counters came.
+	// Ended is true if a container ended, or a kill was counted. OnlySamples is true if only samples and unchanged
+	// counters came.
 	Ended, OnlySamples bool
-	// Suspect: the result of the last write is unknown, and so whether the state is stored.
+	// Suspect is true if the result of the last write is unknown, and so whether the state is stored.
 	Suspect bool
 }
 

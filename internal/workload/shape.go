@@ -140,11 +140,11 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 }
 
 const (
-	// shapePart of a shape's data must be new before it is computed again, and shapeMost bounds its validity. Computing
+	// shapePart of a shape's data must be new before it is computed again, and maxShape bounds its validity. Computing
 	// it compares all pairs of a few hundred points and was nine tenths of a step; a minute does not change the shape of
 	// two hours.
 	shapePart = 24
-	shapeMost = 5 * period.Minute
+	maxShape  = 5 * period.Minute
 )
 
 type shapeCache struct {

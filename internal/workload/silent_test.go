@@ -50,7 +50,7 @@ func TestSilence(t *testing.T) {
 		},
 		"nobody is asked": {
 			Snapshot{Governed: on("a"), Unmeasured: true},
-			"memfit runs without a usage source (--usage-interval=0): only OOM kills change a size", true,
+			"memfit runs with --usage-interval=0 and reads no usage: only OOM kills change a size", true,
 		},
 	} {
 		if got := silence(&c.of); got != c.says {

@@ -111,9 +111,9 @@ type Snapshot struct {
 	QueryResult *rollout.QueryResult
 	// Replica is the name of the deciding pod; its webhook may be permitted to create a canary. Empty: unknown.
 	Replica string
-	// Unmeasured: no samples are taken, so a missing sample shows nothing about the time of a kill.
+	// Unmeasured is true if no samples are taken, so a missing sample shows nothing about the time of a kill.
 	Unmeasured bool
-	// NoWebhook: memfit runs without its webhook, and changes no new pod.
+	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
 }
 
@@ -143,7 +143,7 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 	}
 }
 
-// elsewhere are the pods that have not ended and that Profile does not govern.
+// elsewhere returns the pods that have not ended and that Profile does not govern.
 func (s *Snapshot) elsewhere() map[types.UID]bool {
 	governed := uids(s.Governed, nil)
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })

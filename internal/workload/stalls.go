@@ -61,11 +61,11 @@ func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool
 	var c stallChanges
 	c.began, c.ended = st.ledger.UpdateStalls(found, existing, now)
 	for _, s := range st.ledger.ExplainStalls(agents, now) {
-		same := func(told memory.Stall) bool { return told.Container == s.Container && told.Since.Equal(s.Since) }
+		same := func(other memory.Stall) bool { return other.Container == s.Container && other.Since.Equal(s.Since) }
 		news := false
-		for _, told := range [][]memory.Stall{c.began, c.ended} {
-			if i := slices.IndexFunc(told, same); i >= 0 {
-				told[i], news = s, true
+		for _, list := range [][]memory.Stall{c.began, c.ended} {
+			if i := slices.IndexFunc(list, same); i >= 0 {
+				list[i], news = s, true
 			}
 		}
 		if !news {
@@ -115,15 +115,21 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	inPod := func(s *memory.Stall) string { return "Pod " + s.Container.Pod + ": " + report.Stall(s) }
 	switch {
 	case ongoing != nil && !ongoing.NotRelieved:
-		return conditionMemoryStalled.True(v1alpha1.ReasonStallOngoing, inPod(ongoing))
+		message := inPod(ongoing)
+		if ongoing.RaisedTo == 0 {
+			message += "; a higher limit or a restart of the pod ends it"
+		}
+		return conditionMemoryStalled.True(v1alpha1.ReasonStallOngoing, message)
 	case ongoing != nil || ineffective != nil:
-		return conditionMemoryStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(cmp.Or(ongoing, ineffective)))
+		return conditionMemoryStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(cmp.Or(ongoing, ineffective))+
+			"; check its disk and the files that it reads")
 	case last != nil:
 		message := "The last one, in pod " + last.Container.Pod + ": " + report.Stall(last)
 		return conditionMemoryStalled.False(v1alpha1.ReasonStallEnded, message)
 	case st.Source != "" && !st.countsFaults:
 		return conditionMemoryStalled.Unknown(v1alpha1.ReasonFaultsNotCounted,
-			"Usage comes from "+st.Source+", which counts no major page faults: stalls are not detected")
+			"Usage comes from "+st.Source+", which counts no major page faults: stalls are not detected. Let memfit read "+
+				"kubelets (RBAC nodes/stats) to detect them")
 	}
 	message := "No container stalled at its limit in the last " + format.Duration(window)
 	return conditionMemoryStalled.False(v1alpha1.ReasonNoStall, message)

@@ -43,8 +43,8 @@ type State struct {
 	decided
 	measurements
 	shapes map[string]shapeCache // by container
-	// completes: the workload's pods run to completion, and each is a run. countsFaults: the source of usage counts major
-	// page faults.
+	// completes is true if the workload's pods run to completion, and each is a run. countsFaults is true if the source of
+	// usage counts major page faults.
 	completes, countsFaults bool
 }
 
@@ -121,14 +121,15 @@ const youngHistory = period.Hour
 // Past is the earlier history of a workload.
 type Past struct {
 	Source string // "prometheus"
-	// There: reading has ended; after a failure there are no containers.
-	There      bool
+	// Read is true when reading has ended; after a failure there are no containers.
+	Read       bool
 	Containers map[string]*history.Container
 }
 
 // backfill is the state of a workload's earlier history.
 type backfill struct {
-	// pastKnown: it was read, or is not needed. asked: it was requested, and since are the samples after the request.
+	// pastKnown is true if it was read, or is not needed. asked is true if it was requested, and since are the samples
+	// after the request.
 	pastKnown, asked bool
 	since            []memory.Sample
 }
@@ -158,7 +159,7 @@ func (st *State) takePast(p *Past) {
 	switch {
 	case p == nil:
 		return
-	case !p.There:
+	case !p.Read:
 		st.asked = true
 		return
 	}

@@ -212,7 +212,8 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 			c.Stale++
 			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
 			if inject.WasResized(pod) && inject.LimitMoved(pod, s.Profile) { // but not its environment
-				c.outOfStep = cmp.Or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
+				c.outOfStep = cmp.Or(c.outOfStep, "Pod "+pod.Name+" was resized in place: "+why+
+					"; only a new pod gets it: delete this one at a convenient time")
 			}
 		case inject.Missed:
 			c.Missed++

@@ -89,7 +89,7 @@ type Effects struct {
 func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	m := before.Clone()
 	kills, explained, stalls := m.account(s, now)
-	m.knowCaps(s.Governed)
+	m.readHeapCaps(s.Governed)
 	m.identify(s, now)
 	v := decide(s, m, now)
 	m.shapes, m.rollout = v.shapeCaches, v.rollout.State

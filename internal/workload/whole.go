@@ -22,7 +22,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	if size == (memory.Size{}) {
 		return nil
 	}
-	w := &rollout.Whole{Spec: size, Actual: size, Stays: wholeStays(pod), Young: !slices.ContainsFunc(
+	w := &rollout.Whole{Spec: size, Actual: size, FixedBecause: whyWholeFixed(pod), Young: !slices.ContainsFunc(
 		pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Resources != nil },
 	)}
 	// A kubelet of 1.36 always reports the request from the pod's start; the pod's cgroup does not have it.
@@ -69,9 +69,9 @@ func wholeAsks(
 	return asks, to
 }
 
-// wholeStays returns why the pod-level size of a running pod cannot be changed; "": it can. If the feature gate is off,
-// in the API server or on the node, no status has such a size.
-func wholeStays(pod *corev1.Pod) string {
+// whyWholeFixed returns why the pod-level size of a running pod cannot be changed; "": it can. If the feature gate is
+// off, in the API server or on the node, no status has such a size.
+func whyWholeFixed(pod *corev1.Pod) string {
 	if r := pod.Status.Resources; r != nil && (constraints.WholeSize(pod).Limit == 0 || constraints.SizeOf(r).Limit > 0) {
 		return ""
 	}
@@ -82,7 +82,7 @@ func wholeStays(pod *corev1.Pod) string {
 
 // RefusedWhole explains a refused resize of a pod with a pod-level size that cannot be changed; "": not the case.
 func RefusedWhole(pod *corev1.Pod) string {
-	why := wholeStays(pod)
+	why := whyWholeFixed(pod)
 	if constraints.WholeSize(pod) == (memory.Size{}) || why == "" {
 		return ""
 	}
@@ -116,8 +116,8 @@ func (d *decider) sayWhole(managed []managedContainer) {
 	whole := constraints.WholeOf(d.s.Template, base, asks)
 	text := ""
 	switch {
-	case whole.Stays != "":
-		text = "the whole pod (spec.resources) keeps its size: " + whole.Stays
+	case whole.FixedBecause != "":
+		text = "the whole pod (spec.resources) keeps its size: " + whole.FixedBecause
 	case whole.Why != "":
 		text = "new pods as a whole (spec.resources) get " + whole.Why
 	case whole.Held != "":

@@ -20,24 +20,25 @@ type Kind struct {
 	PodCount  []string
 	Restarts  bool // kubectl rollout restart replaces its pods
 	Recreates bool // a controller replaces deleted pods
-	// Completes: its pods run to completion. An evicted one loses its work, and changes are for the next run.
+	// Completes is true if its pods run to completion. An evicted one loses its work, and changes are for the next run.
 	Completes bool
-	// PerNode: its controller determines the node of each pod, so that its pods may be divided by classes of nodes.
+	// PerNode is true if its controller determines the node of each pod, so that its pods may be divided by classes of
+	// nodes.
 	PerNode bool
-	// Watched: memfit caches the metadata of all objects of this kind, to find the owner of a pod.
+	// Watched is true if memfit caches the metadata of all objects of this kind, to find the owner of a pod.
 	Watched bool
-	// Intermediate: controllers create such objects, and their own controller, if any, is the workload. Other kinds have
-	// the pod template that users edit, so the search for the owner ends there, even if an operator owns them: one Kafka
-	// resource has several StatefulSets, whose containers must not share a recommendation.
+	// Intermediate is true if controllers create such objects, and their own controller, if any, is the workload. Other
+	// kinds have the pod template that users edit, so the search for the owner ends there, even if an operator owns them:
+	// one Kafka resource has several StatefulSets, whose containers must not share a recommendation.
 	Intermediate bool
 	Asks         bool // users annotate objects of this kind with a profile
 	PodNames     PodNames
 	HashLabel    string // its label on the pods of its ReplicaSets, which are named "<name>-<hash>"
 	HasHash      bool   // a HashLabel is for objects of this kind
-	// MergedByName: a patch merges its containers by name, and does not replace the list as in custom resources.
+	// MergedByName is true if a patch merges its containers by name, and does not replace the list as in custom resources.
 	MergedByName bool
 	Frozen       bool // the template of an existing object is immutable
-	// Queued: queue controllers such as Kueue suspend such objects, and reserve resources before they have pods.
+	// Queued is true if queue controllers such as Kueue suspend such objects, and reserve resources before they have pods.
 	Queued bool
 
 	short string
@@ -110,7 +111,7 @@ var table = []Kind{
 	},
 }
 
-// All is the table. Callers must not change it.
+// All returns the table. Callers must not change it.
 func All() []Kind { return table }
 
 // Of finds a kind in any version. False: memfit does not know where objects of this kind have their pod template.

@@ -19,7 +19,7 @@ var noSize = map[string]string{
 	"day":        "a unit",
 	"maxReasons": "bounds what a status holds",
 	"maxAdvice":  "bounds what a status holds",
-	"leastRuns":  "is for the description of runs", "leastOfMode": "is for the description of runs",
+	"minRuns":    "is for the description of runs", "minRunsOfMode": "is for the description of runs",
 	"modesApart": "is for the description of runs",
 	"version":    "the version of the encoding",
 	"compressed": "a mark in the encoding",

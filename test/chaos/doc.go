@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package chaos breaks a cluster in every way that clusters break and holds memfit to figures meanwhile: kills lost or
-// doubled, pods kept from being created, pods disturbed beyond maxUnavailable, time until everything is as it should
+// doubled, pods kept from being created, pods disrupted beyond maxUnavailable, time until everything is as it should
 // be. `make chaos` runs all of it, prints a line for each fault and writes docs/evidence/chaos.md; it takes about a
 // minute for each fault.
 //

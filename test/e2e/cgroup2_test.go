@@ -212,10 +212,10 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 			}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
 			GinkgoWriter.Println(c.Message)
 			Expect(c.Message).To(And(ContainSubstring("256Mi to"), ContainSubstring("the kubelet reports: "),
-				ContainSubstring("page cache included: the higher one stays effective")))
+				ContainSubstring("page cache included: the higher limit remains effective")))
 			Expect(effective(runningPod(ctx, *namespace))).To(Equal("256Mi"))
 
-			By("dropping the page cache: the kubelet tries again by itself")
+			By("dropping the page cache: the kubelet retries by itself")
 			tell(ctx, pod, "drop")
 			lowered(ctx, *namespace, pod)
 		}, SpecTimeout(learnt+later*4))

@@ -88,7 +88,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 			rec, err := recommendation(ctx, *other)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(applied(rec).Reason).To(Equal(v1alpha1.ReasonWaitingForBudget), applied(rec).Message)
-			g.Expect(applied(rec).Message).To(ContainSubstring("has no room"))
+			g.Expect(applied(rec).Message).To(ContainSubstring("change budget of this hour is spent"))
 			why = applied(rec).Message
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(why).To(ContainSubstring("32Mi of 48Mi raised"))

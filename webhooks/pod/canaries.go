@@ -46,8 +46,8 @@ func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation, see
 	}
 	in.Sizes = inject.CanariesIn(rec.Status.Containers)
 	canary, asItIs := inject.MakePlan(in), inject.Plan{}
-	stays := seen && differ(rec, others, asItIs) && !differ(rec, canary, asItIs)
-	if stays || allowed && differ(rec, canary, others) && c.use(rec) {
+	unchanged := seen && differ(rec, others, asItIs) && !differ(rec, canary, asItIs)
+	if unchanged || allowed && differ(rec, canary, others) && c.use(rec) {
 		return canary
 	}
 	return others

@@ -129,7 +129,7 @@ func (h *Injector) inject(
 	_, seen := pod.Annotations[v1alpha1.InjectedAnnotation]
 	var plan inject.Plan
 	now := h.Clock.Now()
-	if in.canary && in.rec.Status.Canary != nil && !h.Trials.holds(resolved.Ref, now) {
+	if in.canary && in.rec.Status.Canary != nil && !h.Trials.active(resolved.Ref, now) {
 		plan = h.Canaries.plan(in.Input, in.rec, seen, asked.DryRun)
 	} else {
 		plan = inject.MakePlan(in.Input)
@@ -141,7 +141,7 @@ func (h *Injector) inject(
 	if seen && len(a.Patch) == 0 {
 		return a, nil // second call for a pod, after other webhooks: the first one has warned and counted
 	}
-	if !seen && len(a.Patch) > 0 && h.Trials.leave(meta, resolved.Ref, now, asked.DryRun) {
+	if !seen && len(a.Patch) > 0 && h.Trials.leaveUnchanged(meta, resolved.Ref, now, asked.DryRun) {
 		h.Metrics.errors.WithLabelValues("refused").Inc()
 		return allowed("the pod is unchanged, because no pod that memfit changed was created: another admission policy may " +
 			"refuse them (Event " + v1alpha1.EventPodsNotCreated + " of the workload)"), nil
@@ -178,7 +178,7 @@ type input struct {
 	inject.Input
 
 	rec *v1alpha1.MemoryRecommendation
-	// canary: the pod may be a canary.
+	// canary is true if the pod may be a canary.
 	canary bool
 }
 
@@ -309,7 +309,7 @@ func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) ma
 }
 
 // configMapKeys returns the keys of the ConfigMaps from which the pod's containers take variables. It omits unreadable
-// ConfigMaps; the plan then says that they may define any key.
+// ConfigMaps; the plan then reports that they may define any key.
 func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string]map[string]bool {
 	if h.ConfigMaps == nil {
 		return nil

@@ -32,12 +32,12 @@ const (
 	// pendingFor is how long a kill is pending: by then the leader, even a new one, has recorded it. Afterwards only the
 	// recommendation counts.
 	pendingFor = 5 * time.Minute
-	// mostPending bounds identities, and mostPendingKills the kills of each.
-	mostPending      = 10_000
-	mostPendingKills = 16
-	// failedPage pods are decoded at a time, some 2 MiB, in at most mostFailedPages pages per read.
-	failedPage      = 100
-	mostFailedPages = 10
+	// maxPending bounds identities, and maxPendingKills the kills of each.
+	maxPending      = 10_000
+	maxPendingKills = 16
+	// failedPage pods are decoded at a time, some 2 MiB, in at most maxFailedPages pages per read.
+	failedPage     = 100
+	maxFailedPages = 10
 )
 
 // PendingKills stores the OOM kills of the last minutes in pods that are known by their identity. The retry of such a
@@ -98,7 +98,7 @@ func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Sel
 	options := &client.ListOptions{
 		Namespace: namespace, LabelSelector: of, FieldSelector: informers.InPhase(corev1.PodFailed), Limit: failedPage,
 	}
-	for range mostFailedPages {
+	for range maxFailedPages {
 		var page corev1.PodList
 		if err := p.APIReader.List(ctx, &page, options); err != nil {
 			return fmt.Errorf("reading failed pods with labels %q from the API server: %w", of, err)
@@ -111,7 +111,7 @@ func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Sel
 		}
 	}
 	return fmt.Errorf(
-		"more than %d pods with labels %q have failed in namespace %s; delete failed pods", mostFailedPages*failedPage, of,
+		"more than %d pods with labels %q have failed in namespace %s; delete failed pods", maxFailedPages*failedPage, of,
 		namespace,
 	)
 }
@@ -142,7 +142,7 @@ func (p *PendingKills) observe(
 	defer p.mu.Unlock()
 	p.forget(now)
 	all, known := p.of[resolved.Ref]
-	if !known && len(p.of) >= mostPending {
+	if !known && len(p.of) >= maxPending {
 		return
 	}
 	if p.of == nil {
@@ -154,7 +154,7 @@ func (p *PendingKills) observe(
 		}
 	}
 	slices.SortStableFunc(all, func(a, b pendingKill) int { return a.Time.Compare(b.Time) })
-	p.of[resolved.Ref] = all[max(len(all)-mostPendingKills, 0):]
+	p.of[resolved.Ref] = all[max(len(all)-maxPendingKills, 0):]
 }
 
 // forget drops old kills.
@@ -189,7 +189,7 @@ func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 }
 
 // Of returns the pending kills of a workload by container, oldest first; not those on nodes that are short of memory,
-// because only the leader can tell which of them were at the limit: it knows how much was in use.
+// because only the leader can determine which of them were at the limit: it knows how much was in use.
 func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	if p == nil {
 		return nil

@@ -172,8 +172,8 @@ func TestReadsOfTheAPIServerAreBounded(t *testing.T) {
 					time.Sleep(tc.every)
 				}
 				all.Wait()
-				if live.lists > tc.most || live.most > mostReads {
-					t.Errorf("%d lists, %d at once; want at most %d, %d", live.lists, live.most, tc.most, mostReads)
+				if live.lists > tc.most || live.most > maxReads {
+					t.Errorf("%d lists, %d at once; want at most %d, %d", live.lists, live.most, tc.most, maxReads)
 				}
 				time.Sleep(readInterval)
 				synctest.Wait()
@@ -204,7 +204,7 @@ func TestAReadThatFailsAdmits(t *testing.T) {
 	for name, breaks := range map[string]func(*apiServer){
 		"refused":  func(a *apiServer) { a.err = errors.New("too many requests") },
 		"hangs":    func(a *apiServer) { a.takes = time.Hour },
-		"too many": func(a *apiServer) { a.pods = make([]corev1.Pod, mostFailedPages*failedPage+1) },
+		"too many": func(a *apiServer) { a.pods = make([]corev1.Pod, maxFailedPages*failedPage+1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

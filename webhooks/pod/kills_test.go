@@ -250,7 +250,7 @@ func TestPendingKillsChangeNothingElse(t *testing.T) {
 		h.Kills.Observe(t.Context(), killed(taskPod("unit", 100+run), clock.Now()))
 	}
 	for _, all := range h.Kills.of {
-		if len(all) > mostPendingKills {
+		if len(all) > maxPendingKills {
 			t.Errorf("%d kills of one identity are remembered", len(all))
 		}
 	}

@@ -19,8 +19,8 @@ const (
 	// most 20 a second for any number of new pods. Controllers create at most as many with the default settings of
 	// client-go and Argo Workflows (20 a second) and of Tekton (5).
 	readInterval = 50 * time.Millisecond
-	// mostReads bounds concurrent reads over all keys.
-	mostReads = 4
+	// maxReads bounds concurrent reads over all keys.
+	maxReads = 4
 )
 
 // readKey identifies a read: equal keys have equal results.
@@ -31,7 +31,7 @@ type readKey struct{ namespace, selector string }
 type sharedReads struct {
 	mu     sync.Mutex
 	queues map[readKey]*readQueue
-	slots  chan struct{} // of mostReads
+	slots  chan struct{} // of maxReads
 }
 
 // readQueue has the reads with one key: the current one and the next. It exists while a read runs or has begun less
@@ -64,7 +64,7 @@ func (s *sharedReads) join(ctx context.Context, key readKey, do func(context.Con
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.queues == nil {
-		s.queues, s.slots = map[readKey]*readQueue{}, make(chan struct{}, mostReads)
+		s.queues, s.slots = map[readKey]*readQueue{}, make(chan struct{}, maxReads)
 	}
 	q, found := s.queues[key]
 	if !found {

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// patience is how long a pod that memfit changed may take to be seen. A watch that broke is back within a minute:
+	// patience is how long the watch may take to show a pod that memfit changed. A broken watch is back within a minute:
 	// client-go waits for 30 s at most, and up to as long again at random. A ReplicaSet whose pods are refused tries again
-	// after 5 ms, and then after twice as long each time: what it creates after 82 s is left unchanged.
+	// after 5 ms, and then after twice as long each time: its attempt after 82 s is left unchanged.
 	patience = time.Minute
-	// enough pods that did not come tell a policy from a creation that failed once, as where the name is taken or the API
-	// server restarts. Controllers try as often within 3 s, and a run that is not retried is lost three times.
+	// enough refused pods distinguish a policy from a single failed creation, as where the name is taken or the API server
+	// restarts. Controllers try as often within 3 s, and a run that is not retried is lost three times.
 	enough = 3
-	// probing is how long new pods are left unchanged to see whether those come: enough for a rollout to send all of its
-	// pods, and for the watch to see one. After a hold, a changed pod may take as long to be seen.
+	// probing is how long new pods are left unchanged to see whether those are created: enough for a rollout to send all
+	// of its pods, and for the watch to show one. After a hold, the watch may take as long to show a changed pod.
 	probing = 10 * time.Second
-	// firstHold is how long new pods are left unchanged after one of a probe came, and each time twice as long as before,
-	// up to longestHold: a policy may be changed. Ten attempts are lost in three days, and then one a day.
+	// firstHold is how long new pods are left unchanged after an unchanged one was created, and each time twice as long as
+	// before, up to longestHold: a policy may be changed. Ten attempts are lost in three days, and then one a day.
 	firstHold   = 10 * time.Minute
 	longestHold = 24 * time.Hour
 	// forgetAfter is how long a trial is remembered without another creation: workloads that run daily are recognized.
 	forgetAfter = 48 * time.Hour
 )
 
-// trial is what memfit did with the pods of a workload since the last one was seen that it had changed. If none came,
-// it compares: if a pod comes that was left unchanged, memfit's changes are refused. If those do not come either, as
-// beyond a quota, pods are changed again.
+// trial records what memfit did with the pods of a workload since one that it had changed was last created. If none is,
+// memfit leaves some pods unchanged: if one of those is created, another policy refuses memfit's changes. If none of
+// those is created either, as beyond a quota, pods are changed again.
 type trial struct {
 	// first is when memfit changed the first one, changed how many it did.
 	first   time.Time
@@ -42,8 +42,8 @@ type trial struct {
 	// since is when memfit began to change pods, or began again after until; tried is how many it has changed since then.
 	since time.Time
 	tried int
-	// until is when pods are changed again; probes: until a pod comes that was left unchanged, it is not known why the
-	// others did not.
+	// until is when pods are changed again. probes is true until an unchanged pod is created: before that, it is unknown
+	// why the others were not.
 	until  time.Time
 	probes bool
 	hold   time.Duration // the last one
@@ -52,7 +52,7 @@ type trial struct {
 }
 
 // next returns the trial after one more creation, and whether that pod is left unchanged.
-func (t trial) next(now time.Time) (after trial, leave bool) {
+func (t trial) next(now time.Time) (after trial, unchanged bool) {
 	wait := patience
 	if t.hold > 0 {
 		wait = probing
@@ -73,9 +73,9 @@ func (t trial) next(now time.Time) (after trial, leave bool) {
 	return t, false
 }
 
-// unchangedCame returns the trial after a pod was seen that memfit had not changed, and whether that shows that its
+// unchangedCreated returns the trial after a pod was seen that memfit had not changed, and whether that shows that its
 // changes are refused.
-func (t trial) unchangedCame(created, now time.Time) (after trial, refused bool) {
+func (t trial) unchangedCreated(created, now time.Time) (after trial, refused bool) {
 	// The clock of the API server may differ. What has been Pending since before the trial shows nothing.
 	if !t.probes || created.Add(patience).Before(t.since) {
 		return t, false
@@ -86,7 +86,7 @@ func (t trial) unchangedCame(created, now time.Time) (after trial, refused bool)
 	return t, true
 }
 
-// old reports whether the trial says nothing about a pod that is created now.
+// old reports whether the trial is too old to affect a pod that is created now.
 func (t trial) old(now time.Time) bool {
 	return now.Sub(t.since) >= forgetAfter && now.Sub(t.until) >= forgetAfter
 }
@@ -95,7 +95,7 @@ func (t trial) old(now time.Time) bool {
 func (t trial) note(of memory.WorkloadRef, now time.Time) string {
 	return fmt.Sprintf(
 		"memfit changed %s of %s %s since %s, and none of them was created; one that it left unchanged was: another "+
-			"admission policy refuses what memfit gives (the Event FailedCreate of their controller quotes it). New pods are "+
+			"admission policy refuses memfit's changes (the Event FailedCreate of their controller quotes it). New pods are "+
 			"left unchanged until %s. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or exclude the "+
 			"workload",
 		format.Count(t.changed, "new pod"), of.Kind, of.Title(), format.TimeOfDay(t.first, now),

@@ -55,7 +55,7 @@ func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 			at = at.Add(retry)
 		}
 		var refused bool
-		if now, refused = now.unchangedCame(at, at); !refused {
+		if now, refused = now.unchangedCreated(at, at); !refused {
 			t.Fatalf("hold %d: the pod that was left came for nothing", len(holds))
 		}
 		if waited := at.Sub(began); waited > 82*time.Second || len(holds) > 0 && waited > 21*time.Second {
@@ -96,10 +96,10 @@ func TestPodsThatAreRefusedForAnotherReasonAreChanged(t *testing.T) {
 func TestWhatWasPendingBeforeShowsNothing(t *testing.T) {
 	probe := trialStart.Add(time.Minute)
 	_, last := left(0, 0, 0, time.Minute)
-	if _, refused := last.unchangedCame(trialStart.Add(-time.Hour), probe); refused {
+	if _, refused := last.unchangedCreated(trialStart.Add(-time.Hour), probe); refused {
 		t.Error("an old pod is taken for one of the probe")
 	}
-	if _, refused := last.unchangedCame(probe.Add(-30*time.Second), probe); !refused {
+	if _, refused := last.unchangedCreated(probe.Add(-30*time.Second), probe); !refused {
 		t.Error("a clock of the API server that is 30 s behind hides that the pod came")
 	}
 }
@@ -130,9 +130,9 @@ func TestACreationThatFailedOnceIsNoPolicy(t *testing.T) {
 
 func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	_, of := left(0, time.Second, 2*time.Second, time.Minute)
-	of, _ = of.unchangedCame(trialStart.Add(time.Minute), trialStart.Add(time.Minute))
+	of, _ = of.unchangedCreated(trialStart.Add(time.Minute), trialStart.Add(time.Minute))
 	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created; one that " +
-		"it left unchanged was: another admission policy refuses what memfit gives (the Event FailedCreate of their " +
+		"it left unchanged was: another admission policy refuses memfit's changes (the Event FailedCreate of their " +
 		"controller quotes it). New pods are left unchanged until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy " +
 		"to what the policy allows, or exclude the workload"
 	if got := of.note(web, trialStart.Add(time.Minute)); got != want {
@@ -167,10 +167,10 @@ func created(after time.Duration, changed bool) *metav1.ObjectMeta {
 func TestPodsThatComeEndATrial(t *testing.T) {
 	trials, reports := trialsOf()
 	leave := func(after time.Duration) bool {
-		return trials.leave(owned, web, trialStart.Add(after), false)
+		return trials.leaveUnchanged(owned, web, trialStart.Add(after), false)
 	}
 	came := func(of memory.WorkloadRef, after time.Duration, changed bool) {
-		trials.came(t.Context(), created(after, changed), memory.Workload{Ref: of}, trialStart.Add(after))
+		trials.observe(t.Context(), created(after, changed), memory.Workload{Ref: of}, trialStart.Add(after))
 	}
 	onNode := web
 	onNode.NodeClass = "m5.large"
@@ -189,11 +189,11 @@ func TestPodsThatComeEndATrial(t *testing.T) {
 	}
 	came(onNode, 2*time.Minute, false)
 	came(onNode, 2*time.Minute+time.Second, false)
-	if !leave(11*time.Minute) || !trials.holds(onNode, trialStart.Add(11*time.Minute)) || len(*reports) != 1 {
+	if !leave(11*time.Minute) || !trials.active(onNode, trialStart.Add(11*time.Minute)) || len(*reports) != 1 {
 		t.Errorf("with only an unchanged pod since, it was reported %d times", len(*reports))
 	}
 	came(web, 11*time.Minute, true)
-	if leave(11*time.Minute) || trials.holds(web, trialStart.Add(11*time.Minute)) {
+	if leave(11*time.Minute) || trials.active(web, trialStart.Add(11*time.Minute)) {
 		t.Error("a pod is left although one that memfit changed came late")
 	}
 }
@@ -203,14 +203,14 @@ func TestPodsThatComeEndATrial(t *testing.T) {
 func TestATrialOfAnIdentityThatIsRewritten(t *testing.T) {
 	trials, reports := trialsOf()
 	leave := func(after time.Duration) bool {
-		return trials.leave(owned, web, trialStart.Add(after), false)
+		return trials.leaveUnchanged(owned, web, trialStart.Add(after), false)
 	}
 	came := func(after time.Duration, changed bool) {
 		pod := created(after, changed)
 		pod.Namespace, pod.OwnerReferences = web.Namespace, owned.OwnerReferences
 		other := web
 		other.Name = "rewritten"
-		trials.came(t.Context(), pod, memory.Workload{Ref: other}, trialStart.Add(after))
+		trials.observe(t.Context(), pod, memory.Workload{Ref: other}, trialStart.Add(after))
 	}
 	for range enough {
 		leave(0)
@@ -245,16 +245,16 @@ func TestWhatIsNotTried(t *testing.T) {
 	} {
 		for i := range 2 * enough {
 			at := trialStart.Add(time.Duration(i) * time.Minute)
-			if tc.trials.leave(tc.pod, web, at, tc.dryRun) {
+			if tc.trials.leaveUnchanged(tc.pod, web, at, tc.dryRun) {
 				t.Errorf("%s: pod %d is left", name, i)
 			}
 		}
 	}
 	for _, after := range []time.Duration{0, 0, 0, time.Minute} {
-		begun.leave(owned, web, trialStart.Add(after), false)
+		begun.leaveUnchanged(owned, web, trialStart.Add(after), false)
 	}
-	begun.came(t.Context(), created(time.Minute, false), memory.Workload{Ref: web}, trialStart.Add(time.Minute))
-	if !begun.leave(owned, web, trialStart.Add(2*time.Minute), true) || len(*reports) != 1 {
+	begun.observe(t.Context(), created(time.Minute, false), memory.Workload{Ref: web}, trialStart.Add(time.Minute))
+	if !begun.leaveUnchanged(owned, web, trialStart.Add(2*time.Minute), true) || len(*reports) != 1 {
 		t.Error("a dry run shows another pod than would be created, or is reported")
 	}
 }
@@ -265,20 +265,20 @@ func TestTrialsAreBounded(t *testing.T) {
 	leave := func(i int, at time.Time) bool {
 		of := web
 		of.Name = fmt.Sprintf("web-%d", i)
-		return trials.leave(owned, of, at, false)
+		return trials.leaveUnchanged(owned, of, at, false)
 	}
-	for i := range mostTrials + 5 {
+	for i := range maxTrials + 5 {
 		leave(i, trialStart)
 	}
 	for range enough {
 		leave(0, trialStart)
-		leave(mostTrials, trialStart)
+		leave(maxTrials, trialStart)
 	}
-	if len(trials.of) != mostTrials || !leave(0, trialStart.Add(time.Minute)) ||
-		leave(mostTrials, trialStart.Add(time.Minute)) {
+	if len(trials.of) != maxTrials || !leave(0, trialStart.Add(time.Minute)) ||
+		leave(maxTrials, trialStart.Add(time.Minute)) {
 		t.Errorf("%d are remembered, with the wrong decisions", len(trials.of))
 	}
-	if leave(mostTrials, trialStart.Add(50*time.Hour)); len(trials.of) != 1 {
+	if leave(maxTrials, trialStart.Add(50*time.Hour)); len(trials.of) != 1 {
 		t.Errorf("%d are remembered when all but one are old", len(trials.of))
 	}
 }

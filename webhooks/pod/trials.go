@@ -19,11 +19,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// mostTrials bounds what is remembered. Beyond it this replica changes pods whether they come or not.
-const mostTrials = 10_000
+// maxTrials bounds the recorded workloads. Beyond it, this replica changes pods even if they are refused.
+const maxTrials = 10_000
 
-// Trials remembers of which workloads no pod was seen since this replica changed some. Nil, or before new pods are
-// watched, it knows of none.
+// Trials records the workloads of which this replica changed pods and saw none created, because another admission
+// policy may refuse memfit's changes. If nil, or before new pods are watched, it is empty.
 type Trials struct {
 	// Report reports that new pods of a workload are left unchanged.
 	Report func(of memory.Workload, note string)
@@ -32,8 +32,8 @@ type Trials struct {
 	of map[memory.WorkloadRef]trial // nil: pods are not watched yet
 }
 
-// leave reports whether a pod that memfit would change is left unchanged.
-func (t *Trials) leave(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.Time, dryRun bool) bool {
+// leaveUnchanged reports whether a pod that memfit would change is left unchanged.
+func (t *Trials) leaveUnchanged(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.Time, dryRun bool) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if t == nil || owner == nil { // without a controller, no other pod follows
 		return false
@@ -42,19 +42,19 @@ func (t *Trials) leave(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.T
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, known := t.of[of]
-	after, leave := before.next(now)
+	after, unchanged := before.next(now)
 	after.owner = owner.UID
-	if !known && len(t.of) >= mostTrials {
+	if !known && len(t.of) >= maxTrials {
 		maps.DeleteFunc(t.of, func(_ memory.WorkloadRef, o trial) bool { return o.old(now) })
 	}
-	if remember := t.of != nil && !dryRun && (known || len(t.of) < mostTrials); remember {
+	if remember := t.of != nil && !dryRun && (known || len(t.of) < maxTrials); remember {
 		t.of[of] = after
 	}
-	return leave
+	return unchanged
 }
 
-// holds reports whether new pods of a workload are left unchanged now.
-func (t *Trials) holds(of memory.WorkloadRef, now time.Time) bool {
+// active reports whether new pods of a workload are left unchanged now.
+func (t *Trials) active(of memory.WorkloadRef, now time.Time) bool {
 	if t == nil {
 		return false
 	}
@@ -63,8 +63,8 @@ func (t *Trials) holds(of memory.WorkloadRef, now time.Time) bool {
 	return now.Before(t.of[of.Whole()].until)
 }
 
-// concerns reports whether a pod that was created may decide a trial. Most need not be looked up.
-func (t *Trials) concerns(pod *metav1.ObjectMeta) bool {
+// mayDecide reports whether a pod that was created may decide a trial. Most need not be looked up.
+func (t *Trials) mayDecide(pod *metav1.ObjectMeta) bool {
 	_, changed := pod.Annotations[v1alpha1.InjectedAnnotation]
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,8 +76,8 @@ func (t *Trials) concerns(pod *metav1.ObjectMeta) bool {
 	return false
 }
 
-// came notes that a pod was created: one that memfit changed ends the trial of its workload.
-func (t *Trials) came(ctx context.Context, pod *metav1.ObjectMeta, of memory.Workload, now time.Time) {
+// observe handles a pod that was created: one that memfit changed ends the trial of its workload.
+func (t *Trials) observe(ctx context.Context, pod *metav1.ObjectMeta, of memory.Workload, now time.Time) {
 	of.Ref = t.deciding(pod, of.Ref.Whole())
 	after, refused := t.compared(pod, of.Ref, now)
 	if !refused {
@@ -111,7 +111,7 @@ func (t *Trials) compared(pod *metav1.ObjectMeta, of memory.WorkloadRef, now tim
 		delete(t.of, of)
 		return trial{}, false
 	}
-	if after, refused = t.of[of].unchangedCame(pod.CreationTimestamp.Time, now); refused {
+	if after, refused = t.of[of].unchangedCreated(pod.CreationTimestamp.Time, now); refused {
 		t.of[of] = after
 	}
 	return after, refused
@@ -126,12 +126,12 @@ func (h *Injector) WatchNewPods(ctx context.Context, pending cache.Cache) error 
 	}
 	if _, err := informers.Watch(ctx, pending, &corev1.Pod{}, informers.Handler[*corev1.Pod]{
 		Seen: func(pod *corev1.Pod) {
-			if !h.Trials.concerns(&pod.ObjectMeta) {
+			if !h.Trials.mayDecide(&pod.ObjectMeta) {
 				return
 			}
 			if resolved, err := h.resolve(ctx, &pod.ObjectMeta); err == nil {
 				of := memory.Workload{Ref: resolved.Ref, UID: resolved.UID}
-				h.Trials.came(ctx, &pod.ObjectMeta, of, h.Clock.Now())
+				h.Trials.observe(ctx, &pod.ObjectMeta, of, h.Clock.Now())
 			}
 		},
 	}); err != nil {
@@ -143,7 +143,7 @@ func (h *Injector) WatchNewPods(ctx context.Context, pending cache.Cache) error 
 	return nil
 }
 
-// begin: from now on each new pod is seen.
+// begin starts to record, when each new pod is seen.
 func (t *Trials) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 const (
 	// MaxBody is the request limit of an API server, twice that of etcd for an object: 1.5 MiB.
 	MaxBody = 3 << 20
-	// mostUnread bounds the rest of an oversized request that is read and dropped before the answer.
-	mostUnread = 2 * MaxBody
+	// maxUnread bounds the rest of an oversized request that is read and dropped before the answer.
+	maxUnread = 2 * MaxBody
 	// maxBodies bounds the memory of all bodies together. A usual review has 4 to 20 KiB, and takes less than 1 ms.
 	maxBodies = 16 << 20
 	// beginning is the initial buffer of a connection. The UID of a review is in its first 200 bytes.
@@ -77,7 +77,7 @@ func (cs *connections) handler(hook http.Handler) http.Handler {
 func (cs *connections) refuse(w http.ResponseWriter, r *http.Request, hook http.Handler, text []byte, by *refusal) {
 	cs.metrics.refused.WithLabelValues(by.reason).Inc()
 	if by == tooLarge { // otherwise the client gets a reset connection
-		_, _ = io.CopyN(io.Discard, r.Body, mostUnread) // at most until the deadline of the connection
+		_, _ = io.CopyN(io.Discard, r.Body, maxUnread) // at most until the deadline of the connection
 	}
 	if h, ok := hook.(Refuser); ok {
 		h.Refuse(w, text, by.why)

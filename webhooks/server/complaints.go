@@ -18,7 +18,7 @@ type complaints struct {
 	context.Context
 
 	metrics *Metrics
-	says    *rate.Limiter
+	limiter *rate.Limiter
 }
 
 // withoutCertificate is the error of crypto/tls, and of [clients.verify], about a missing client certificate.
@@ -34,7 +34,7 @@ func (c *complaints) Write(line []byte) (int, error) {
 	case !strings.Contains(text, "TLS handshake error"):
 	case slices.ContainsFunc(withoutCertificate, func(why string) bool { return strings.Contains(text, why) }):
 		c.metrics.refused.WithLabelValues(reasonCertificate).Inc()
-		if c.says.Allow() {
+		if c.limiter.Allow() {
 			log.Info("Refused a client without the certificate that --client-ca requires; if it is the API server, pods are "+
 				"admitted without their settings", "why", text)
 			return len(line), nil

@@ -32,7 +32,7 @@ type connection struct {
 	all    *connections
 	source string // address without port
 	turn   uint64 // higher the later the connection was accepted or its last request began or ended
-	// busy: a request is being answered. The connection is then left alone, because that does not take long.
+	// busy is true if a request is being answered. The connection is then left alone, because that does not take long.
 	busy bool
 	held int // bytes of the body of the current request
 }
@@ -50,7 +50,7 @@ type listener struct {
 	all *connections
 }
 
-// Accept makes room for a new connection by closing the oldest one of the address with the most. If it waited instead,
+// Accept admits a new connection by closing the oldest one of the address with the most. If it waited instead,
 // any client could lock out the API server by opening connections up to the bound.
 func (l listener) Accept() (net.Conn, error) {
 	for {
@@ -131,7 +131,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// follow is the server's [http.Server.ConnState].
+// follow implements [http.Server.ConnState].
 func (cs *connections) follow(conn net.Conn, state http.ConnState) {
 	c := under(conn)
 	if c == nil {

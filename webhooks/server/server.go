@@ -120,7 +120,7 @@ func (s *Server) http(ctx context.Context) *http.Server {
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog: log.New(&complaints{
-			Context: ctx, metrics: s.options.Metrics, says: rate.NewLimiter(rate.Every(time.Minute), 1),
+			Context: ctx, metrics: s.options.Metrics, limiter: rate.NewLimiter(rate.Every(time.Minute), 1),
 		}, "", 0),
 	}
 }

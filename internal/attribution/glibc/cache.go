@@ -16,11 +16,11 @@ type caches struct {
 	bases  map[uint64]bool // starts of heaps of non-main arenas
 	brk    heap            // the main arena's
 	newest bool            // a heap of 2.35 or newer was seen
-	// mangled: links are xored with the address of their own page, as they are since 2.32.
+	// mangled is true if links are xored with the address of their own page, as they are since 2.32.
 	mangled bool
 	// key is the second word of every cached chunk; random since 2.34. 0 is unknown.
 	key uint64
-	// perThread: key is the address of the thread's cache instead, as from 2.29 to 2.33.
+	// perThread is true if key is the address of the thread's cache instead, as from 2.29 to 2.33.
 	perThread bool
 	owners    map[uint64]bool // results for such addresses
 	probe     *procmem.Probe

@@ -16,15 +16,15 @@ import (
 	"github.com/memfit/memfit/internal/procmem/perfdata"
 )
 
-// counted are the JVM's own names.
+// Names of the JVM's counters.
 const (
-	youngCount, fullCount = "sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations"
-	youngTicks, fullTicks = "sun.gc.collector.0.time", "sun.gc.collector.1.time"
-	youngExit, fullExit   = "sun.gc.collector.0.lastExitTime", "sun.gc.collector.1.lastExitTime"
-	youngSize, youngMost  = "sun.gc.generation.0.capacity", "sun.gc.generation.0.maxCapacity"
-	oldSize, oldMost      = "sun.gc.generation.1.capacity", "sun.gc.generation.1.maxCapacity"
-	edenSize, edenUsed    = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
-	oldUsed               = "sun.gc.generation.1.space.0.used"
+	youngCount, fullCount   = "sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations"
+	youngTicks, fullTicks   = "sun.gc.collector.0.time", "sun.gc.collector.1.time"
+	youngExit, fullExit     = "sun.gc.collector.0.lastExitTime", "sun.gc.collector.1.lastExitTime"
+	youngSize, youngMaxSize = "sun.gc.generation.0.capacity", "sun.gc.generation.0.maxCapacity"
+	oldSize, oldMaxSize     = "sun.gc.generation.1.capacity", "sun.gc.generation.1.maxCapacity"
+	edenSize, edenUsed      = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
+	oldUsed                 = "sun.gc.generation.1.space.0.used"
 
 	// A larger heap does not prevent collections caused by the program, metaspace and tools.
 	lastCause, noSpace = "sun.gc.lastCause", "Allocation Failure"
@@ -32,12 +32,12 @@ const (
 
 var wantedCounters = map[string]bool{
 	youngCount: true, fullCount: true, youngTicks: true, fullTicks: true, youngExit: true, fullExit: true,
-	youngSize: true, youngMost: true, oldSize: true, oldMost: true, edenSize: true, edenUsed: true, oldUsed: true,
+	youngSize: true, youngMaxSize: true, oldSize: true, oldMaxSize: true, edenSize: true, edenUsed: true, oldUsed: true,
 }
 
 const (
-	// moment is how long collections are watched until a full one is the last: a second has several if they are
-	// expensive. readings is the number of reads meanwhile; a young collection follows after tens of milliseconds.
+	// moment is how long the counters are read to find a full collection as the last one; with expensive collections, a
+	// second has several. readings is the number of reads in it: a young collection follows after tens of milliseconds.
 	moment   = time.Second
 	readings = 50
 	costly   = 32 // a collector below 1/costly of the processor time is not reported
@@ -96,7 +96,7 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 		}
 		full = full || name == lastCause && string(e.Text) == noSpace
 	})
-	if err != nil || len(c) < len(wantedCounters) || c[youngSize] < c[youngMost] || c[oldSize] < c[oldMost] {
+	if err != nil || len(c) < len(wantedCounters) || c[youngSize] < c[youngMaxSize] || c[oldSize] < c[oldMaxSize] {
 		return nil
 	}
 	d := map[string]int64{

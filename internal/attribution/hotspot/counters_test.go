@@ -21,8 +21,8 @@ const perfAt = 0x7f2000000000
 // busy is a JVM with Serial at its largest heap, after a full collection that left 12 bytes.
 func busy() map[string]uint64 {
 	return map[string]uint64{
-		youngCount: 3, fullCount: 4, youngTicks: 5, fullTicks: 6, youngExit: 100, fullExit: 200, youngSize: 10, youngMost: 10,
-		oldSize: 20, oldMost: 20, edenSize: 8, edenUsed: 2, oldUsed: 10,
+		youngCount: 3, fullCount: 4, youngTicks: 5, fullTicks: 6, youngExit: 100, fullExit: 200, youngSize: 10,
+		youngMaxSize: 10, oldSize: 20, oldMaxSize: 20, edenSize: 8, edenUsed: 2, oldUsed: 10,
 	}
 }
 
@@ -61,8 +61,8 @@ func TestCounters(t *testing.T) {
 	}{
 		"after a full collection":       {nil, want},
 		"after a young one":             {map[string]uint64{youngExit: 300}, young},
-		"the old generation may grow":   {map[string]uint64{oldMost: 21}, nil},
-		"the young one may grow":        {map[string]uint64{youngMost: 11}, nil},
+		"the old generation may grow":   {map[string]uint64{oldMaxSize: 21}, nil},
+		"the young one may grow":        {map[string]uint64{youngMaxSize: 11}, nil},
 		"a counter that is less than 0": {map[string]uint64{edenUsed: 1 << 63}, nil},
 	} {
 		counted := busy()

@@ -129,7 +129,7 @@ func (j *jvm) serial(h *heap, at uint64) {
 	}
 }
 
-// parallel has the same under other names; its generations are static.
+// parallel reads the same values under other names; its generations are static.
 func (j *jvm) parallel(h *heap, at uint64) {
 	young := j.word(at, "ParallelScavengeHeap::_young_gen")
 	old := j.word(at, "ParallelScavengeHeap::_old_gen")

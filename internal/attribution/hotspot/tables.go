@@ -60,8 +60,8 @@ func (j *jvm) number(at uint64, bytes int) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// nameAt follows a pointer to a name; ok is false at the end of a table.
-func (j *jvm) nameAt(at uint64) (name string, there bool) {
+// nameAt follows a pointer to a name; named is false at the end of a table.
+func (j *jvm) nameAt(at uint64) (name string, named bool) {
 	p := j.number(at, 8)
 	if p == 0 {
 		return "", false
@@ -236,8 +236,8 @@ func (j *jvm) flags() map[string]uint64 {
 
 // flag reads one flag. Those that choose a collector are one byte, the others a word or half of one.
 func (j *jvm) flag(at uint64, found map[string]uint64) {
-	name, there := j.nameAt(at + j.lookup("JVMFlag::_name").offset)
-	if !there || !slices.Contains(Flags, name) { // the last entry has no name
+	name, named := j.nameAt(at + j.lookup("JVMFlag::_name").offset)
+	if !named || !slices.Contains(Flags, name) { // the last entry has no name
 		return
 	}
 	bytes := 8

@@ -30,7 +30,7 @@ type page struct {
 	pooled             bool   // no longer counted by V8, and not returned yet
 }
 
-// end is the first address behind the page.
+// end returns the first address behind the page.
 func (p *page) end() uint64 { return p.start + p.size }
 
 // layout has the offsets of a header's fields, in words.

@@ -55,12 +55,12 @@ const (
 
 const (
 	longestLine = 16 << 10 // of one series; labels of containers are some 500 bytes
-	mostKept    = 4 << 20  // of all read series: six of 500 bytes for each of 1,400 containers
+	maxKept     = 4 << 20  // of all read series: six of 500 bytes for each of 1,400 containers
 )
 
 var (
 	errLongLine   = fmt.Errorf("a line is longer than %s", memory.Bytes(longestLine))
-	errMuchKept   = fmt.Errorf("the series memfit reads take more than %s", memory.Bytes(mostKept))
+	errMuchKept   = fmt.Errorf("the series memfit reads take more than %s", memory.Bytes(maxKept))
 	errNoCounters = errors.New("it has none of the expected series: these are not the kubelet's cAdvisor metrics")
 )
 
@@ -101,7 +101,7 @@ func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 		case err != nil:
 			return nil, err
 		case wanted(line):
-			if kept.Len()+len(line) > mostKept {
+			if kept.Len()+len(line) > maxKept {
 				return nil, errMuchKept
 			}
 			kept.Write(line)
@@ -228,7 +228,7 @@ func (l *life) set(series string, v float64, at int64) {
 	}
 }
 
-// KillCounters is a source of kill counters only. Its readings also make the samples of [Source.Read] exact.
+// KillCounters returns a source of kill counters only. Its readings also make the samples of [Source.Read] exact.
 func (s *Source) KillCounters(now func() time.Time) usage.Source { return killCounters{s, now} }
 
 type killCounters struct {

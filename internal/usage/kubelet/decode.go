@@ -16,10 +16,10 @@ import (
 	"github.com/memfit/memfit/internal/usage/stream"
 )
 
-// mostContainers bounds the containers of one node: 1,000 pods of four.
-const mostContainers = 4096
+// maxContainers bounds the containers of one node: 1,000 pods of four.
+const maxContainers = 4096
 
-var errTooMany = fmt.Errorf("it has more than %d containers, the maximum that memfit reads from a node", mostContainers)
+var errTooMany = fmt.Errorf("it has more than %d containers, the maximum that memfit reads from a node", maxContainers)
 
 // DecodeSummary reads a /stats/summary and passes on one sample per container with known memory. It skips containers
 // without figures, without a time or with only zeros (their cgroup was removed). After an error the caller must drop
@@ -31,7 +31,7 @@ func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 		if err := stream.Decode(d, &pod); err != nil {
 			return err
 		}
-		if read += pod.Containers.read; read > mostContainers {
+		if read += pod.Containers.read; read > maxContainers {
 			return errTooMany
 		}
 		pod.samples(take)
@@ -91,7 +91,7 @@ type containers struct {
 func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	var one containerStats
 	return stream.Array(d, func() error {
-		if c.read++; c.read > mostContainers {
+		if c.read++; c.read > maxContainers {
 			return errTooMany
 		}
 		one = containerStats{}

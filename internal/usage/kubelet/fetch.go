@@ -34,10 +34,10 @@ const (
 
 const (
 	defaultPort = 10250 // unless the Node has another
-	// mostSummary bounds a summary: some 2 KiB per container make 4 MiB for a node with 500 pods of 4 containers.
-	mostSummary = 8 * memory.MiB
-	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
-	mostCounters = 64 * memory.MiB
+	// maxSummary bounds a summary: some 2 KiB per container make 4 MiB for a node with 500 pods of 4 containers.
+	maxSummary = 8 * memory.MiB
+	// maxCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
+	maxCounters = 64 * memory.MiB
 )
 
 // Options are for trust in kubelets, and bounds. The zero value verifies against the CA of the rest.Config.
@@ -65,10 +65,10 @@ type Source struct {
 	options Options
 	most    map[string]memory.Bytes // by path
 
-	mu     sync.Mutex
-	room   int             // number of further open connections
-	kept   map[string]bool // by host and port, including deleted nodes
-	beyond beyondRSS
+	mu       sync.Mutex
+	idleLeft int             // number of further open connections
+	kept     map[string]bool // by host and port, including deleted nodes
+	beyond   beyondRSS
 }
 
 // New returns a Source that authenticates like config (with reloads of a bearer token file) but uses the trust in o. It
@@ -82,8 +82,8 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Source{
-		client: client, options: o, room: keptConnections, kept: map[string]bool{}, beyond: newBeyondRSS(o.Now),
-		most: map[string]memory.Bytes{summaryPath: mostSummary, cadvisorPath: mostCounters},
+		client: client, options: o, idleLeft: keptConnections, kept: map[string]bool{}, beyond: newBeyondRSS(o.Now),
+		most: map[string]memory.Bytes{summaryPath: maxSummary, cadvisorPath: maxCounters},
 	}, nil
 }
 
@@ -186,9 +186,9 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 func (s *Source) keeps(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.kept[host] && s.room > 0 {
+	if !s.kept[host] && s.idleLeft > 0 {
 		s.kept[host] = true
-		s.room--
+		s.idleLeft--
 	}
 	return s.kept[host]
 }
@@ -206,8 +206,8 @@ type attempt struct {
 func (a attempt) refused(resp *http.Response) error {
 	text := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // partial if it breaks off
-	if said := usage.FirstLine(string(body)); said != "" && said != http.StatusText(resp.StatusCode) {
-		text += ": " + said
+	if message := usage.FirstLine(string(body)); message != "" && message != http.StatusText(resp.StatusCode) {
+		text += ": " + message
 	}
 	subresource := "nodes/stats"
 	if strings.HasPrefix(a.path, "/metrics") {

@@ -290,7 +290,7 @@ func TestReadNowhere(t *testing.T) {
 func TestReadKeepsConnectionsToAFewKubelets(t *testing.T) {
 	first, second := serving(t, summaryOf(2)), serving(t, summaryOf(2))
 	s := source(t, first.config(), Options{})
-	s.room = 1
+	s.idleLeft = 1
 	connections := func(k *kubelet) int {
 		from := map[string]bool{}
 		for range 3 {

@@ -41,11 +41,11 @@ func TestAHostileKubeletCostsLittle(t *testing.T) {
 	series := `container_oom_events_total{container="app",id="/kubepods/pod` + uid +
 		`/c1",namespace="shop",pod="web-0"} 1` + "\n"
 	summaries := func(r io.Reader) (kept int, err error) {
-		err = DecodeSummary(http.MaxBytesReader(nil, io.NopCloser(r), int64(mostSummary)), func(memory.Sample) { kept++ })
+		err = DecodeSummary(http.MaxBytesReader(nil, io.NopCloser(r), int64(maxSummary)), func(memory.Sample) { kept++ })
 		return kept, err
 	}
 	counters := func(r io.Reader) (int, error) {
-		c, err := DecodeCounters(http.MaxBytesReader(nil, io.NopCloser(r), int64(mostCounters)), nil)
+		c, err := DecodeCounters(http.MaxBytesReader(nil, io.NopCloser(r), int64(maxCounters)), nil)
 		return len(c), err
 	}
 	for what, tc := range map[string]struct {

@@ -109,13 +109,13 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	if resp.StatusCode != http.StatusOK {
 		return nil, refused(resp.StatusCode)
 	}
-	byNode, heard := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
+	byNode, seen := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
 	err = Decode(http.MaxBytesReader(nil, resp.Body, int64(s.max)), func(sample memory.Sample) {
 		node, uid, known := s.locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
 		// bounds the memory for an endless, repeating list
-		if _, again := heard[sample.Container]; known && !again {
-			heard[sample.Container] = struct{}{}
+		if _, again := seen[sample.Container]; known && !again {
+			seen[sample.Container] = struct{}{}
 			byNode[node] = append(byNode[node], sample)
 		}
 	})
@@ -158,10 +158,10 @@ type containerMetrics struct {
 	} `json:"usage"`
 }
 
-// mostContainers bounds the containers of a pod, as for plans.
-const mostContainers = 256
+// maxContainers bounds the containers of a pod, as for plans.
+const maxContainers = 256
 
-var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", mostContainers)
+var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", maxContainers)
 
 // containers are those of one pod.
 type containers []containerMetrics
@@ -169,7 +169,7 @@ type containers []containerMetrics
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom].
 func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return stream.Array(d, func() error {
-		if len(*c) == mostContainers {
+		if len(*c) == maxContainers {
 			return errManyContainers
 		}
 		*c = append(*c, containerMetrics{})

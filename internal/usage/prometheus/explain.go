@@ -21,7 +21,7 @@ import (
 // explain adds what to do to an error.
 func (s *Source) explain(name, query string, err error) error {
 	if refusal, ok := errors.AsType[*v1.Error](err); ok {
-		return s.wrap(fmt.Errorf("%w%s", said(refusal), refused(refusal, name, query)))
+		return s.wrap(fmt.Errorf("%w%s", shorten(refusal), refused(refusal, name, query)))
 	}
 	cause := usage.Cause(err)
 	if advice := unreachable(err); advice != "" {
@@ -30,8 +30,8 @@ func (s *Source) explain(name, query string, err error) error {
 	return s.wrap(cause)
 }
 
-// said shortens a response that may be a whole page.
-func said(e *v1.Error) error {
+// shorten shortens a response that may be a whole page.
+func shorten(e *v1.Error) error {
 	short := *e
 	short.Msg, short.Detail = usage.FirstLine(e.Msg), ""
 	return &short

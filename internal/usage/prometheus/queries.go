@@ -165,13 +165,13 @@ func podPattern(w memory.WorkloadRef) string {
 	}
 }
 
-// pattern returns name, the part between (at most room characters, except unused indexes), and five generated
+// pattern returns name, the part between (at most width characters, except unused indexes), and five generated
 // characters. Kubernetes truncates too long names.
-func pattern(name, between string, room int) string {
-	if len(name)+room+len("-") <= longestBase {
+func pattern(name, between string, width int) string {
+	if len(name)+width+len("-") <= longestBase {
 		return regexp.QuoteMeta(name) + between + "-" + generated + "{5}"
 	}
 	// A little less than the least rest of a name: those of indexed Jobs are cut further, for the index.
-	kept := longestBase - min(room, len("-99999-"))
+	kept := longestBase - min(width, len("-99999-"))
 	return regexp.QuoteMeta(name[:min(len(name), kept)]) + "[a-z0-9.-]*" + generated + "{5}"
 }

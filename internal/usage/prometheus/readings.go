@@ -104,7 +104,7 @@ func (all readings) samples() []memory.Sample {
 	return slices.SortedFunc(maps.Values(newest), byTime)
 }
 
-// byTime is a total order of samples.
+// byTime returns a total order of samples.
 func byTime(a, b memory.Sample) int {
 	if c := a.Time.Compare(b.Time); c != 0 {
 		return c

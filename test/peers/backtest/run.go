@@ -76,7 +76,7 @@ func settings() (all []contender) {
 				p.KillPrice = posture.price
 				ours := p
 				if percent := int32(math.Round(100 * margin)); percent != p.HeadroomPercent { // else the defaults
-					p.HeadroomPercent, p.LeastRoomPercent = percent, percent
+					p.HeadroomPercent, p.MinMarginPercent = percent, percent
 				}
 				p.LimitMin = max(p.LimitMin, memory.Bytes(floor)*memory.MiB)
 				if p == ours {

@@ -28,8 +28,8 @@ var constants = []struct {
 	{"LowerLimit", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerLimit *= by }},
 	{"LowerKill", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerKill *= by }},
 	{"LowerYoung", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.LowerYoung, by) }},
-	{"usualLeastRoom",
-		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.LeastRoomPercent, by) }},
+	{"usualMinMargin",
+		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.MinMarginPercent, by) }},
 	{"Young", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Young, by) }},
 	{"YoungPower", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.YoungPower *= by }},
 	{"BurstShare", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.BurstShare *= by }},
@@ -40,7 +40,7 @@ var constants = []struct {
 	{"KillBeyondPercent - 100", func(m *recommend.Model, _ *recommend.Policy, by float64) {
 		m.KillBeyondPercent = 100 + int32(math.Round(by*float64(m.KillBeyondPercent-100)))
 	}},
-	{"LeastHeadroom", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.LeastHeadroom, by) }},
+	{"MinHeadroom", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.MinHeadroom, by) }},
 	{"EatenPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.EatenPercent, by) }},
 	{"RepeatPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RepeatPercent, by) }},
 	{"GuessPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.GuessPercent, by) }},

@@ -49,7 +49,8 @@ type Container struct {
 type End struct {
 	ID string
 	At time.Time
-	// Exited: its main process was not killed. The kubelet's reason is then of a child, killed at any earlier time.
+	// Exited is true if its main process was not killed. The kubelet's reason is then of a child, killed at any earlier
+	// time.
 	Exited bool
 }
 

@@ -6,20 +6,20 @@ package scan
 import "time"
 
 const (
-	// sharedMost is the processor time of one inspection that counts against all containers. Large heaps, and programs
+	// maxSharedTime is the processor time of one inspection that counts against all containers. Large heaps, and programs
 	// built to be expensive, take more; their namespace alone waits for the rest.
-	sharedMost = 100 * time.Millisecond
-	// inspectMost is the share of a core, in percent, that inspections may take, and urgentMost while a container near
+	maxSharedTime = 100 * time.Millisecond
+	// maxInspect is the share of a core, in percent, that inspections may take, and maxUrgent while a container near
 	// its limit changes or a request waits, whatever other work takes. It also bounds the cost of a pod template that
 	// requests inspection of all its pods.
-	inspectMost = 0.5
-	urgentMost  = 5
-	// agentMost is the share of a core, in percent, that the whole agent may take: inspections wait longer where
-	// readings, writes, the garbage collector and debts of namespaces leave them less than inspectMost.
-	agentMost    = 0.9
-	inspectLeast = 0.2             // is guaranteed
-	othersEvery  = 5 * time.Second // between measurements of the agent's other work
-	othersSettle = 0.3             // weight of a new figure in their moving average
+	maxInspect = 0.5
+	maxUrgent  = 5
+	// maxAgentPercent is the share of a core, in percent, that the whole agent may take: inspections wait longer where
+	// readings, writes, the garbage collector and debts of namespaces leave them less than maxInspect.
+	maxAgentPercent = 0.9
+	minInspect      = 0.2             // is guaranteed
+	othersEvery     = 5 * time.Second // between measurements of the agent's other work
+	othersSettle    = 0.3             // weight of a new figure in their moving average
 )
 
 // allowance bounds the processor time of inspections. On a busy node they take long without costing more, so their
@@ -30,7 +30,7 @@ type allowance struct {
 	others           float64   // percent of a core that the agent uses for other work
 	noted            time.Time // when these were measured; zero: never
 	inspected, spent time.Duration
-	all              time.Duration // processor time of all inspections, at most sharedMost each
+	all              time.Duration // processor time of all inspections, at most maxSharedTime each
 }
 
 // of returns the debts of urgent or of other inspections.
@@ -43,11 +43,11 @@ func (a *allowance) of(urgent bool) *debts {
 
 // charge records an inspection and the processor time that the agent has used so far.
 func (a *allowance) charge(namespace string, took, agent time.Duration, now time.Time) {
-	shared := min(took, sharedMost)
+	shared := min(took, maxSharedTime)
 	a.all += shared
 	a.measure(agent, now)
-	a.urgent.charge(namespace, took, now.Add(rest(shared, urgentMost)))
-	a.normal.charge(namespace, took, now.Add(rest(shared, min(max(agentMost-a.others, inspectLeast), inspectMost))))
+	a.urgent.charge(namespace, took, now.Add(rest(shared, maxUrgent)))
+	a.normal.charge(namespace, took, now.Add(rest(shared, min(max(maxAgentPercent-a.others, minInspect), maxInspect))))
 }
 
 // measure measures the agent's processor time without inspections.
@@ -65,8 +65,8 @@ func (a *allowance) measure(agent time.Duration, now time.Time) {
 
 // pay pays the debts of namespaces with the time since the last call.
 func (a *allowance) pay(now time.Time) {
-	a.normal.pay(now, inspectMost)
-	a.urgent.pay(now, urgentMost)
+	a.normal.pay(now, maxInspect)
+	a.urgent.pay(now, maxUrgent)
 }
 
 // rest returns the period of which the spent time is a share, in percent.
@@ -75,7 +75,7 @@ func rest(spent time.Duration, share float64) time.Duration {
 }
 
 // debts make inspections wait for the cost of earlier ones: all of them for their shared part, and a namespace alone
-// for what its own took beyond [sharedMost]. All debts together are paid at a share of a core, split equally among
+// for what its own took beyond [maxSharedTime]. All debts together are paid at a share of a core, split equally among
 // namespaces, so that a small debt does not wait for a large one.
 type debts struct {
 	next time.Time // when an inspection may begin
@@ -89,7 +89,7 @@ func (d *debts) rested(now time.Time) bool { return !now.Before(d.next) }
 // charge records an inspection, after which the next may begin then.
 func (d *debts) charge(namespace string, spent time.Duration, next time.Time) {
 	d.next = next
-	if spent <= sharedMost {
+	if spent <= maxSharedTime {
 		return
 	}
 	if d.owed == nil {

@@ -12,12 +12,12 @@ import (
 func TestDebts(t *testing.T) {
 	start := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	d := debts{paid: start}
-	d.charge("cheap", sharedMost, start)
+	d.charge("cheap", maxSharedTime, start)
 	d.charge("hostile", 5*time.Second, start)
 	d.charge("shop", 400*time.Millisecond, start)
 	free := map[string]time.Duration{}
 	for passed := time.Duration(0); passed < time.Hour; passed += TickEvery {
-		d.pay(start.Add(passed), inspectMost)
+		d.pay(start.Add(passed), maxInspect)
 		for _, namespace := range []string{"cheap", "hostile", "shop"} {
 			if _, known := free[namespace]; !known && d.owed[namespace] <= 0 {
 				free[namespace] = passed.Round(time.Second)
@@ -60,7 +60,7 @@ func TestRest(t *testing.T) {
 // more than it should.
 func TestRestLeavesTheAgentItsShare(t *testing.T) {
 	const took = 10 * time.Millisecond
-	for others, want := range map[float64]float64{0: 0.5, 0.3: 0.5, 0.6: 0.3, 3: inspectLeast} {
+	for others, want := range map[float64]float64{0: 0.5, 0.3: 0.5, 0.6: 0.3, 3: minInspect} {
 		var a allowance
 		now, agent := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), time.Second // what it took to start does not count
 		for range 40 {

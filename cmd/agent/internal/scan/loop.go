@@ -28,21 +28,21 @@ type Writer interface {
 	Results() <-chan snapshot.Result
 }
 
-// Explainer inspects the processes of one container at a time. Start reports whether that begins; Found has the result.
-type Explainer interface {
-	Start(look Look) bool
+// Inspector inspects the processes of one container at a time. Start reports whether that begins; Found has the result.
+type Inspector interface {
+	Start(inspection Inspection) bool
 	Found() <-chan Finding
 }
 
-// Look describes a container to inspect.
-type Look struct {
+// Inspection describes a container to inspect.
+type Inspection struct {
 	Container string // its ID
 	// Namespace of its pod. Cached facts about files are shared only within one namespace.
 	Namespace string
 	PIDs      []int        // of its processes, as the node numbers them
 	More      bool         // it may have more processes
 	Limit     memory.Bytes // of the container; 0: no limit
-	Drawn     bool         // with a map of its pages
+	WithMap   bool         // the result is to have a map of its pages
 }
 
 // Finding is the result of an inspection.
@@ -52,21 +52,21 @@ type Finding struct {
 	Memory    *v1alpha1.MemoryParts
 	Map       *v1alpha1.MemoryMap // where the pod requests one
 	Runtime   *v1alpha1.InspectedRuntime
-	// HeapTurn is the heap size at which the runtime's settings trigger a collection; 0: unknown. The runtime's own value
+	// CollectAt is the heap size at which the runtime's settings trigger a collection; 0: unknown. The runtime's own value
 	// (Runtime.MaxHeap) has precedence.
-	HeapTurn memory.Bytes
-	Err      error         // nothing could be read
-	Spent    time.Duration // of processor time
-	Unread   string        // why some memory could not be read; empty: all was read
+	CollectAt memory.Bytes
+	Err       error         // nothing could be read
+	Spent     time.Duration // of processor time
+	Unread    string        // why some memory could not be read; empty: all was read
 }
 
 // Loop is the agent's main loop. Its fields are set before the first Tick; one goroutine calls Tick.
 type Loop struct {
-	Tree    *cgroup.Tree
-	Proc    fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
-	Pods    *pods.Set
-	Writer  Writer
-	Explain Explainer // nil at tier Watch
+	Tree      *cgroup.Tree
+	Proc      fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
+	Pods      *pods.Set
+	Writer    Writer
+	Inspector Inspector // nil at tier Watch
 	// Rescues reports whether containers of a namespace may borrow memory; nil: none may.
 	Rescues func(namespace string) bool
 	// Created reports whether cgroups were created since the last call in the cgroups last passed to Watch; nil: unknown.
@@ -97,22 +97,22 @@ type Loop struct {
 type container struct {
 	cgroup.Container
 
-	gauge         cgroup.Gauge
-	recorder      *flightrecorder.Recorder
-	pod           types.UID // "" until the API server has reported the pod
-	name          string
-	due           time.Time
-	urgency       flightrecorder.Urgency // at the last reading
-	processesRead time.Time
-	gone          time.Time // when its cgroup was found removed; zero while it exists
-	trigger       bool      // report as soon as the pod is known
-	finding       *Finding  // the last
-	explained     time.Time
-	explainedAt   memory.Bytes // its usage at that time
-	found         time.Time    // when its cgroup was found
-	request       pods.Request // of the pod, when the last inspection began
-	answers       bool         // a user waits for the result of that inspection
-	rescue        rescued
+	gauge          cgroup.Gauge
+	recorder       *flightrecorder.Recorder
+	pod            types.UID // "" until the API server has reported the pod
+	name           string
+	due            time.Time
+	urgency        flightrecorder.Urgency // at the last reading
+	processesRead  time.Time
+	gone           time.Time // when its cgroup was found removed; zero while it exists
+	trigger        bool      // report as soon as the pod is known
+	finding        *Finding  // the last
+	lastInspected  time.Time
+	usageInspected memory.Bytes // its usage at that time
+	found          time.Time    // when its cgroup was found
+	request        pods.Request // of the pod, when the last inspection began
+	answers        bool         // a user waits for the result of that inspection
+	rescue         rescued
 }
 
 // object is a pod and its snapshot.
@@ -142,22 +142,22 @@ const (
 	// of ticks while none needs it: a wakeup costs as much as forty readings.
 	TickEvery = 250 * time.Millisecond
 	idleEvery = 2 * TickEvery
-	// earlyMost is how much earlier than TickEvery a tick may come.
-	earlyMost = TickEvery / 5
+	// maxEarly is how much earlier than TickEvery a tick may come.
+	maxEarly = TickEvery / 5
 	// searchEvery is how often cgroups are listed. A new pod or a removed cgroup shortens it to searchSoon, a new cgroup
 	// to the next tick. Where all cgroups are watched, searchWatched is for missed notifications: a listing costs as much
 	// as the readings of ten seconds.
 	searchEvery   = 10 * time.Second
 	searchSoon    = time.Second
 	searchWatched = time.Minute
-	// unknownMost is how long a container is read that is in the status of no pod of this node: a pod's sandbox never is.
-	unknownMost = time.Minute
-	keptAfter   = time.Minute // of a removed cgroup: until the API server has the kubelet's status of its end
+	// maxUnknown is how long a container is read that is in the status of no pod of this node: a pod's sandbox never is.
+	maxUnknown = time.Minute
+	keptAfter  = time.Minute // of a removed cgroup: until the API server has the kubelet's status of its end
 )
 
 // Tick does the work that is due. Between two ticks of all containers, it reads only those about to reach their limit.
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
-	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-earlyMost {
+	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-maxEarly {
 		l.hurry(now)
 		return
 	}
@@ -181,7 +181,7 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 			}
 			continue
 		}
-		if c.pod == "" && now.Sub(c.found) > unknownMost {
+		if c.pod == "" && now.Sub(c.found) > maxUnknown {
 			continue // a sandbox, or a container of another cluster on this machine
 		}
 		if l.mayBorrow(c) {
@@ -195,7 +195,7 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 		}
 	}
 	l.alarms.lendable = lendable
-	l.explain(now)
+	l.inspectNext(now)
 	l.write(now)
 	l.Metrics.observe(l)
 }
@@ -225,10 +225,10 @@ func (l *Loop) searchCgroups(now time.Time) {
 	if l.Watch != nil {
 		l.watched = l.Watch(parents)
 	}
-	there := make(map[string]bool, len(found))
+	exists := make(map[string]bool, len(found))
 	for i := range found {
 		id := found[i].ContainerID
-		there[id] = true
+		exists[id] = true
 		if l.containers[id] == nil {
 			l.containers[id] = &container{
 				Container: found[i], gauge: l.Tree.Gauge(found[i].Dir), recorder: flightrecorder.New(l.searched), found: now,
@@ -237,7 +237,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 		}
 	}
 	for id, c := range l.containers {
-		if !there[id] && c.gone.IsZero() {
+		if !exists[id] && c.gone.IsZero() {
 			l.ended(c, now)
 		}
 	}
@@ -270,19 +270,19 @@ func (l *Loop) matchPods(now time.Time) {
 		}
 	}
 	for uid := range l.objects {
-		if _, there := all[uid]; !there {
+		if _, exists := all[uid]; !exists {
 			delete(l.objects, uid)
 		}
 	}
 }
 
-func (l *Loop) match(uid types.UID, told *pods.Container, now time.Time) {
-	if c := l.containers[told.ID]; c != nil {
-		c.pod, c.name = uid, told.Name
+func (l *Loop) match(uid types.UID, reported *pods.Container, now time.Time) {
+	if c := l.containers[reported.ID]; c != nil {
+		c.pod, c.name = uid, reported.Name
 	}
-	for _, end := range told.Killed {
+	for _, end := range reported.Killed {
 		if c := l.containers[end.ID]; c != nil {
-			c.pod, c.name = uid, told.Name
+			c.pod, c.name = uid, reported.Name
 			if end.Exited && c.recorder.Kills() > 0 {
 				continue // the killed child is known
 			}
@@ -296,7 +296,7 @@ func (l *Loop) match(uid types.UID, told *pods.Container, now time.Time) {
 	}
 }
 
-// spread is the position of a pod among others, from 0 to 1.
+// spread returns the position of a pod among others, from 0 to 1.
 func spread(uid types.UID) float64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))

@@ -266,17 +266,17 @@ func TestAnOrdinaryEndAfterAKillOfAChild(t *testing.T) {
 	}
 }
 
-// looks notes into which containers it is asked to look, and finds nothing.
+// looks notes which containers it is asked to inspect, and finds nothing.
 type looks struct {
 	at    []time.Time
-	last  Look
+	last  Inspection
 	now   func() time.Time
 	found chan Finding
 }
 
-func (l *looks) Start(look Look) bool {
-	l.at, l.last = append(l.at, l.now()), look
-	l.found <- Finding{Container: look.Container, Namespace: look.Namespace}
+func (l *looks) Start(inspection Inspection) bool {
+	l.at, l.last = append(l.at, l.now()), inspection
+	l.found <- Finding{Container: inspection.Container, Namespace: inspection.Namespace}
 	return true
 }
 
@@ -285,31 +285,31 @@ func (l *looks) Found() <-chan Finding { return l.found }
 // TestWhatDoesNotChangeIsLookedIntoRarely: looks are most of what the agent costs.
 func TestWhatDoesNotChangeIsLookedIntoRarely(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)
-	explainer := &looks{now: func() time.Time { return n.now }, found: make(chan Finding, 1)}
-	n.loop.Explain = explainer
+	inspector := &looks{now: func() time.Time { return n.now }, found: make(chan Finding, 1)}
+	n.loop.Inspector = inspector
 	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
 	n.tell(uid, idOf(1), "")
 	n.pass(59 * time.Minute)
-	if len(explainer.at) != 1 || explainer.last.Namespace != "shop" || len(explainer.last.PIDs) != 1 {
-		t.Fatalf("%d looks within an hour without a change, the last %+v", len(explainer.at), explainer.last)
+	if len(inspector.at) != 1 || inspector.last.Namespace != "shop" || len(inspector.last.PIDs) != 1 {
+		t.Fatalf("%d looks within an hour without a change, the last %+v", len(inspector.at), inspector.last)
 	}
 	n.set(uid, idOf(1), 33*memory.MiB, 0, 70)
 	n.pass(time.Minute / 2)
-	if len(explainer.at) != 1 {
+	if len(inspector.at) != 1 {
 		t.Error("inspected for a change by a tenth")
 	}
 	n.set(uid, idOf(1), 36*memory.MiB, 0, 70)
 	n.pass(time.Minute / 2)
-	if len(explainer.at) != 2 {
-		t.Errorf("%d looks after a change by a fifth", len(explainer.at))
+	if len(inspector.at) != 2 {
+		t.Errorf("%d looks after a change by a fifth", len(inspector.at))
 	}
 	n.pass(59 * time.Minute)
-	if len(explainer.at) != 2 {
-		t.Errorf("%d looks an hour later without a change", len(explainer.at))
+	if len(inspector.at) != 2 {
+		t.Errorf("%d looks an hour later without a change", len(inspector.at))
 	}
 	n.pass(2 * time.Minute)
-	if len(explainer.at) != 3 {
-		t.Errorf("%d looks: one an hour is due whatever it uses", len(explainer.at))
+	if len(inspector.at) != 3 {
+		t.Errorf("%d looks: one an hour is due whatever it uses", len(inspector.at))
 	}
 }
 
@@ -489,7 +489,7 @@ func FuzzPrintable(f *testing.F) {
 	})
 }
 
-// finder is an Explainer that finds what the container uses.
+// finder is an Inspector that finds what the container uses.
 type finder struct {
 	node  *node
 	found chan Finding
@@ -498,13 +498,13 @@ type finder struct {
 	spent map[string]time.Duration // of one inspection, by namespace
 }
 
-func (e *finder) Start(look Look) bool {
+func (e *finder) Start(inspection Inspection) bool {
 	e.count++
-	e.order = append(e.order, look.Container)
-	usage := e.node.loop.containers[look.Container].recorder.Usage()
+	e.order = append(e.order, inspection.Container)
+	usage := e.node.loop.containers[inspection.Container].recorder.Usage()
 	e.found <- Finding{
-		Container: look.Container, Namespace: look.Namespace, Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()},
-		Spent: e.spent[look.Namespace],
+		Container: inspection.Container, Namespace: inspection.Namespace, Spent: e.spent[inspection.Namespace],
+		Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()},
 	}
 	return true
 }
@@ -516,7 +516,7 @@ func (e *finder) Found() <-chan Finding { return e.found }
 func TestWhatJumpedIsLookedInto(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1)}
-	n.loop.Explain = e
+	n.loop.Inspector = e
 	uid, id := uidOf(1), idOf(1)
 	n.set(uid, id, 30*memory.MiB, 0, 11)
 	n.tell(uid, id, "")
@@ -546,12 +546,12 @@ func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 		killed        bool
 	}{
 		"inspected late":  {after: 3 * time.Minute, within: 3*time.Minute + time.Second},
-		"never inspected": {after: time.Hour, within: inspectedMost + time.Second},
+		"never inspected": {after: time.Hour, within: maxInspected + time.Second},
 		"killed before":   {after: time.Hour, within: 20 * time.Second, killed: true},
 	} {
 		n := newNode(t)
 		e := &finder{node: n, found: make(chan Finding, 1)}
-		n.loop.Explain = e
+		n.loop.Inspector = e
 		n.loop.allowance.urgent.next, n.loop.allowance.normal.next = n.now.Add(c.after), n.now.Add(c.after)
 		n.set(uidOf(1), idOf(1), 30*memory.MiB, 0, 11)
 		n.tell(uidOf(1), idOf(1), "")
@@ -582,7 +582,7 @@ func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 func TestWhoAsksDoesNotWaitForFirstLooks(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1)}
-	n.loop.Explain = e
+	n.loop.Inspector = e
 	n.loop.allowance.urgent.next, n.loop.allowance.normal.next = n.now.Add(time.Minute), n.now.Add(time.Minute)
 	for i := 1; i <= 9; i++ {
 		n.set(uidOf(i), idOf(i), 30*memory.MiB, 0, i)
@@ -610,7 +610,7 @@ func TestWhoAsksDoesNotWaitForFirstLooks(t *testing.T) {
 func TestExpensiveInspectionsMakeTheirNamespaceWait(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1), spent: map[string]time.Duration{"bank": 5 * time.Second}}
-	n.loop.Explain = e
+	n.loop.Inspector = e
 	for i, namespace := range []string{"bank", "bank", "shop"} {
 		id := idOf(i + 1)
 		n.set(uidOf(i+1), id, 30*memory.MiB, 0, 10+i)
@@ -651,7 +651,7 @@ func TestExpensiveInspectionsMakeTheirNamespaceWait(t *testing.T) {
 func TestNothingIsPreparedWhileInspectionsRest(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1)}
-	n.loop.Explain = e
+	n.loop.Inspector = e
 	n.loop.allowance.urgent.next = n.now.Add(time.Hour)
 	n.set(uidOf(1), idOf(1), 30*memory.MiB, 0, 11)
 	n.tell(uidOf(1), idOf(1), "")
@@ -664,7 +664,7 @@ func TestNothingIsPreparedWhileInspectionsRest(t *testing.T) {
 // TestAStallIsWrittenWithTheMinuteBefore: and with what filled the container, and the limits that held it.
 func TestAStallIsWrittenWithTheMinuteBefore(t *testing.T) {
 	n := newNode(t)
-	n.loop.Explain = &finder{node: n, found: make(chan Finding, 1)}
+	n.loop.Inspector = &finder{node: n, found: make(chan Finding, 1)}
 	uid, id := uidOf(1), idOf(1)
 	n.set(uid, id, 30*memory.MiB, 0, 11)
 	n.tell(uid, id, "")
@@ -708,7 +708,7 @@ func TestAStallIsWrittenWithTheMinuteBefore(t *testing.T) {
 func TestWhoAsksIsAnswered(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1)}
-	n.loop.Explain = e
+	n.loop.Inspector = e
 	uid, id := uidOf(1), idOf(1)
 	n.set(uid, id, 30*memory.MiB, 0, 11)
 	n.tell(uid, id, "")

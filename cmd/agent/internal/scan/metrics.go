@@ -12,10 +12,10 @@ import (
 
 // Metrics are the agent's counters. They name neither pods nor containers.
 type Metrics struct {
-	containers, pods, stretch, last    prometheus.Gauge
-	readings, writes, kills, explained *prometheus.CounterVec
-	alarms                             *prometheus.CounterVec
-	rescue                             prometheus.Histogram
+	containers, pods, stretch, last      prometheus.Gauge
+	readings, writes, kills, inspections *prometheus.CounterVec
+	alarms                               *prometheus.CounterVec
+	rescue                               prometheus.Histogram
 }
 
 // NewMetrics registers them.
@@ -38,7 +38,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		writes: counters("writes_total", "result", "MemorySnapshots sent to the API server, by result: ok, failed, or "+
 			"deleted (the namespace is being deleted)."),
 		kills: counters("oom_kills_total", "kind", "OOM kills detected, by what was killed."),
-		explained: counters("inspections_total", "result",
+		inspections: counters("inspections_total", "result",
 			"Inspections of a container's processes (tier See): ok or failed."),
 		alarms: counters("alarms_total", "result", "Alarms that a container is about to reach its limit, by result: ok, "+
 			"failed, or suppressed (more than the node may send)."),
@@ -52,21 +52,21 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 // inspected counts an inspection.
 func (m *Metrics) inspected(f *Finding, now time.Time) {
 	if f.Err != nil {
-		m.explained.WithLabelValues("failed").Inc()
+		m.inspections.WithLabelValues("failed").Inc()
 		return
 	}
-	m.explained.WithLabelValues("ok").Inc()
+	m.inspections.WithLabelValues("ok").Inc()
 	m.last.Set(float64(now.Unix()))
 }
 
 func (m *Metrics) observe(l *Loop) {
-	there := 0
+	count := 0
 	for _, c := range l.containers {
 		if c.gone.IsZero() && c.pod != "" {
-			there++
+			count++
 		}
 	}
-	m.containers.Set(float64(there))
+	m.containers.Set(float64(count))
 	m.pods.Set(float64(len(l.objects)))
 	m.stretch.Set(l.governor.Stretch())
 }

@@ -118,7 +118,7 @@ func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample
 	return s, nil
 }
 
-// processesEvery is the interval between lists of a container's processes, which show which existed before a kill.
+// processesEvery returns the interval between lists of a container's processes, which show which existed before a kill.
 func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	switch k := r.LastKill(); {
 	case k != nil && now.Sub(k.Time) <= flightrecorder.Dying:
@@ -129,8 +129,8 @@ func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	return 30 * time.Second
 }
 
-// processesMost bounds the processes that are read of a container. One with more usually forks all the time.
-const processesMost = 64
+// maxProcesses bounds the processes that are read of a container. One with more usually forks all the time.
+const maxProcesses = 64
 
 // processesOf lists the processes of a container; not nil.
 func (l *Loop) processesOf(c *container) []flightrecorder.Process {
@@ -141,7 +141,7 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 	}
 	var numbers [][]int // of the processes in out, by PID namespace
 	depth := math.MaxInt
-	for _, pid := range pids[:min(len(pids), processesMost)] {
+	for _, pid := range pids[:min(len(pids), maxProcesses)] {
 		status, ok := l.process(c.ContainerID, pid)
 		if !ok || len(status.NSPIDs) == 0 {
 			continue
@@ -203,11 +203,11 @@ func Holds(container string, pid int, dir fs.FS) bool {
 	return err == nil && cgroup.Holds(container, text)
 }
 
-// ThreadTime is the processor time that the thread of the caller has used so far. To compare two values, lock the
+// ThreadTime returns the processor time that the thread of the caller has used so far. To compare two values, lock the
 // goroutine to its thread.
 func ThreadTime() time.Duration { return used(unix.CLOCK_THREAD_CPUTIME_ID) }
 
-// ProcessTime is the processor time that the agent has used so far.
+// ProcessTime returns the processor time that the agent has used so far.
 func ProcessTime() time.Duration { return used(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
 // used reads the clock, because getrusage of a running thread is only updated at the kernel's ticks.

@@ -19,9 +19,9 @@ const (
 	// soon: a container that may reach its limit within this time is read as often as possible. Growth is known after
 	// four readings, so each interval delays the alarm four times.
 	soon = 2 * time.Second
-	// alarmsEvery and alarmsMost bound the alarms of a node. A container sends at most one a second.
+	// alarmsEvery and maxAlarms bound the alarms of a node. A container sends at most one a second.
 	alarmsEvery  = time.Second
-	alarmsMost   = 10
+	maxAlarms    = 10
 	raisedWithin = 5 * time.Second  // how long the agent waits for a higher limit after an alarm
 	inspectedFor = 10 * time.Minute // how long an inspection's maximum need of a container is valid
 )
@@ -54,7 +54,7 @@ func (l *Loop) Every() time.Duration {
 	return TickEvery
 }
 
-// hurriedEvery is the interval of containers that are about to reach their limit.
+// hurriedEvery returns the interval of containers that are about to reach their limit.
 func (l *Loop) hurriedEvery() time.Duration {
 	return min(flightrecorder.Hurried(len(l.alarms.hurried)), TickEvery)
 }
@@ -135,7 +135,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 // alarm sends an alarm, unless the node has sent too many: then the next reading tries again.
 func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time) {
 	if l.alarms.limiter == nil {
-		l.alarms.limiter = rate.NewLimiter(rate.Every(alarmsEvery), alarmsMost)
+		l.alarms.limiter = rate.NewLimiter(rate.Every(alarmsEvery), maxAlarms)
 	}
 	if !l.alarms.limiter.AllowN(now, 1) {
 		l.Metrics.alarms.WithLabelValues("suppressed").Inc()
@@ -193,8 +193,8 @@ func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time
 	c.rescue.sent, o.trigger = time.Time{}, true
 }
 
-// ownLimit is the effective limit of the container's own cgroup; 0: no limit, or the pod's is lower, which a resize of
-// the container cannot raise.
+// ownLimit returns the effective limit of the container's own cgroup; 0: no limit, or the pod's is lower, which a
+// resize of the container cannot raise.
 func (c *container) ownLimit() memory.Bytes {
 	if _, pod, _ := c.recorder.Last(); pod < c.limit() {
 		return 0
@@ -208,13 +208,13 @@ func (c *container) stop() memory.Bytes {
 	return min(c.ownLimit(), reading.High)
 }
 
-// ceiling is where growth stops by itself: the maximum heap and other memory at the inspection; 0: unknown.
+// ceiling returns where growth stops by itself: the maximum heap and other memory at the inspection; 0: unknown.
 func (c *container) ceiling(now time.Time) memory.Bytes {
 	f := c.finding
-	if f == nil || f.Memory == nil || now.Sub(c.explained) > inspectedFor {
+	if f == nil || f.Memory == nil || now.Sub(c.lastInspected) > inspectedFor {
 		return 0
 	}
-	heap := f.HeapTurn
+	heap := f.CollectAt
 	if f.Runtime != nil && f.Runtime.MaxHeap != nil {
 		heap = memory.FromQuantity(*f.Runtime.MaxHeap)
 	}

@@ -206,11 +206,11 @@ func TestAlarmsOfANode(t *testing.T) {
 		for i := range containers {
 			n.holds(uidOf(i), idOf(i+1), min(30+memory.Bytes(10*d.Seconds()), 127)*memory.MiB, 0, 128*memory.MiB)
 		}
-		if got := len(n.writer.alarms); got > alarmsMost+int(d.Seconds()) {
+		if got := len(n.writer.alarms); got > maxAlarms+int(d.Seconds()) {
 			t.Fatalf("%d alarms within %s", got, d)
 		}
 	})
-	if got := len(n.writer.alarms); got < alarmsMost {
+	if got := len(n.writer.alarms); got < maxAlarms {
 		t.Errorf("%d alarms", got)
 	}
 }
@@ -239,7 +239,7 @@ func TestAKnownHeap(t *testing.T) {
 			{Name: "metaspace", Group: v1alpha1.PartNative, Resident: quantity(80)},
 		}},
 	}
-	c.explained = n.now
+	c.lastInspected = n.now
 	if got := c.ceiling(n.now); got != 480*memory.MiB {
 		t.Errorf("needs %s at most", got)
 	}
@@ -247,7 +247,7 @@ func TestAKnownHeap(t *testing.T) {
 	if len(n.writer.alarms) != 0 {
 		t.Errorf("%+v", n.writer.alarms[0].status.Alarm)
 	}
-	c.finding.HeapTurn = 300 * memory.MiB
+	c.finding.CollectAt = 300 * memory.MiB
 	if got := c.ceiling(n.now); got != 480*memory.MiB {
 		t.Errorf("an option counts before what the runtime reports: %s", got)
 	}

@@ -29,9 +29,9 @@ func (l *Loop) kill(c *container) {
 const (
 	// checkEvery is how often the numbers of a pod are compared with those last written.
 	checkEvery = 10 * time.Second
-	// inspectedMost is the age at which a pod is written even if a container is not inspected yet. A new agent takes some
+	// maxInspected is the age at which a pod is written even if a container is not inspected yet. A new agent takes some
 	// minutes for a node of 110 pods; an earlier write would drop half of the last snapshot.
-	inspectedMost = 5 * time.Minute
+	maxInspected = 5 * time.Minute
 )
 
 // write submits the snapshots that are due.
@@ -40,7 +40,7 @@ func (l *Loop) write(now time.Time) {
 	l.settle()
 	for _, o := range l.objects {
 		if !o.writes.Due(now, o.trigger, flightrecorder.Jumped) ||
-			!o.trigger && (now.Before(o.check) || o.written == nil && now.Sub(o.found) < inspectedMost && l.uninspected(o)) {
+			!o.trigger && (now.Before(o.check) || o.written == nil && now.Sub(o.found) < maxInspected && l.uninspected(o)) {
 			continue
 		}
 		o.check = now.Add(checkEvery)
@@ -115,8 +115,8 @@ func (l *Loop) settle() {
 }
 
 // running returns the instance of a pod's container whose cgroup exists; nil: none.
-func (l *Loop) running(told *pods.Container) *container {
-	if c := l.containers[told.ID]; c != nil && c.pod != "" && c.gone.IsZero() {
+func (l *Loop) running(reported *pods.Container) *container {
+	if c := l.containers[reported.ID]; c != nil && c.pod != "" && c.gone.IsZero() {
 		return c
 	}
 	return nil
@@ -124,7 +124,7 @@ func (l *Loop) running(told *pods.Container) *container {
 
 // uninspected reports whether a container is not inspected yet.
 func (l *Loop) uninspected(o *object) bool {
-	if l.Explain == nil || o.pod.Declined {
+	if l.Inspector == nil || o.pod.Declined {
 		return false
 	}
 	for i := range o.pod.Containers {
@@ -141,14 +141,14 @@ func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 		NodeName: l.Node, Tier: v1alpha1.AgentWatch, CgroupVersion: l.Tree.Version().String(),
 		ObservedTime: metav1.NewTime(now.Truncate(time.Second)), Alarm: o.alarm,
 	}
-	if l.Explain != nil {
+	if l.Inspector != nil {
 		s.Tier = v1alpha1.AgentSee
 	}
 	for i := range o.pod.Containers {
 		name := o.pod.Containers[i].Name
-		h, told := o.history[name]
+		h, ended := o.history[name]
 		c := l.running(&o.pod.Containers[i])
-		if c == nil && !told {
+		if c == nil && !ended {
 			continue
 		}
 		s.Containers = append(s.Containers, l.container(o, name, c, h))
@@ -182,7 +182,7 @@ func (l *Loop) container(o *object, name string, c *container, h history) v1alph
 // inspected returns the result of the inspection, or why there is none.
 func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
 	switch {
-	case l.Explain == nil:
+	case l.Inspector == nil:
 		out.Inspection = v1alpha1.InspectionNotEnabled
 	case o.pod.Declined:
 		out.Inspection = v1alpha1.InspectionDeclined

@@ -37,18 +37,18 @@ func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, n
 	return &inspector{proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*runs{}}
 }
 
-// processesMost bounds the inspected processes of a container. Of the others only the resident memory is reported.
-const processesMost = 32
+// maxProcesses bounds the inspected processes of a container. Of the others only the resident memory is reported.
+const maxProcesses = 32
 
 // explain adds up the processes of a container. Memory of running processes that could not be read is unexplained.
-func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
-	ctx, cancel := context.WithTimeout(ctx, explainMost)
+func (e *inspector) inspectContainer(ctx context.Context, j scan.Inspection) scan.Finding {
+	ctx, cancel := context.WithTimeout(ctx, maxInspection)
 	defer cancel()
 	sum := newSum(j)
 	var failed error
 	for i, pid := range e.largestFirst(j) {
 		err := errManyProcesses
-		if i < processesMost {
+		if i < maxProcesses {
 			err = e.process(ctx, j, pid, sum)
 		}
 		if err == nil || errors.Is(err, procmem.ErrGone) {
@@ -65,9 +65,9 @@ func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
 		return scan.Finding{Err: errors.Join(errNoProcess, failed)}
 	}
 	finding := scan.Finding{
-		Memory: sum.parts(e.now()), Runtime: sum.runtime, HeapTurn: sum.heapTurn, Unread: sum.why(failed),
+		Memory: sum.parts(e.now()), Runtime: sum.runtime, CollectAt: sum.collectAt, Unread: sum.why(failed),
 	}
-	if j.Drawn {
+	if j.WithMap {
 		finding.Map = drawn(sum.pages, sum.missing, e.now())
 	}
 	return finding
@@ -75,11 +75,11 @@ func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
 
 var (
 	errNoProcess     = errors.New("none of its processes could be read")
-	errManyProcesses = fmt.Errorf("only the %d largest are inspected", processesMost)
+	errManyProcesses = fmt.Errorf("only the %d largest are inspected", maxProcesses)
 )
 
 // largestFirst returns the processes of a container by resident memory, the largest first.
-func (e *inspector) largestFirst(j scan.Look) []int {
+func (e *inspector) largestFirst(j scan.Inspection) []int {
 	resident := make(map[int]memory.Bytes, len(j.PIDs))
 	for _, pid := range j.PIDs {
 		resident[pid] = e.resident(j.Container, pid)
@@ -118,7 +118,7 @@ func (e *inspector) resident(container string, pid int) memory.Bytes {
 
 // process adds the memory of one process to the sum. The container's runtime is that of its largest process: the first
 // is often a shell that started it.
-func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum) error {
+func (e *inspector) process(ctx context.Context, j scan.Inspection, pid int, sum *sum) error {
 	if err := ctx.Err(); err != nil { // opening and listing mappings take time, too
 		return err
 	}
@@ -136,20 +136,20 @@ func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum)
 		return fmt.Errorf("reading: %w", err)
 	}
 	defer s.Close()
-	s.Locate = j.Drawn
+	s.Locate = j.WithMap
 	result, err := attribution.Attribute(ctx, s, e.readers)
 	if err != nil {
 		return fmt.Errorf("attributing: %w", err)
 	}
 	sum.add(&result, s)
-	if j.Drawn {
+	if j.WithMap {
 		sum.pages = append(sum.pages, pages(&result, s, int32(sum.processes))...) //nolint:gosec // thousands at most
 	}
 	if sum.processes == 1 {
 		sum.exe = s.Process.Exe
 		if found := e.runtimeOf(ctx, j.Namespace, target, s); found != nil {
 			sum.runtime = withHeap(found.InspectedRuntime, result.Usages)
-			sum.heapTurn = found.heapTurn(j.Limit)
+			sum.collectAt = found.collectAt(j.Limit)
 		}
 	}
 	return nil

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// apartMost: the regions of a part with more than this, such as V8's scattered pages, are drawn one behind the other.
-	apartMost = 16
-	// mappedMost bounds the regions that are read of a process: it may have 65,530 mappings, at one system call each.
-	mappedMost = 16 << 10
+	// maxApart: the regions of a part with more than this, such as V8's scattered pages, are drawn one behind the other.
+	maxApart = 16
+	// maxMapped bounds the regions that are read of a process: it may have 65,530 mappings, at one system call each.
+	maxMapped = 16 << 10
 )
 
 // pages returns the regions of a process with their resident and free ranges, for [pagemap.Draw].
 func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []pagemap.Region {
 	byPart := map[attribution.Kind][]pagemap.Region{}
-	left := mappedMost
+	left := maxMapped
 	for i := range r.Regions {
 		one := &r.Regions[i]
 		if one.RSS == 0 || left == 0 {
@@ -48,7 +48,7 @@ func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []page
 	}
 	var all []pagemap.Region
 	for _, regions := range byPart {
-		if len(regions) > apartMost {
+		if len(regions) > maxApart {
 			regions = []pagemap.Region{packed(regions)}
 		}
 		all = append(all, regions...)

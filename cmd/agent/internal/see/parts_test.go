@@ -36,7 +36,7 @@ func TestPartsAddUp(t *testing.T) {
 		},
 		RSS: 86 * memory.MiB, Unexplained: 2 * memory.MiB,
 	}
-	s := newSum(scan.Look{})
+	s := newSum(scan.Inspection{})
 	s.add(&process, &attribution.Snapshot{})
 	s.add(&process, &attribution.Snapshot{})
 	got := map[string]string{}

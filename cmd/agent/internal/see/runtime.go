@@ -34,8 +34,8 @@ type program struct {
 	exe   string
 }
 
-// knownMost bounds the cached programs: a large one is expensive to search for marks, and replicas run the same.
-const knownMost = 1024
+// maxKnown bounds the cached programs: a large one is expensive to search for marks, and replicas run the same.
+const maxKnown = 1024
 
 // runs is the runtime of a process.
 type runs struct {
@@ -44,9 +44,9 @@ type runs struct {
 	settings []string // memory settings at its start
 }
 
-// heapTurn returns the heap size at which its settings trigger a collection; 0: unknown. limit is the container's.
-func (r *runs) heapTurn(limit memory.Bytes) memory.Bytes {
-	return runtimes.Lookup(r.Type).HeapTurn(r.settings, limit)
+// collectAt returns the heap size at which its settings trigger a collection; 0: unknown. limit is the container's.
+func (r *runs) collectAt(limit memory.Bytes) memory.Bytes {
+	return runtimes.Lookup(r.Type).CollectAt(r.settings, limit)
 }
 
 // runtimeOf returns the runtime of a process, or nil where its files do not show it or could not be read. It caches
@@ -63,7 +63,7 @@ func (e *inspector) runtimeOf(
 		return nil
 	}
 	if f != nil && err == nil {
-		if len(e.known) >= knownMost {
+		if len(e.known) >= maxKnown {
 			clear(e.known)
 		}
 		e.known[which] = f
@@ -95,7 +95,7 @@ func (e *inspector) detected(
 		return nil, errors.Join(failed, err)
 	}
 	names := slices.Sorted(maps.Keys(s.Env))
-	f.Variables = names[:min(len(names), variablesMost)]
+	f.Variables = names[:min(len(names), maxVariables)]
 	for _, flag := range result.Flags {
 		f.settings = append(f.settings, flag.Text)
 	}
@@ -117,8 +117,8 @@ func (t timed) ReadAt(p []byte, at int64) (int, error) {
 	return t.File.ReadAt(p, at)
 }
 
-// argvMost bounds the part of a command line that is read. Memory settings come before the program's own arguments.
-const argvMost = 64 << 10
+// maxArgv bounds the part of a command line that is read. Memory settings come before the program's own arguments.
+const maxArgv = 64 << 10
 
 // argv returns the words of a command line that concern memory. Others may be passwords, so the buffer is cleared.
 func (e *inspector) argv(dir *live.Dir) ([]string, error) {
@@ -128,7 +128,7 @@ func (e *inspector) argv(dir *live.Dir) ([]string, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if e.cmdline == nil {
-		e.cmdline = make([]byte, argvMost)
+		e.cmdline = make([]byte, maxArgv)
 	}
 	defer clear(e.cmdline)
 	n, err := io.ReadFull(f, e.cmdline)
@@ -140,12 +140,12 @@ func (e *inspector) argv(dir *live.Dir) ([]string, error) {
 
 // Bounds of the API.
 const (
-	evidenceMost = 8
-	flagsMost    = 16
-	sentenceMost = 256
-	wordMost     = 64
-	// variablesMost exceeds the number of variables that memfit knows.
-	variablesMost = 32
+	maxEvidence = 8
+	maxFlags    = 16
+	maxSentence = 256
+	maxWord     = 64
+	// maxVariables exceeds the number of variables that memfit knows.
+	maxVariables = 32
 )
 
 // found converts what was detected for the API.
@@ -154,19 +154,19 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 		return nil
 	}
 	out := &v1alpha1.InspectedRuntime{
-		Type: r.Runtime, Version: quote.Cut(r.Version, wordMost), HeapSet: r.HeapSet,
-		Libc:      quote.Cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost),
-		Allocator: cmp.Or(quote.Cut(r.Allocator, wordMost), r.Libc),
+		Type: r.Runtime, Version: quote.Cut(r.Version, maxWord), HeapSet: r.HeapSet,
+		Libc:      quote.Cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), maxWord),
+		Allocator: cmp.Or(quote.Cut(r.Allocator, maxWord), r.Libc),
 	}
 	if r.SeesLimit != nil {
 		sees := v == cgroup.V1 && r.SeesLimit.V1 || v == cgroup.V2 && r.SeesLimit.V2
 		out.ContainerAware = map[bool]string{true: "Yes", false: "No"}[sees]
 	}
-	for _, flag := range r.Flags[:min(len(r.Flags), flagsMost)] {
-		out.Flags = append(out.Flags, quote.Cut(flag.Text+" ("+flag.From+")", sentenceMost))
+	for _, flag := range r.Flags[:min(len(r.Flags), maxFlags)] {
+		out.Flags = append(out.Flags, quote.Cut(flag.Text+" ("+flag.From+")", maxSentence))
 	}
-	for _, evidence := range r.Evidence[:min(len(r.Evidence), evidenceMost)] {
-		out.Evidence = append(out.Evidence, quote.Cut(evidence, sentenceMost))
+	for _, evidence := range r.Evidence[:min(len(r.Evidence), maxEvidence)] {
+		out.Evidence = append(out.Evidence, quote.Cut(evidence, maxSentence))
 	}
 	return out
 }

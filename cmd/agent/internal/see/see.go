@@ -18,12 +18,12 @@ import (
 	"github.com/memfit/memfit/internal/liveness"
 )
 
-// Explainer inspects one container after the other. [Explainer.Run] does the work.
-type Explainer struct {
+// Worker inspects one container after the other. [Worker.Run] does the work.
+type Worker struct {
 	newInspector func() *inspector
 	watchdog     *liveness.Watchdog
 	patience     time.Duration // how long an inspection may take before it is abandoned
-	jobs         chan scan.Look
+	jobs         chan scan.Inspection
 	found        chan scan.Finding
 
 	// Only Run uses the fields below.
@@ -38,34 +38,34 @@ type blocked struct {
 }
 
 const (
-	// explainMost bounds the inspection of one container. The largest measured took 0.4 s.
-	explainMost = 5 * time.Second
-	// patience is how long the Explainer waits for an inspection that does not end after explainMost. A system call that
+	// maxInspection bounds the inspection of one container. The largest measured took 0.4 s.
+	maxInspection = 5 * time.Second
+	// patience is how long the Worker waits for an inspection that does not end after maxInspection. A system call that
 	// reads another process can block without bound: its pages or files may be served by its own program (userfaultfd,
 	// FUSE) or by a server that does not answer (NFS).
 	patience                 = 30 * time.Second
-	abandonedMost            = 8 // inspections blocked at a time, each with a thread
-	abandonedMostOfNamespace = 2
+	maxAbandoned             = 8 // inspections blocked at a time, each with a thread
+	maxAbandonedPerNamespace = 2
 )
 
-// New returns an Explainer that reads a /proc directory with these readers, on a node with this cgroup version. Readers
+// New returns a Worker that reads a /proc directory with these readers, on a node with this cgroup version. Readers
 // must be stateless, because abandoned inspections may still use them.
 func New(
 	proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time, w *liveness.Watchdog,
-) *Explainer {
-	e := &Explainer{
+) *Worker {
+	e := &Worker{
 		newInspector: func() *inspector { return newInspector(proc, v, readers, now) },
 		watchdog:     w, patience: patience,
-		jobs: make(chan scan.Look), found: make(chan scan.Finding, 1), abandoned: map[string]blocked{},
+		jobs: make(chan scan.Inspection), found: make(chan scan.Finding, 1), abandoned: map[string]blocked{},
 	}
 	e.inspector = e.newInspector()
 	return e
 }
 
 // Start submits a container, and reports whether its inspection starts now.
-func (e *Explainer) Start(look scan.Look) bool {
+func (e *Worker) Start(inspection scan.Inspection) bool {
 	select {
-	case e.jobs <- look:
+	case e.jobs <- inspection:
 		return true
 	default:
 		return false
@@ -73,12 +73,12 @@ func (e *Explainer) Start(look scan.Look) bool {
 }
 
 // Found returns the channel of results.
-func (e *Explainer) Found() <-chan scan.Finding { return e.found }
+func (e *Worker) Found() <-chan scan.Finding { return e.found }
 
 // Run works until ctx ends.
-func (e *Explainer) Run(ctx context.Context) {
+func (e *Worker) Run(ctx context.Context) {
 	for e.waitForSlot(ctx) {
-		var j scan.Look
+		var j scan.Inspection
 		select {
 		case <-ctx.Done():
 			return
@@ -95,7 +95,7 @@ func (e *Explainer) Run(ctx context.Context) {
 	}
 }
 
-// errand names the Explainer for the liveness check.
+// errand names the Worker for the liveness check.
 type errand string
 
 func (e errand) String() string { return string(e) }
@@ -104,7 +104,7 @@ var errBlocked = errors.New("reading its processes blocks")
 
 // inspect inspects a container on a thread of its own. It abandons an inspection that does not return, with all state
 // that this inspection may still write.
-func (e *Explainer) inspect(ctx context.Context, j scan.Look) scan.Finding {
+func (e *Worker) inspect(ctx context.Context, j scan.Inspection) scan.Finding {
 	if err := e.refused(j); err != nil {
 		return scan.Finding{Err: err}
 	}
@@ -113,7 +113,7 @@ func (e *Explainer) inspect(ctx context.Context, j scan.Look) scan.Finding {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		began := scan.ThreadTime()
-		f := inspector.explain(ctx, j)
+		f := inspector.inspectContainer(ctx, j)
 		f.Spent = scan.ThreadTime() - began
 		found <- f
 	}()
@@ -128,11 +128,11 @@ func (e *Explainer) inspect(ctx context.Context, j scan.Look) scan.Finding {
 	}
 	e.abandoned[j.Container] = blocked{j.Namespace, found}
 	e.inspector = e.newInspector()
-	return scan.Finding{Spent: explainMost, Err: fmt.Errorf("%w: abandoned after %s", errBlocked, e.patience)}
+	return scan.Finding{Spent: maxInspection, Err: fmt.Errorf("%w: abandoned after %s", errBlocked, e.patience)}
 }
 
 // refused returns an error if blocked inspections prevent that of a container.
-func (e *Explainer) refused(j scan.Look) error {
+func (e *Worker) refused(j scan.Inspection) error {
 	if _, blocked := e.abandoned[j.Container]; blocked {
 		return errBlocked
 	}
@@ -142,7 +142,7 @@ func (e *Explainer) refused(j scan.Look) error {
 			others++
 		}
 	}
-	if others >= abandonedMostOfNamespace {
+	if others >= maxAbandonedPerNamespace {
 		return fmt.Errorf("the inspections of %d other containers of its namespace are blocked", others)
 	}
 	return nil
@@ -150,14 +150,14 @@ func (e *Explainer) refused(j scan.Look) error {
 
 // waitForSlot waits while too many inspections are blocked. After some minutes the liveness check fails: a restart ends
 // their threads. It returns false when ctx has ended.
-func (e *Explainer) waitForSlot(ctx context.Context) (ok bool) {
-	if e.returned(); len(e.abandoned) < abandonedMost {
+func (e *Worker) waitForSlot(ctx context.Context) (ok bool) {
+	if e.returned(); len(e.abandoned) < maxAbandoned {
 		return true
 	}
 	defer e.watchdog.Begin(errand(fmt.Sprintf("%d inspections that are blocked", len(e.abandoned))))()
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
-	for len(e.abandoned) >= abandonedMost {
+	for len(e.abandoned) >= maxAbandoned {
 		select {
 		case <-ctx.Done():
 			return false
@@ -169,7 +169,7 @@ func (e *Explainer) waitForSlot(ctx context.Context) (ok bool) {
 }
 
 // returned removes abandoned inspections that have returned.
-func (e *Explainer) returned() {
+func (e *Worker) returned() {
 	for container, b := range e.abandoned {
 		select {
 		case <-b.finding:

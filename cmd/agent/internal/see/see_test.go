@@ -47,7 +47,7 @@ import (
 func TestItself(t *testing.T) {
 	e := newInspector("/proc", cgroup.V2, nil, time.Now)
 	both := []int{os.Getpid(), 1 << 22} // the second is no process
-	f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: both, Drawn: true})
+	f := e.inspectContainer(t.Context(), scan.Inspection{Container: "x", PIDs: both, WithMap: true})
 	if f.Err != nil || f.Memory == nil || f.Memory.Processes != 1 {
 		t.Fatalf("%+v", f)
 	}
@@ -75,7 +75,8 @@ func TestItself(t *testing.T) {
 	if f.Runtime == nil || f.Runtime.Type != "Go" || !strings.HasPrefix("go"+f.Runtime.Version, runtime.Version()) {
 		t.Errorf("%+v, want Go %s", f.Runtime, runtime.Version())
 	}
-	if f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: []int{1 << 22}}); f.Err == nil || f.Memory != nil {
+	f = e.inspectContainer(t.Context(), scan.Inspection{Container: "x", PIDs: []int{1 << 22}})
+	if f.Err == nil || f.Memory != nil {
 		t.Errorf("a container without a process that can be read: %+v", f)
 	}
 }
@@ -157,7 +158,7 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 		unread int
 	}{
 		"all are read":                   {pids: pids[:10]},
-		"more than are inspected":        {pids: pids, unread: 40 - processesMost},
+		"more than are inspected":        {pids: pids, unread: 40 - maxProcesses},
 		"one takes all the time":         {pids: pids[:20], slow: 5, unread: 15},
 		"one has ended":                  {pids: slices.Insert(slices.Clone(pids[:10]), 4, ended.Process.Pid)},
 		"there are others, nobody knows": {pids: pids[:10], more: true},
@@ -170,8 +171,8 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 				one := &slow{c.slow, map[int]bool{}, cancel}
 				readers = []attribution.Reader{one, one}
 			}
-			look := scan.Look{Container: app, PIDs: c.pids, Drawn: true, More: c.more}
-			f := newInspector(proc, cgroup.V2, readers, time.Now).explain(ctx, look)
+			inspection := scan.Inspection{Container: app, PIDs: c.pids, WithMap: true, More: c.more}
+			f := newInspector(proc, cgroup.V2, readers, time.Now).inspectContainer(ctx, inspection)
 			if f.Err != nil {
 				t.Fatal(f.Err)
 			}
@@ -222,7 +223,8 @@ func TestNumberIsAssignedToANeighbor(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := residentIn(proc, pids[:2])
-	f := newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Look{Container: app, PIDs: pids})
+	e := newInspector(proc, cgroup.V2, nil, time.Now)
+	f := e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids})
 	if f.Err != nil {
 		t.Fatal(f.Err)
 	}
@@ -233,7 +235,8 @@ func TestNumberIsAssignedToANeighbor(t *testing.T) {
 	if f.Runtime != nil && f.Runtime.Type == "Go" { // as this test does, the largest of the three
 		t.Errorf("it runs what its neighbor runs: %+v", f.Runtime)
 	}
-	f = newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Look{Container: app, PIDs: pids[2:]})
+	e = newInspector(proc, cgroup.V2, nil, time.Now)
+	f = e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids[2:]})
 	if f.Memory != nil || !errors.Is(f.Err, errNoProcess) {
 		t.Errorf("a neighbor alone: %+v", f)
 	}
@@ -262,7 +265,7 @@ func TestNoFileStaysOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close them
 	before := openFiles(t)
 	for range 3 {
-		if f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids}); f.Err != nil {
+		if f := e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids}); f.Err != nil {
 			t.Fatal(f.Err)
 		}
 	}
@@ -298,12 +301,12 @@ func TestBlockedInspection(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { e.Run(ctx); close(ended) }()
 	inspect := func(pid int) scan.Finding {
-		for !e.Start(scan.Look{Container: app, Namespace: "shop", PIDs: []int{pid}}) {
+		for !e.Start(scan.Inspection{Container: app, Namespace: "shop", PIDs: []int{pid}}) {
 			time.Sleep(time.Millisecond)
 		}
 		return <-e.Found()
 	}
-	if f := inspect(pids[0]); !errors.Is(f.Err, errBlocked) || f.Spent < explainMost {
+	if f := inspect(pids[0]); !errors.Is(f.Err, errBlocked) || f.Spent < maxInspection {
 		t.Errorf("the inspection that blocks found %+v", f)
 	}
 	if f := inspect(pids[1]); !errors.Is(f.Err, errBlocked) || f.Spent != 0 {
@@ -332,14 +335,15 @@ func TestManyBlockedInspections(t *testing.T) {
 	watchdog := liveness.NewWatchdog(passive)
 	e := New("/proc", cgroup.V2, nil, time.Now, watchdog)
 	returns := make(chan scan.Finding, 1)
-	for i := range abandonedMost {
-		look := scan.Look{Container: strconv.Itoa(i), Namespace: strconv.Itoa(i / abandonedMostOfNamespace)}
-		if err := e.refused(look); err != nil {
-			t.Fatalf("%+v: %v", look, err)
+	for i := range maxAbandoned {
+		inspection := scan.Inspection{Container: strconv.Itoa(i), Namespace: strconv.Itoa(i / maxAbandonedPerNamespace)}
+		if err := e.refused(inspection); err != nil {
+			t.Fatalf("%+v: %v", inspection, err)
 		}
-		e.abandoned[look.Container] = blocked{look.Namespace, make(chan scan.Finding)}
+		e.abandoned[inspection.Container] = blocked{inspection.Namespace, make(chan scan.Finding)}
 	}
-	if e.refused(scan.Look{Container: "x", Namespace: "0"}) == nil || e.refused(scan.Look{Container: "x"}) != nil {
+	same, other := scan.Inspection{Container: "x", Namespace: "0"}, scan.Inspection{Container: "x"}
+	if e.refused(same) == nil || e.refused(other) != nil {
 		t.Error("a namespace blocks more than its part, or the part of another one")
 	}
 	e.abandoned["0"] = blocked{"0", returns}
@@ -350,7 +354,7 @@ func TestManyBlockedInspections(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	returns <- scan.Finding{}
-	if !<-done || watchdog.Check(nil) != nil || len(e.abandoned) != abandonedMost-1 {
+	if !<-done || watchdog.Check(nil) != nil || len(e.abandoned) != maxAbandoned-1 {
 		t.Errorf("after one returned, %d are blocked: %v", len(e.abandoned), watchdog.Check(nil))
 	}
 }
@@ -364,13 +368,14 @@ func TestLargestUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newInspector(proc, cgroup.V2, nil, time.Now)
-	if f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids}); f.Runtime == nil || f.Runtime.Type != "Go" {
+	f := e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids})
+	if f.Runtime == nil || f.Runtime.Type != "Go" {
 		t.Errorf("it runs %+v, want Go", f.Runtime)
 	}
 	if err := os.Remove(filepath.Join(broken, "pagemap")); err != nil {
 		t.Fatal(err)
 	}
-	f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids})
+	f = e.inspectContainer(t.Context(), scan.Inspection{Container: app, PIDs: pids})
 	if f.Err != nil || f.Runtime != nil || f.Memory.Processes != 2 {
 		t.Errorf("without its largest process: %+v", f)
 	}
@@ -447,7 +452,7 @@ func TestDetectionEndsWithItsTime(t *testing.T) {
 }
 
 func TestSum(t *testing.T) {
-	s := newSum(scan.Look{})
+	s := newSum(scan.Inspection{})
 	for range 2 {
 		s.add(&attribution.Result{
 			RSS: 100 * memory.MiB, Unexplained: memory.MiB,
@@ -517,7 +522,7 @@ func TestCoverageIsTheLeastOfAll(t *testing.T) {
 			attribution.Result{RSS: 100 * memory.MiB, Usages: []amounts.Usage{{Reader: "hotspot", Coverage: 0}}}, 0,
 		},
 	} {
-		s := newSum(scan.Look{})
+		s := newSum(scan.Inspection{})
 		s.add(&c.result, &attribution.Snapshot{})
 		if got := s.parts(time.Time{}).CoveragePercent; got != c.want {
 			t.Errorf("%s: %d %%, want %d", name, got, c.want)
@@ -533,7 +538,7 @@ func TestFound(t *testing.T) {
 	for version, want := range map[cgroup.Version]string{cgroup.V1: "Yes", cgroup.V2: "No"} {
 		got := found(r, version)
 		if got.ContainerAware != want || got.Libc != "glibc 2.36" || got.Allocator != "glibc" ||
-			got.Flags[0] != "-Xmx300m (command line)" || len(got.Evidence) != evidenceMost {
+			got.Flags[0] != "-Xmx300m (command line)" || len(got.Evidence) != maxEvidence {
 			t.Errorf("%s: %+v", version, got)
 		}
 	}

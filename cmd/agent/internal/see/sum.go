@@ -28,7 +28,7 @@ import (
 
 // sum adds up the processes of one container, the largest first. Shared pages count for each process.
 type sum struct {
-	look             scan.Look
+	inspection       scan.Inspection
 	processes        int
 	missed           int          // processes that could not be read
 	missing          memory.Bytes // their resident memory
@@ -36,15 +36,15 @@ type sum struct {
 	byKind           map[attribution.Kind]*partSum
 	coverage         float64                    // the lowest of all readers; 0 where one could not interpret its heap
 	exe              string                     // of the first process
-	heapTurn         memory.Bytes               // of the first process; 0: unknown
+	collectAt        memory.Bytes               // of the first process; 0: unknown
 	runtime          *v1alpha1.InspectedRuntime // of the first process; nil: unreadable, or its files do not show it
 	levers           []levers.Process
 	programs         []string // of levers
 	pages            []pagemap.Region
 }
 
-func newSum(look scan.Look) *sum {
-	return &sum{look: look, byKind: map[attribution.Kind]*partSum{}, coverage: 1}
+func newSum(inspection scan.Inspection) *sum {
+	return &sum{inspection: inspection, byKind: map[attribution.Kind]*partSum{}, coverage: 1}
 }
 
 func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
@@ -88,7 +88,7 @@ func (s *sum) why(failed error) string {
 		out = append(out, fmt.Sprintf("%d of %d processes, with %s resident, could not be read: %v", s.missed, s.processes,
 			s.missing, failed))
 	}
-	if s.look.More {
+	if s.inspection.More {
 		out = append(out, fmt.Sprintf("it has more processes or cgroups than the %d that are listed", s.processes))
 	}
 	return strings.Join(out, "; ")
@@ -96,7 +96,7 @@ func (s *sum) why(failed error) string {
 
 // explained returns the share of resident memory that is in a part. A heap without a reader, as .NET's, is in none.
 func (s *sum) explained() float64 {
-	if s.look.More {
+	if s.inspection.More {
 		return 0
 	}
 	if s.rss == 0 {
@@ -106,9 +106,9 @@ func (s *sum) explained() float64 {
 }
 
 const (
-	partsMost = 24 // as in the API
-	gainsMost = 8
-	helpsMost = 512
+	maxParts = 24 // as in the API
+	maxGains = 8
+	maxHelps = 512
 )
 
 func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
@@ -137,13 +137,13 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 			s.levers[i].Runtime, s.levers[i].Version = s.runtime.Type, s.runtime.Version
 		}
 	}
-	outcome := levers.Predict(s.levers, s.look.Limit)
-	out.Summary = quote.Cut(outcome.Summary, helpsMost)
-	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
+	outcome := levers.Predict(s.levers, s.inspection.Limit)
+	out.Summary = quote.Cut(outcome.Summary, maxHelps)
+	for i := range outcome.Predictions[:min(len(outcome.Predictions), maxGains)] {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedSaving{
-			Action: quote.Cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
-			Method: quote.Cut(p.Why, sentenceMost), How: quote.Cut(p.How, sentenceMost), Setting: quote.Cut(p.Knob, wordMost),
+			Action: quote.Cut(p.Action, maxWord), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
+			Method: quote.Cut(p.Why, maxSentence), How: quote.Cut(p.How, maxSentence), Setting: quote.Cut(p.Knob, maxWord),
 		}
 		if !p.Exact() {
 			gain.AtMost = new(p.Most.CeilTo(memory.KiB).Quantity())
@@ -157,12 +157,12 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 
 // folded merges the parts beyond the bound into one, so that they still add up.
 func folded(parts []v1alpha1.MemoryPart) []v1alpha1.MemoryPart {
-	if len(parts) <= partsMost {
+	if len(parts) <= maxParts {
 		return parts
 	}
 	rest := resource.Quantity{Format: resource.BinarySI}
-	for i := partsMost - 1; i < len(parts); i++ {
+	for i := maxParts - 1; i < len(parts); i++ {
 		rest.Add(parts[i].Resident)
 	}
-	return append(parts[:partsMost-1:partsMost-1], v1alpha1.MemoryPart{Name: "smaller parts", Resident: rest})
+	return append(parts[:maxParts-1:maxParts-1], v1alpha1.MemoryPart{Name: "smaller parts", Resident: rest})
 }

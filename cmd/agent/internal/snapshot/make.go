@@ -186,7 +186,7 @@ func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	return change
 }
 
-// resident is the resident memory at the inspection of a container; nil: not inspected.
+// resident returns the resident memory at the inspection of a container; nil: not inspected.
 func resident(m *v1alpha1.MemoryParts) *resource.Quantity {
 	if m == nil {
 		return nil

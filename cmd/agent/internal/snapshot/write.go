@@ -30,7 +30,7 @@ type Pod struct {
 	mu      sync.Mutex                     // held during requests, which keeps those of one pod in order
 	earlier *v1alpha1.MemorySnapshotStatus // the snapshot of an earlier agent
 	asked   bool                           // it was read
-	there   bool                           // the API server has a snapshot of this pod, by UID
+	stored  bool                           // the API server has a snapshot of this pod, by UID
 	alarm   *v1alpha1.Alarm                // last written
 }
 
@@ -143,7 +143,7 @@ func (w *Writer) writeAlarm(ctx context.Context, j job) (took time.Duration, err
 	defer cancel()
 	j.pod.mu.Lock()
 	defer j.pod.mu.Unlock()
-	if !j.pod.there {
+	if !j.pod.stored {
 		return w.whole(ctx, j)
 	}
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"alarm": j.status.Alarm}})
@@ -194,7 +194,7 @@ func (w *Writer) whole(ctx context.Context, j job) (took time.Duration, err erro
 	case err != nil:
 		return 0, fmt.Errorf("writing the snapshot of %s: %w", j.pod, err)
 	}
-	j.pod.there, j.pod.alarm = true, j.status.Alarm
+	j.pod.stored, j.pod.alarm = true, j.status.Alarm
 	return time.Since(sent), nil
 }
 
@@ -222,7 +222,7 @@ func ask(ctx context.Context, pod *Pod, node string, client rest.Interface) erro
 		return fmt.Errorf("reading the snapshot of %s: %w", pod, err)
 	}
 	if found.IsOf(pod.UID, node) {
-		pod.earlier, pod.there = &found.Status, true
+		pod.earlier, pod.stored = &found.Status, true
 	}
 	pod.asked = true
 	return nil

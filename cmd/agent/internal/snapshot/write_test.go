@@ -194,7 +194,8 @@ func TestTheFirstAlarmOfAPod(t *testing.T) {
 func TestAlarmsDoNotWait(t *testing.T) {
 	s := &server{slow: make(chan struct{})}
 	w := writerTo(t, s)
-	first, second := &Pod{NamespacedName: web, UID: "one", there: true}, &Pod{NamespacedName: web, UID: "two", there: true}
+	first := &Pod{NamespacedName: web, UID: "one", stored: true}
+	second := &Pod{NamespacedName: web, UID: "two", stored: true}
 	w.Submit(first, status(1))
 	go w.Run(t.Context())
 	with := status(1)

@@ -58,7 +58,7 @@ func (w *workload) header() string {
 	return c.String()
 }
 
-// refusal is the comment in place of a workload that is not exported.
+// refusal returns the comment in place of a workload that is not exported.
 func (w *workload) refusal() string {
 	var c comment
 	c.line("%s is left out: %s.", w, strings.TrimSuffix(w.refused, "."))

@@ -18,7 +18,7 @@ import (
 // tree is a piece of YAML. sigs.k8s.io/yaml writes its keys in alphabetical order.
 type tree = map[string]any
 
-// manifest is the workload with its memory fields only: a strategic merge patch, and what server-side apply takes.
+// manifest returns the workload with its memory fields only: a strategic merge patch, and what server-side apply takes.
 func (w *workload) manifest(o Options) tree {
 	ref := w.rec.Status.Workload
 	metadata := tree{"name": ref.Name}

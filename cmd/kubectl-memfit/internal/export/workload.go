@@ -72,14 +72,14 @@ type container struct {
 	at    string
 	test  operation
 	field string
-	// main: the first of the app containers.
+	// main is true for the first of the app containers.
 	main bool
 	// resources are those of the template.
 	resources corev1.ResourceRequirements
 	rec       *v1alpha1.ContainerRecommendation
 }
 
-// String is "Deployment shop/web", or "tekton: lint in namespace ci".
+// String returns "Deployment shop/web", or "tekton: lint in namespace ci".
 func (w *workload) String() string { return report.Title(w.rec.Namespace, &w.rec.Status) }
 
 // take prepares a source for a format, and matches the recommendation with the containers of the template.

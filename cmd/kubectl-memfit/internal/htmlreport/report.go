@@ -41,8 +41,8 @@ type Input struct {
 	Notes []string
 }
 
-// mostCharts bounds the workloads with charts, about 8 KB each. The table has all workloads.
-const mostCharts = 500
+// maxCharts bounds the workloads with charts, about 8 KB each. The table has all workloads.
+const maxCharts = 500
 
 // page is the input of the template.
 type page struct {
@@ -84,7 +84,7 @@ func Write(w io.Writer, in *Input) error {
 
 func (in *Input) page() *page {
 	p := &page{
-		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Given: in.GivenBack != nil,
+		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: maxCharts, Given: in.GivenBack != nil,
 	}
 	var sum sums
 	for i, row := range report.Rows(in.Recommendations) {
@@ -94,7 +94,7 @@ func (in *Input) page() *page {
 		given := in.GivenBack[name]
 		w.Given = net(given, "", "−")
 		sum.given.Add(given)
-		if i < mostCharts {
+		if i < maxCharts {
 			w.details(in.Histories[name], in.Now)
 		} else {
 			p.Omitted++

@@ -241,15 +241,15 @@ func TestNothingToDraw(t *testing.T) {
 func TestManyWorkloads(t *testing.T) {
 	in := &Input{Now: now, Histories: map[types.NamespacedName]map[string]*history.Container{}}
 	h := map[string]*history.Container{"app": used()}
-	for range mostCharts + 7 {
+	for range maxCharts + 7 {
 		in.Recommendations = append(in.Recommendations, recommendation("web"))
 	}
 	in.Histories[deploymentWeb] = h
 	page := made(t, in)
-	if !strings.Contains(page, "7 more are in the table alone") || strings.Count(page, "<figure>") != 2*mostCharts {
+	if !strings.Contains(page, "7 more are in the table alone") || strings.Count(page, "<figure>") != 2*maxCharts {
 		t.Errorf("%d charts", strings.Count(page, "<figure>"))
 	}
-	if size := len(page) / (mostCharts + 7); size > 12<<10 {
+	if size := len(page) / (maxCharts + 7); size > 12<<10 {
 		t.Errorf("%d bytes for a workload", size)
 	}
 }

@@ -159,7 +159,7 @@ func (s steps) path(sc *scale) string {
 // words returns the last amounts with their times: "256Mi, before 21 Nov 192Mi".
 func (s steps) words(text func(time.Time) string) string {
 	var parts []string
-	for i := len(s) - 1; i >= 0 && len(parts) < wordsMost; i-- {
+	for i := len(s) - 1; i >= 0 && len(parts) < maxWords; i-- {
 		amount := "none"
 		if s[i].amount > 0 {
 			amount = s[i].amount.String()
@@ -172,5 +172,5 @@ func (s steps) words(text func(time.Time) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// wordsMost bounds the amounts below a chart.
-const wordsMost = 4
+// maxWords bounds the amounts below a chart.
+const maxWords = 4

@@ -90,7 +90,7 @@ type Container struct {
 	group string
 	// kills is the number of reported kills, a lower bound.
 	kills int
-	// own: the container is memfit's own, which its webhook ignores.
+	// own is true if the container is memfit's own, which its webhook ignores.
 	own bool
 	// rec is the recommendation of its workload on its class of nodes; nil: none.
 	rec *v1alpha1.MemoryRecommendation

@@ -126,7 +126,7 @@ func SortWorkloads(all []Workload, by string) {
 	})
 }
 
-// resource is a workload as kubectl -o name has it.
+// resource returns a workload as kubectl -o name has it.
 func (w *Workload) resource() string {
 	kind := w.Kind
 	if w.group != "" {

@@ -180,7 +180,7 @@ func (r *Result) YAML() []byte {
 	return out.Bytes()
 }
 
-// Diff is a unified diff per changed document. Both sides have one style, so that it shows only memfit's changes.
+// Diff returns a unified diff per changed document. Both sides have one style, so that it shows only memfit's changes.
 func (r *Result) Diff() ([]byte, error) {
 	var out bytes.Buffer
 	for _, d := range r.docs {

@@ -35,7 +35,7 @@ func patch(pod *yaml.Node, operations inject.Patch) error {
 	return nil
 }
 
-// tokens are the keys and indexes of a JSON pointer.
+// tokens returns the keys and indexes of a JSON pointer.
 func tokens(path string) []string {
 	all := strings.Split(path, "/")[1:]
 	for i := range all {

@@ -19,9 +19,9 @@ type document struct {
 	marker, raw []byte
 	// line is where raw begins in the stream, counted from 1.
 	line int
-	// workloads: it holds at least one.
+	// workloads is true if it holds at least one.
 	workloads bool
-	// title is its first workload, text the output; nil: unchanged.
+	// title names its first workload; text is the output, nil if unchanged.
 	title string
 	text  []byte
 }
@@ -30,7 +30,7 @@ type document struct {
 // of that line belongs to the document that it starts.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
-	begin, at, number := 0, 0, 0 // of the document, of the line
+	begin, at, number := 0, 0, 0 // offsets of the document and of the line, and the line's number
 	end := func() { docs[len(docs)-1].raw = data[begin:at:at] }
 	for line := range bytes.Lines(data) {
 		number++
@@ -72,7 +72,7 @@ func (d *document) tree() (*yaml.Node, error) {
 	if len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
 		return nil, nil //nolint:nilnil // as above
 	}
-	if d.goesOn() {
+	if d.continues() {
 		return nil, fmt.Errorf("content follows its end (a line \"...\"): begin the next document with a line \"---\"")
 	}
 	top := root.Content[0]
@@ -95,7 +95,7 @@ func (d *document) tree() (*yaml.Node, error) {
 }
 
 // measure counts values and depth, and reports whether aliases or merge keys must be expanded. It also shifts line
-// numbers to those of the stream, drops anchors, and spells nulls.
+// numbers to those of the stream, drops anchors, and writes nulls out.
 type measure struct {
 	lines           int
 	values, deepest int
@@ -114,7 +114,7 @@ func (m *measure) value(n *yaml.Node, depth int) {
 	}
 }
 
-// spellNull writes {a: } as {a: null}, which would come out as {a: ”}.
+// spellNull writes {a: } as {a: null}; the encoder would write an empty string.
 func spellNull(parent, child *yaml.Node) {
 	if parent.Style&yaml.FlowStyle != 0 && child.Tag == "!!null" && child.Value == "" {
 		child.Value = "null"
@@ -135,8 +135,8 @@ func (d *document) directives() bool {
 	return found
 }
 
-// goesOn reports whether content follows the line "..." that ends a document, which the parser would lose.
-func (d *document) goesOn() bool {
+// continues reports whether content follows the line "..." that ends a document, which the parser would lose.
+func (d *document) continues() bool {
 	ended := false
 	for line := range bytes.Lines(d.raw) {
 		text := bytes.TrimSpace(line)
@@ -160,8 +160,8 @@ func (d *document) placed(err error, before int) error {
 		return err
 	}
 	again := document{raw: append(bytes.Repeat([]byte("\n"), d.line-1), d.raw...), line: 1}
-	if _, there := again.tree(); there != nil {
-		return there
+	if _, inStream := again.tree(); inStream != nil {
+		return inStream
 	}
 	return err
 }
@@ -251,7 +251,7 @@ func (d *document) encode(root *yaml.Node) ([]byte, error) {
 		if err := write(&out, part.root, tight); err != nil {
 			return nil, err
 		}
-		if part.goesOn && i > 0 { // the key of the list is written already
+		if part.continues && i > 0 { // the key of the list is written already
 			text := out.Bytes()[begin:]
 			end := bytes.IndexByte(text, '\n') + 1
 			out.Truncate(begin + copy(text, text[end:]))
@@ -275,10 +275,10 @@ func write(out *bytes.Buffer, root *yaml.Node, tight bool) error {
 	return e.Close()
 }
 
-// part is a piece of a document. goesOn: it starts with the key of a list whose first items are written already.
+// part is a piece of a document. continues: it starts with the key of a list whose first items are written already.
 type part struct {
-	root   *yaml.Node
-	goesOn bool
+	root      *yaml.Node
+	continues bool
 }
 
 // parts splits a List into items: the library needs some two hundred bytes of memory for each byte of one text.
@@ -293,10 +293,10 @@ func parts(root *yaml.Node) []part {
 		return []part{{root: root}}
 	}
 	var all []part
-	add := func(goesOn bool, pairs ...*yaml.Node) {
+	add := func(continues bool, pairs ...*yaml.Node) {
 		mapping := *top
 		mapping.Content, mapping.HeadComment, mapping.FootComment = pairs, "", ""
-		all = append(all, part{&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{&mapping}}, goesOn})
+		all = append(all, part{&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{&mapping}}, continues})
 	}
 	if at > 0 {
 		add(false, top.Content[:at]...)

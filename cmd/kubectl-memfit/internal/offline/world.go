@@ -160,7 +160,7 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 		NamespaceLabels: w.labelsOf(l.namespace),
 	})
 	switch {
-	case d.Problem == profile.Ambiguous: // the older one counts, and files do not say which that is
+	case d.Problem == profile.Ambiguous: // the older one counts, and files do not show which that is
 		return nil, d
 	case d.Profile != nil:
 		return d.Profile, d
@@ -206,7 +206,7 @@ type workload struct {
 	pod         *corev1.Pod
 }
 
-// String is "Deployment shop/web".
+// String returns "Deployment shop/web".
 func (w *workload) String() string { return fmt.Sprintf("%s %s/%s", w.kind, w.namespace, w.name) }
 
 // objects returns the objects of a document: its mapping, or the items of a List.

@@ -123,7 +123,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	return out
 }
 
-// parts are those of an inspected container. The largest have a color each; the smaller ones are one segment.
+// parts returns those of an inspected container. The largest have a color each; the smaller ones are one segment.
 func parts(m *v1alpha1.MemoryParts) []Part {
 	var out []Part
 	rest := Part{Letter: smallerMark, Color: smallerColor}
@@ -180,14 +180,14 @@ func (c *Container) beside() {
 // sumTolerance is the difference, in percent, that needs no note: memory changes while it is read.
 const sumTolerance = 2
 
-// coverageMost is the coverage, in percent, below which numbers of free memory are lower bounds, as in the API.
-const coverageMost = 95
+// coverageGoodPercent is the coverage, in percent, below which numbers of free memory are lower bounds, as in the API.
+const coverageGoodPercent = 95
 
 func notes(m *v1alpha1.MemoryParts) (out []string) {
 	if m.Summary != "" {
 		out = append(out, quote.Plain(m.Summary))
 	}
-	if m.CoveragePercent < coverageMost {
+	if m.CoveragePercent < coverageGoodPercent {
 		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there may be more free memory "+
 			"than shown", m.CoveragePercent))
 	}
@@ -207,7 +207,7 @@ func (c *Container) total() (sum memory.Bytes) {
 	return sum
 }
 
-// scale is the memory that the whole width represents.
+// scale returns the memory that the whole width represents.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
 // Share returns the percentage of the limit, or of the bar without a limit.

@@ -43,7 +43,7 @@ func (c *Container) text(b *strings.Builder, colors listing.Colors) {
 	}
 }
 
-// bar has a letter for each cell: upper case for memory in use, lower case for free memory.
+// bar returns a letter for each cell: upper case for memory in use, lower case for free memory.
 func (c *Container) bar(colors listing.Colors) string {
 	var b strings.Builder
 	inUse, free := c.cells(barWidth)
@@ -55,12 +55,12 @@ func (c *Container) bar(colors listing.Colors) string {
 	return b.String()
 }
 
-// solid is text on the part's color, for memory in use.
+// solid returns text on the part's color, for memory in use.
 func (p *Part) solid(c listing.Colors, text string) string {
 	return c.Paint("30;"+strconv.Itoa(palette[p.Color].background), text)
 }
 
-// faint is text in the part's color without a background, for free memory.
+// faint returns text in the part's color without a background, for free memory.
 func (p *Part) faint(c listing.Colors, text string) string {
 	const foreground = -10 // offset from the background of the same color
 	return c.Paint(strconv.Itoa(palette[p.Color].background+foreground), text)

@@ -33,7 +33,7 @@ func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
 	p.heading(Title(e.Namespace, e.Status))
 	p.item("Profile", e.Status.Profile.Kind+" "+e.Status.Profile.Name)
-	p.item("Found", e.Status.Summary)
+	p.item("Summary", e.Status.Summary)
 	if c := e.Status.Coverage; c != nil {
 		p.item("Pods", covered(c))
 	}

@@ -30,14 +30,14 @@ type Row struct {
 	// Killed and Stalled are the conditions OOMObserved and MemoryStalled.
 	Killed  bool `json:"oomObserved"`
 	Stalled bool `json:"memoryStalled,omitempty"`
-	// Waiting: a changed size is recommended, or was attempted, and running pods do not have it.
+	// Waiting is true if a changed size is recommended, or was attempted, and running pods do not have it.
 	Waiting bool `json:"waiting"`
 	// Next is what to do, most urgent first; empty if there is nothing to do.
 	Next []string `json:"next,omitempty"`
 }
 
-// Rows are the workloads of recommendations, most urgent first: not managed, stalled now, killed recently, drifting, a
-// size that waits to be applied, no number yet, the rest; then by kills and name.
+// Rows returns the workloads of recommendations, most urgent first: not managed, stalled now, killed recently,
+// drifting, a size that waits to be applied, no number yet, the rest; then by kills and name.
 func Rows(recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
 	for i := range recs {
@@ -66,7 +66,7 @@ var failed = map[string]bool{
 	v1alpha1.ReasonVolumeKeepsSize: true,
 }
 
-// percent is use as a share of a limit; 0: one of them is unknown.
+// percent returns use as a share of a limit; 0: one of them is unknown.
 func percent(use, limit *resource.Quantity) int64 {
 	if use == nil || limit == nil || limit.Value() <= 0 {
 		return 0

@@ -263,7 +263,7 @@ func curve(series []v1alpha1.UsagePoint) string {
 		b.WriteRune(levels[min(int(max(share, 0)*float64(len(levels))), len(levels)-1)])
 	}
 	first, last := series[0], series[len(series)-1]
-	return fmt.Sprintf("%s  %s to %s in the last %d s, finer at the end", b.String(), Amount(&first.Usage),
+	return fmt.Sprintf("%s  %s to %s in the last %d s, finer towards the end", b.String(), Amount(&first.Usage),
 		Amount(&last.Usage), first.MillisecondsBefore/1000)
 }
 

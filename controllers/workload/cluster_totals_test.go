@@ -26,11 +26,11 @@ import (
 var _ = Describe("The change budget of the cluster", func() {
 	var w *world
 	// budgeted is a memfit that knows nothing but the budget's flags, as it starts.
-	budgeted := func(b rollout.ChangeBudget) *Accounts {
+	budgeted := func(b rollout.ChangeBudget) *ClusterTotals {
 		// checkpoints of other tests are of other times
-		w.reconciler.Accounts.APIReader = client.NewNamespacedClient(w.client, w.namespace)
-		w.reconciler.Accounts.Limit = b
-		return &w.reconciler.Accounts
+		w.reconciler.Totals.APIReader = client.NewNamespacedClient(w.client, w.namespace)
+		w.reconciler.Totals.Budget = b
+		return &w.reconciler.Totals
 	}
 	// evicts is a node that resizes nothing, so that a kill ends in an eviction.
 	evicts := func() {
@@ -52,7 +52,7 @@ var _ = Describe("The change budget of the cluster", func() {
 	It("is shared by workloads, is not taken again after a restart, and is free again after an hour", func() {
 		limit := rollout.ChangeBudget{Pods: 1}
 		budget := budgeted(limit)
-		Expect(budget.Recall(w.ctx)).To(Succeed())
+		Expect(budget.Load(w.ctx)).To(Succeed())
 		evicts()
 		// another workload took the only pod of the budget 58 minutes before
 		budget.reserve(w.alone("other"), func(a *rollout.Allowance) []rollout.Spent {
@@ -64,7 +64,7 @@ var _ = Describe("The change budget of the cluster", func() {
 		f.killed()
 		rec := f.looks()
 		Expect(f.left()).To(HaveLen(2))
-		Expect(rec.Status.Conditions).To(waits("1 of 1 pods disturbed"))
+		Expect(rec.Status.Conditions).To(waits("1 of 1 pods disrupted"))
 
 		By("waiting until it is free")
 		f.passes(3 * time.Minute)
@@ -95,7 +95,7 @@ var _ = Describe("The change budget of the cluster", func() {
 			return !known
 		}
 		Expect(unread()).To(BeTrue(), "nothing may be taken before it was read")
-		Expect(budget.Recall(w.ctx)).To(Succeed())
+		Expect(budget.Load(w.ctx)).To(Succeed())
 		Expect(unread()).To(BeFalse())
 		_, pods = budget.used()
 		Expect(pods).To(BeEquivalentTo(1))
@@ -107,7 +107,7 @@ var _ = Describe("The change budget of the cluster", func() {
 	It("is taken once by a memfit that dies each time between writing and doing", func() {
 		f := newFleet(w, 2)
 		budget := budgeted(rollout.ChangeBudget{Pods: 2})
-		Expect(budget.Recall(w.ctx)).To(Succeed())
+		Expect(budget.Load(w.ctx)).To(Succeed())
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		evicts()
 		w.reconciler.Executor.Evict = func(context.Context, *corev1.Pod) error { return errors.New("killed") }
@@ -121,7 +121,7 @@ var _ = Describe("The change budget of the cluster", func() {
 			evicts()
 			w.reconciler.Executor.Evict = func(context.Context, *corev1.Pod) error { return errors.New("killed") }
 			budget = budgeted(rollout.ChangeBudget{Pods: 2})
-			Expect(budget.Recall(w.ctx)).To(Succeed())
+			Expect(budget.Load(w.ctx)).To(Succeed())
 			_, pods := budget.used()
 			Expect(pods).To(BeEquivalentTo(1))
 			f.seen(f.pods...)

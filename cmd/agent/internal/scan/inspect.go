@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// Intervals between inspections of a container: explainSame if its usage has not changed since the last one;
-	// explainMoved if it has, because a user who comes a minute after a burst wants to see what it left; explainNear near
-	// its limit, because that memory is what a kill would show; explainStays near its limit with unchanged usage. The
+	// Intervals between inspections of a container: inspectSame if its usage has not changed since the last one;
+	// inspectMoved if it has, because a user who comes a minute after a burst wants to see what it left; inspectNear near
+	// its limit, because that memory is what a kill would show; inspectNearSame near its limit with unchanged usage. The
 	// [allowance] bounds all of them.
-	explainSame  = time.Hour
-	explainMoved = 20 * time.Second
-	explainNear  = 5 * time.Second
-	explainStays = time.Minute
-	explainAfter = 10 * time.Second // age at the first inspection: memory is not settled right after the start
-	explainIdle  = time.Second      // pause of the search for due containers after it found none
+	inspectSame     = time.Hour
+	inspectMoved    = 20 * time.Second
+	inspectNear     = 5 * time.Second
+	inspectNearSame = time.Minute
+	inspectAfter    = 10 * time.Second // age at the first inspection: memory is not settled right after the start
+	inspectIdle     = time.Second      // pause of the search for due containers after it found none
 )
 
-// explain takes the last finding, and starts to inspect the container that is most due.
-func (l *Loop) explain(now time.Time) {
-	if l.Explain == nil {
+// inspectNext takes the last finding, and starts to inspect the container that is most due.
+func (l *Loop) inspectNext(now time.Time) {
+	if l.Inspector == nil {
 		return
 	}
 	l.allowance.pay(now)
 	select {
-	case f := <-l.Explain.Found(): // there is one at most, because the next inspection starts below
+	case f := <-l.Inspector.Found(): // there is one at most, because the next inspection starts below
 		if c := l.containers[f.Container]; c != nil {
 			if o := l.objects[c.pod]; o != nil && c.answers {
 				o.trigger = true // a user waits for it
@@ -49,7 +49,7 @@ func (l *Loop) explain(now time.Time) {
 	}
 	c := l.mostDue(now)
 	if c == nil {
-		l.idle = now.Add(explainIdle)
+		l.idle = now.Add(inspectIdle)
 		return
 	}
 	if !l.allowance.of(l.urgent(c, now)).rested(now) {
@@ -60,12 +60,12 @@ func (l *Loop) explain(now time.Time) {
 		return
 	}
 	pod := &l.objects[c.pod].pod
-	look := Look{
+	inspection := Inspection{
 		Container: c.ContainerID, Namespace: pod.Namespace, PIDs: pids, More: !all, Limit: c.limit(),
-		Drawn: pod.Request.Map,
+		WithMap: pod.Request.Map,
 	}
-	if l.inspecting = l.Explain.Start(look); l.inspecting {
-		c.explained, c.explainedAt = now, c.recorder.Usage()
+	if l.inspecting = l.Inspector.Start(inspection); l.inspecting {
+		c.lastInspected, c.usageInspected = now, c.recorder.Usage()
 		c.answers, c.request = l.asked(c), pod.Request
 	}
 }
@@ -79,7 +79,7 @@ func (l *Loop) asked(c *container) bool {
 // awaited reports whether a user waits for the inspection of a container, which then precedes the first inspections of
 // all others. One that has just started waits until its usage has settled: the request may be in the pod template.
 func (l *Loop) awaited(c *container, now time.Time) bool {
-	return l.asked(c) && (!c.explained.IsZero() || now.Sub(c.found) >= explainAfter)
+	return l.asked(c) && (!c.lastInspected.IsZero() || now.Sub(c.found) >= inspectAfter)
 }
 
 // urgent reports whether a container is near its limit, or a request for its inspection waits.
@@ -87,7 +87,7 @@ func (l *Loop) urgent(c *container, now time.Time) bool {
 	return c.urgency == flightrecorder.Near || l.awaited(c, now)
 }
 
-// limit is the effective limit at the last reading; 0: none, or unknown.
+// limit returns the effective limit at the last reading; 0: none, or unknown.
 func (c *container) limit() memory.Bytes {
 	reading, _, at := c.recorder.Last()
 	if at.IsZero() || reading.Limit == cgroup.Unlimited {
@@ -106,8 +106,8 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 			continue
 		}
 		waited := c.waited(now)
-		if l.awaited(c, now) && now.Sub(c.explained) >= explainNear {
-			waited = max(waited, nearFirst*float64(now.Sub(c.explained)/explainNear))
+		if l.awaited(c, now) && now.Sub(c.lastInspected) >= inspectNear {
+			waited = max(waited, nearFirst*float64(now.Sub(c.lastInspected)/inspectNear))
 		}
 		if waited >= worst {
 			most, worst = c, waited
@@ -118,23 +118,23 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 
 // waited returns the time since a container's last inspection, in units of its interval.
 func (c *container) waited(now time.Time) float64 {
-	since := now.Sub(c.explained)
+	since := now.Sub(c.lastInspected)
 	switch {
 	case c.urgency == flightrecorder.Near:
-		every := explainNear
+		every := inspectNear
 		if c.usesAsBefore(stayShare) {
-			every = explainStays
+			every = inspectNearSame
 		}
 		if since < every {
 			return 0
 		}
 		return nearFirst + float64(since)/float64(every)
-	case c.explained.IsZero():
-		return float64(now.Sub(c.found)) / float64(explainAfter)
+	case c.lastInspected.IsZero():
+		return float64(now.Sub(c.found)) / float64(inspectAfter)
 	case c.usesAsBefore(sameShare):
-		return float64(since) / float64(explainSame)
+		return float64(since) / float64(inspectSame)
 	}
-	return float64(since) / float64(explainMoved)
+	return float64(since) / float64(inspectMoved)
 }
 
 const (
@@ -146,5 +146,5 @@ const (
 // usesAsBefore reports whether usage is within 1/part of that at the last inspection.
 func (c *container) usesAsBefore(share memory.Bytes) bool {
 	usage := c.recorder.Usage()
-	return !c.explained.IsZero() && max(usage, c.explainedAt)-min(usage, c.explainedAt) < c.explainedAt/share
+	return !c.lastInspected.IsZero() && max(usage, c.usageInspected)-min(usage, c.usageInspected) < c.usageInspected/share
 }

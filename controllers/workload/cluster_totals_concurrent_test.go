@@ -20,7 +20,7 @@ func podRef(name string) memory.WorkloadRef {
 
 // TestWorkloadsDecideAtTheSameTime: with a budget, eight workers were one, because a decision held the lock.
 func TestWorkloadsDecideAtTheSameTime(t *testing.T) {
-	b := &Accounts{Limit: rollout.ChangeBudget{Pods: 1}, Clock: clocktesting.NewFakePassiveClock(start), known: true}
+	b := &ClusterTotals{Budget: rollout.ChangeBudget{Pods: 1}, Clock: clocktesting.NewFakePassiveClock(start), known: true}
 	decided := 0
 	b.reserve(podRef("a"), func(*rollout.Allowance) []rollout.Spent {
 		b.reserve(podRef("b"), func(*rollout.Allowance) []rollout.Spent { // would wait forever
@@ -37,8 +37,8 @@ func TestWorkloadsDecideAtTheSameTime(t *testing.T) {
 // TestNoBudgetIsSpentTwice: whatever order workloads decide in.
 func TestNoBudgetIsSpentTwice(t *testing.T) {
 	const pods = 5
-	b := &Accounts{
-		Limit: rollout.ChangeBudget{Pods: pods}, Clock: clocktesting.NewFakePassiveClock(start), known: true,
+	b := &ClusterTotals{
+		Budget: rollout.ChangeBudget{Pods: pods}, Clock: clocktesting.NewFakePassiveClock(start), known: true,
 	}
 	takes := func() func(*rollout.Allowance) []rollout.Spent {
 		return func(a *rollout.Allowance) []rollout.Spent {
