@@ -243,7 +243,7 @@ func injectionCondition(in Input, f *found) metav1.Condition {
 	if in.Profile.Declared().Tuning.Mode == "" {
 		has = "inherits"
 	}
-	next := "New pods get it: restart " + strings.Join(format.Few(f.outOfDate, 3), ", ") + " at a convenient time"
+	next := "New pods get them: restart " + strings.Join(format.Few(f.outOfDate, 3), ", ") + " at a convenient time"
 	if in.NoWebhook {
 		next = workload.NoWebhook("tuning.mode: DryRun")
 	}

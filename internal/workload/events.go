@@ -67,7 +67,7 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
 	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.OutOfDate {
-		next := "New pods get it: " + restartHint(s)
+		next := "New pods get them: " + restartHint(s)
 		if s.NoWebhook {
 			next = NoWebhook("tuning.mode: DryRun")
 		}

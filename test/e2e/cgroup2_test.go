@@ -244,7 +244,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "128Mi", []string{"python3", "-c", aboveHigh},
 			all(there, withState, requests("16Mi"))))).To(Succeed())
 		stall := eventuallyStalled(ctx, *namespace)
-		Expect(stall.Summary).To(And(ContainSubstring("nothing could go on for"), ContainSubstring("memory.high")))
+		Expect(stall.Summary).To(And(ContainSubstring("all tasks waited for memory"), ContainSubstring("memory.high")))
 		switched(ctx, *namespace, v1alpha1.SizingInPlace)
 		eventuallyRelieved(ctx, *namespace)
 	}, SpecTimeout(later*4))
@@ -266,7 +266,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 			c := &rec.Status.Containers[0]
 			g.Expect(c.Evidence.PeakSwap).NotTo(BeNil(), c.Summary)
 			g.Expect(memory.FromQuantity(*c.Evidence.PeakSwap)).To(BeNumerically(">", 5*memory.MiB))
-			g.Expect(c.Reasons).To(ContainElement(ContainSubstring("was swapped out: it is demand")))
+			g.Expect(c.Reasons).To(ContainElement(ContainSubstring("was swapped out, which is part of demand")))
 			g.Expect(c.Recommended).NotTo(BeNil())
 			g.Expect(memory.FromQuantity(*c.Recommended.Limit)).To(
 				BeNumerically(">", 135*memory.MiB), "room for all of it: %v", c.Reasons,
