@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// apartMost: the regions of a part with more than this, such as V8's scattered pages, are drawn one behind the other.
-	apartMost = 16
+	// separateMost is how many regions of a part are drawn separately. More, such as V8's scattered pages, are drawn one
+	// behind the other.
+	separateMost = 16
 	// mappedMost bounds the regions that are read of a process: it may have 65,530 mappings, at one system call each.
 	mappedMost = 16 << 10
 )
@@ -48,7 +49,7 @@ func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []page
 	}
 	var all []pagemap.Region
 	for _, regions := range byPart {
-		if len(regions) > apartMost {
+		if len(regions) > separateMost {
 			regions = []pagemap.Region{packed(regions)}
 		}
 		all = append(all, regions...)
