@@ -39,6 +39,7 @@ import (
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 	"github.com/memfit/memfit/test/suite"
+	"github.com/memfit/memfit/test/tree"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
 	profilewebhook "github.com/memfit/memfit/webhooks/profile"
 	"github.com/memfit/memfit/webhooks/server"
@@ -71,7 +72,7 @@ func TestWebhooks(t *testing.T) {
 	var options *envtest.WebhookInstallOptions
 	var config *rest.Config
 	config, scheme = suite.Start(t, func(env *envtest.Environment) {
-		env.WebhookInstallOptions.Paths = []string{filepath.Join(expect.Root(), "config", "webhook", "manifests.yaml")}
+		env.WebhookInstallOptions.Paths = []string{filepath.Join(tree.Root(), "config", "webhook", "manifests.yaml")}
 		options = &env.WebhookInstallOptions
 	})
 	running, stop := context.WithCancel(t.Context())

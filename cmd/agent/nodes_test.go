@@ -44,6 +44,7 @@ import (
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // `make bench-agent-writes` names how many nodes; go test ./... does not, and leaves it out.
@@ -266,7 +267,7 @@ func TestWritesOfNodes(t *testing.T) {
 func install(ctx context.Context, t *testing.T, c client.Client) {
 	t.Helper()
 	for _, name := range []string{"role.yaml", "role_binding.yaml", "admission_policy.yaml"} {
-		text, err := os.ReadFile(filepath.Join(expect.Root(), "config", "agent", "watch", name))
+		text, err := os.ReadFile(filepath.Join(tree.Root(), "config", "agent", "watch", name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // runAsPlugin makes this test binary the plugin.
@@ -67,7 +67,7 @@ func newAction(t *testing.T, kubeconfig string, with map[string]string) *action 
 			}
 		}
 	}
-	path := filepath.Join(expect.Root(), ".github", "actions", "memfit-export")
+	path := filepath.Join(tree.Root(), ".github", "actions", "memfit-export")
 	text, err := os.ReadFile(filepath.Join(path, "action.yml"))
 	if err != nil {
 		t.Fatal(err)

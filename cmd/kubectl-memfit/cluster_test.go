@@ -23,6 +23,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // server is a real API server, seen as somebody who may get and list, and nothing else: more the verbs must never need.
@@ -68,7 +69,7 @@ func newServer(t *testing.T) (server, func()) {
 	return c, func() {
 		t.Helper()
 		_, err := envtest.InstallCRDs(
-			config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(expect.Root(), "config", "crd", "bases")}},
+			config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(tree.Root(), "config", "crd", "bases")}},
 		)
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // TestTheManagerWaitsForItsCluster: without an API server, and without memfit's CRDs, the manager stays, is alive and
@@ -50,7 +50,7 @@ func TestTheManagerWaitsForItsCluster(t *testing.T) {
 	go carry(listener, there)
 	p.waits(t, "memfit's CRDs")
 
-	crds, err := filepath.Glob(filepath.Join(expect.Root(), "config", "crd", "bases", "*.yaml"))
+	crds, err := filepath.Glob(filepath.Join(tree.Root(), "config", "crd", "bases", "*.yaml"))
 	if err != nil || len(crds) == 0 {
 		t.Fatalf("no CRDs: %v", err)
 	}

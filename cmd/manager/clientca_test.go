@@ -27,7 +27,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/test/authority"
 	"github.com/memfit/memfit/test/build"
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // host is the name of memfit's Service, and of its user in the API server's files.
@@ -108,7 +108,7 @@ func TestOnlyTheAPIServer(t *testing.T) {
 // names it. What differs is where files are, and that memfit's Service has the port of this test behind its name.
 func filesOfThePage(t *testing.T, dir string, port int) (flag, file string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(expect.Root(), "docs", "guide", "install.md"))
+	page, err := os.ReadFile(filepath.Join(tree.Root(), "docs", "guide", "install.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

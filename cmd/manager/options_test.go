@@ -16,7 +16,7 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // TestOptions: what cannot work is refused before anything starts, with what to say instead.
@@ -127,7 +127,7 @@ func TestClientCertificatesByVariable(t *testing.T) {
 // TestExcludedNamespaces: the controllers keep away from the namespaces whose pods the API server does not send to the
 // webhook; otherwise every pod there would be reported as missed.
 func TestExcludedNamespaces(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(expect.Root(), "config", "webhook", "pod_webhook_patch.yaml"))
+	data, err := os.ReadFile(filepath.Join(tree.Root(), "config", "webhook", "pod_webhook_patch.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

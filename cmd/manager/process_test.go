@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // runAsManager makes this test binary behave as the manager, so that tests can start it as a process and kill it.
@@ -93,7 +94,7 @@ func startCluster(edits ...func(*envtest.Environment)) (*cluster, error) {
 	var env *envtest.Environment
 	config, stop, err := expect.StartAPIServer(append(edits, func(e *envtest.Environment) {
 		env = e
-		e.WebhookInstallOptions.Paths = []string{filepath.Join(expect.Root(), "config", "webhook", "manifests.yaml")}
+		e.WebhookInstallOptions.Paths = []string{filepath.Join(tree.Root(), "config", "webhook", "manifests.yaml")}
 	})...)
 	if err != nil {
 		return nil, err

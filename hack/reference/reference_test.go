@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // TestReference checks the pages that no program needs to be asked for.
@@ -24,7 +24,7 @@ func TestReference(t *testing.T) {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(expect.Root(), file))
+	content, err := os.ReadFile(filepath.Join(tree.Root(), file))
 	if err != nil {
 		t.Fatal(err)
 	}

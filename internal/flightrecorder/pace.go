@@ -92,16 +92,16 @@ func (g *Governor) Interval(u Urgency) time.Duration {
 // Intervals of containers that may borrow memory, and bounds of such readings of a node per second. They are not
 // stretched, because a late reading means a kill: a reading takes 10 to 20 us, so 110 take 0.2 % of a core.
 const (
-	// hurried is the interval if the limit may be reached within two seconds.
-	hurried       = 50 * time.Millisecond
-	hurriedSecond = 220
+	// imminent is the interval if the limit may be reached within two seconds.
+	imminent       = 50 * time.Millisecond
+	imminentSecond = 220
 	// alert is the interval otherwise: a burst of 400 MiB/s fills 512Mi in 1.3 s.
 	alert       = 500 * time.Millisecond
 	alertSecond = 110
 )
 
-// Hurried returns the interval for n containers that are about to reach their limits.
-func Hurried(containers int) time.Duration { return every(hurried, containers, hurriedSecond) }
+// Imminent returns the interval for n containers that are about to reach their limits.
+func Imminent(containers int) time.Duration { return every(imminent, containers, imminentSecond) }
 
 // Alert returns the longest interval for n containers that may borrow memory.
 func Alert(containers int) time.Duration { return every(alert, containers, alertSecond) }

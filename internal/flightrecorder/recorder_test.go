@@ -550,7 +550,7 @@ func TestWrites(t *testing.T) {
 func TestReadOftenForAMinute(t *testing.T) {
 	r := New(true)
 	end := 2 * time.Minute
-	for at := time.Duration(0); at <= end; at += hurried {
+	for at := time.Duration(0); at <= end; at += imminent {
 		r.Add(full(at, memory.Bytes(at.Milliseconds())*memory.KiB))
 	}
 	points := r.points(start.Add(end), kept)
@@ -572,12 +572,12 @@ func TestReadingsForRescuesAreBounded(t *testing.T) {
 		if perSecond := float64(containers) / Alert(containers).Seconds(); perSecond > alertSecond+0.01 {
 			t.Errorf("%d containers that may be lent memory: %.0f readings a second", containers, perSecond)
 		}
-		if perSecond := float64(containers) / Hurried(containers).Seconds(); perSecond > hurriedSecond+0.01 {
-			t.Errorf("%d containers that hurry: %.0f readings a second", containers, perSecond)
+		if perSecond := float64(containers) / Imminent(containers).Seconds(); perSecond > imminentSecond+0.01 {
+			t.Errorf("%d containers about to reach their limit: %.0f readings a second", containers, perSecond)
 		}
 	}
-	if Hurried(11) != hurried || Alert(55) != alert {
-		t.Error("11 containers that hurry, and 55 in all, are already too many")
+	if Imminent(11) != imminent || Alert(55) != alert {
+		t.Error("11 containers about to reach their limit, and 55 in all, are already too many")
 	}
 }
 

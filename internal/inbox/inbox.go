@@ -216,19 +216,19 @@ func (r *Inbox) Request(ref memory.WorkloadRef) {
 func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	sampled := make(map[sampledContainer]struct{}, min(len(samples), 256)) // a node may send anything
 	touched := map[memory.WorkloadRef]struct{}{}
-	seen := make(map[sampled]struct{}, min(len(samples), 256)) // a node may send anything
-	var last *workloadEntry                                    // consecutive samples are often of one workload
+	var last *workloadEntry // consecutive samples are often of one workload
 	for i := range samples {
 		m, found := r.pods[samples[i].Container.UID]
 		if !found {
 			continue
 		}
-		of := sampled{m, m.on(node, &samples[i].Container)}
-		if _, again := seen[of]; again || of.container < 0 {
+		of := sampledContainer{m, m.on(node, &samples[i].Container)}
+		if _, again := sampled[of]; again || of.container < 0 {
 			continue
 		}
-		seen[of] = struct{}{}
+		sampled[of] = struct{}{}
 		events := &m.workload.newer
 		if events.Samples == nil {
 			events.Samples = make([]memory.Sample, 0, min(len(m.workload.pods), workload.MaxSamples))
@@ -243,8 +243,8 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	return touched
 }
 
-// sampled is the container of a sample, by its index in its pod.
-type sampled struct {
+// sampledContainer is a container by its index in its pod.
+type sampledContainer struct {
 	pod       *member
 	container int
 }

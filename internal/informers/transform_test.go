@@ -226,7 +226,7 @@ func TestPodCacheBytes(t *testing.T) {
 
 // heap is the live heap that one object made by f takes.
 func heap(f func() any) int {
-	const n = 2000
+	const n = 500
 	kept := make([]any, n)
 	var before, after runtime.MemStats
 	runtime.GC()

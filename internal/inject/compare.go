@@ -35,7 +35,11 @@ const (
 // Compare returns the state of a running pod, and the reason for a status message. Only env counts: the recommendation
 // reports sizes, and a resizePolicy cannot change. observed is the webhook's data about running replicas.
 func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) (State, string) {
-	p := OfRunning(pod, n, observed)
+	return OfRunning(pod, n, observed).StateOf(pod)
+}
+
+// StateOf returns the state of the running pod that the plan is for, as [Compare] does.
+func (p Plan) StateOf(pod *corev1.Pod) (State, string) {
 	if p.refused != "" {
 		return Skipped, p.refused
 	}

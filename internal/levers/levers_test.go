@@ -224,9 +224,9 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
-// TestHurriedCollector: a Go program near its memory limit has a limit that helps, one far below has none. What its
+// TestBusyCollector: a Go program near its memory limit has a limit that helps, one far below has none. What its
 // collector costs is reported of both, where enough was measured and, far below, where a higher limit saves something.
-func TestHurriedCollector(t *testing.T) {
+func TestBusyCollector(t *testing.T) {
 	const (
 		near    = "the last collection found 58Mi alive, which leaves 11Mi of GOMEMLIMIT=79Mi: "
 		nothing = "the last collection found 58Mi alive, which leaves 0 of GOMEMLIMIT=64Mi: "
@@ -339,8 +339,8 @@ func TestLongestCost(t *testing.T) {
 	}
 }
 
-// TestEase: the limit that is recommended for a hurried collector holds as much garbage as live memory, at the share of
-// the limit that GOMEMLIMIT has; for one that is not hurried none is recommended.
+// TestEase: the limit that is recommended for a busy collector holds as much garbage as live memory, at the share of
+// the limit that GOMEMLIMIT has; for one that is not busy none is recommended.
 func TestEase(t *testing.T) {
 	of := func(limit string) []Process {
 		return []Process{{

@@ -45,6 +45,8 @@ type Watch struct {
 	ring  [kept]reading
 	next  int // index of the next
 	count int
+	grows memory.Bytes // the growth that the ring shows, if known
+	known bool
 	turns turns
 	last  Prediction // the last alarm, or zero
 }
@@ -66,12 +68,12 @@ func (w *Watch) Add(s Sample) {
 		}
 	}
 	w.ring[w.next] = reading{at, s.Demand}
-	w.next, w.count = (w.next+1)%kept, min(w.count+1, kept)
+	w.next, w.count, w.known = (w.next+1)%kept, min(w.count+1, kept), false
 	w.turns.add(at, s.Demand, s.Limit)
 }
 
 // Killed drops samples, because a kill would appear as returned memory.
-func (w *Watch) Killed() { w.turns, w.count = turns{}, 0 }
+func (w *Watch) Killed() { w.turns, w.count, w.known = turns{}, 0, false }
 
 // back returns the i-th reading before the newest one.
 func (w *Watch) back(i int) reading { return w.ring[(w.next-1-i+2*kept)%kept] }
@@ -83,7 +85,7 @@ func (w *Watch) Predict(limit memory.Bytes) Prediction {
 	}
 	now := w.back(0)
 	p := Prediction{Sample: Sample{now.at.Time(), now.demand, limit}, Left: never}
-	if p.PerSecond = max(w.steady(), w.long()); p.PerSecond > 0 && limit > 0 {
+	if p.PerSecond = w.growth(); p.PerSecond > 0 && limit > 0 {
 		p.Left = timeTo(limit.Minus(now.demand), p.PerSecond)
 	}
 	return p
@@ -157,6 +159,14 @@ func (w *Watch) raised(p *Prediction) bool {
 		return false
 	}
 	return !now.Before(expected.Add(-last.Left / 2)) // a kill in half the time is a new prediction
+}
+
+// growth returns the growth per second that the readings show; 0: none. [Watch.Due] and [Watch.Soon] ask for the same.
+func (w *Watch) growth() memory.Bytes {
+	if !w.known {
+		w.grows, w.known = max(w.steady(), w.long()), true
+	}
+	return w.grows
 }
 
 // long returns the growth over longSpan, or over a longer period if there was little, since the last fall.

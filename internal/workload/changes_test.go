@@ -17,7 +17,7 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // many are the sizes of more containers than are kept.
@@ -33,7 +33,7 @@ func many(limit, request memory.Bytes) map[string]memory.Size {
 // not know. Both may be in what another version of memfit kept.
 func TestChangesFitTheAPI(t *testing.T) {
 	text, err := os.ReadFile(
-		filepath.Join(expect.Root(), "config", "crd", "bases", "memfit.dev_memoryrecommendations.yaml"),
+		filepath.Join(tree.Root(), "config", "crd", "bases", "memfit.dev_memoryrecommendations.yaml"),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,7 @@ type decider struct {
 	v   result
 	// plan is the plan for a pod like the newest one, and observed the replicas' data for it.
 	plan     inject.Plan
+	plans    plans
 	observed map[string]inject.Observed
 	// kills are the kills and stalls of all containers that ask for higher limits.
 	kills   []memory.OOMKill
@@ -85,7 +86,8 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	d.plan = inject.MakePlan(inject.Input{
 		Pod: s.Template, Profile: s.Profile, Observed: d.observed, Created: true, PerRun: s.perRun(),
 	})
-	d.rollout = rolloutInput(s, st, d.observed, now)
+	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // PerRun makes no difference to those who ask
+	d.rollout = rolloutInput(s, st, d.observed, &d.plans, now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.helped())
 	if s.Template != nil {
 		d.containers()
@@ -98,12 +100,21 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 // helped returns the kills and stalls against which a higher limit helps. Unlike in sizing, it includes a full heap
 // whose cap may be a share of the limit, because memfit may have lowered that limit.
 func (d *decider) helped() (all []memory.OOMKill) {
+	type program struct {
+		kills  []memory.OOMKill
+		traits recommend.Traits
+	}
+	programs := map[rollout.Key]program{}
 	for _, k := range d.kills {
 		name := k.Container.Container
-		e := cmp.Or(d.st.evidenceOf(name, k.Program), d.st.newest(name))
-		traits := traitsOf(d.plan.Container(name))
-		traits.CapFollowsLimit = traits.CapFollowsLimit || traits.MayFollow
-		if recommend.Helps(k, d.killsOf(name, e), traits) {
+		p, known := programs[rollout.Key{Container: name, Program: k.Program}]
+		if !known {
+			e := cmp.Or(d.st.evidenceOf(name, k.Program), d.st.newest(name))
+			p = program{kills: d.killsOf(name, e), traits: traitsOf(d.plan.Container(name))}
+			p.traits.CapFollowsLimit = p.traits.CapFollowsLimit || p.traits.MayFollow
+			programs[rollout.Key{Container: name, Program: k.Program}] = p
+		}
+		if recommend.Helps(k, p.kills, p.traits) {
 			all = append(all, k)
 		}
 	}
@@ -404,7 +415,7 @@ func (d *decider) summarize() {
 	v := &d.v
 	d.reportNodeHeaps()
 	d.reportRestarts()
-	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found))
+	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found), &d.plans)
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.Identity = d.st.Identity.DeepCopy()

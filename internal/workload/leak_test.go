@@ -147,6 +147,7 @@ func recommended(
 // TestAFastLeakIsBoundedOnABusyNode: what a leak is given must not depend on how steadily its node lets it leak. Where
 // rates differed more than twofold, it was fed until the node was half full.
 func TestAFastLeakIsBoundedOnABusyNode(t *testing.T) {
+	t.Parallel()
 	const most = 600 * memory.MiB // as in test/adverse
 	for _, perSecond := range []float64{1, 3, 6} {
 		for _, n := range []busyNode{
@@ -174,6 +175,7 @@ func TestAFastLeakIsBoundedOnABusyNode(t *testing.T) {
 // counted from four times the last limit that killed, and two lives at rates up to twofold apart, up to a third of them
 // was given more, up to 4.7Gi.
 func TestAFastLeakIsBoundedOnANodeThatIsShortOfCPU(t *testing.T) {
+	t.Parallel()
 	const leaks, most = 100, 600 * memory.MiB
 	const ever = 2 * most // one answer more, which at most doubles a limit
 	for _, n := range []busyNode{

@@ -252,6 +252,7 @@ func (m *model) repeat() {
 // count, late, twice, or in another order, while it is killed at any point between reading its checkpoint and acting,
 // loses answers, and overlaps with its successor. What the checkpoint counts is what happened, no more and no less.
 func TestStepKnowsTheTruth(t *testing.T) {
+	t.Parallel()
 	kills := map[memory.OOMKind]int64{}
 	for seed := range uint64(120) {
 		m := newModel(t, rand.New(rand.NewPCG(seed, 21)).IntN, seed%2 == 0)

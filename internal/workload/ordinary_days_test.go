@@ -753,6 +753,7 @@ func TestALimitSetBelowTheNeedIsRaisedAtCreation(t *testing.T) {
 // for, but for a canary (see check); at most one pod at a time runs under an unproven lower limit; and a kill at a
 // limit that memfit lowered restores the old one for all.
 func TestOrdinaryDays(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(8)
 	if testing.Short() {
 		seeds = 3

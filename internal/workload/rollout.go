@@ -59,7 +59,9 @@ func RolloutIn(c *v1alpha1.MemoryCheckpoint) (sizing rollout.State, err error) {
 }
 
 // rolloutInput returns the input of a decision about running pods, without recommended sizes.
-func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, now time.Time) rollout.Input {
+func rolloutInput(
+	s *Snapshot, st *State, observed map[string]inject.Observed, plans *plans, now time.Time,
+) rollout.Input {
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
@@ -74,16 +76,11 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 			return in
 		}
 	}
-	var last *corev1.Pod
-	var plan inject.Plan
 	for _, pod := range s.Governed {
 		if pod.Spec.NodeName == "" {
 			continue // unscheduled
 		}
-		if last == nil || !alike(pod, last) {
-			plan = inject.OfRunning(pod, s.Profile, observed)
-		}
-		last = pod
+		plan := plans.of(s, pod, observed)
 		in.Pods = append(in.Pods, st.runningPod(s, pod, &plan, now))
 	}
 	return in

@@ -104,7 +104,7 @@ func TestTheJobsOfACustomResourceAreRuns(t *testing.T) {
 				build.Profile("ci", "steps", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict)),
 			),
 		}
-		if in := rolloutInput(s, NewState(), nil, began); len(in.Pods) != 1 || in.Pods[0].Completes != want {
+		if in := rolloutInput(s, NewState(), nil, &plans{}, began); len(in.Pods) != 1 || in.Pods[0].Completes != want {
 			t.Errorf("%s: the pods are %+v, want one run: %t", policy, in.Pods, want)
 		}
 		if got := restartHint(s) == "the next run has it"; got != want {

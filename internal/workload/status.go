@@ -196,14 +196,14 @@ type coverage struct {
 // reasonMax is the schema's bound of skippedReason, in bytes.
 const reasonMax = 1024
 
-func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
+func cover(s *Snapshot, observed map[string]inject.Observed, plans *plans) coverage {
 	var c coverage
 	var state inject.State
 	var why string
 	for i, pod := range s.Governed {
 		c.Governed++
 		if i == 0 || !alike(pod, s.Governed[i-1]) {
-			state, why = inject.Compare(pod, s.Profile, observed)
+			state, why = plans.of(s, pod, observed).StateOf(pod)
 		}
 		switch state {
 		case inject.UpToDate:
@@ -225,6 +225,22 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 		}
 	}
 	return c
+}
+
+// plans remembers the last plan of a running pod: most pods have that of the newest.
+type plans struct {
+	pod      *corev1.Pod
+	observed map[string]inject.Observed
+	plan     inject.Plan
+}
+
+// of returns [inject.OfRunning].
+func (p *plans) of(s *Snapshot, pod *corev1.Pod, observed map[string]inject.Observed) inject.Plan {
+	if p.pod == nil || !alike(pod, p.pod) || !maps.Equal(observed, p.observed) {
+		p.observed, p.plan = observed, inject.OfRunning(pod, s.Profile, observed)
+	}
+	p.pod = pod
+	return p.plan
 }
 
 // alike reports whether both pods have equal plans. Cached replicas share the memory of their template (see

@@ -6,6 +6,7 @@ package workload
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,9 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	if s.Template != nil {
 		annotations = s.Template.Annotations
 	}
-	plan := inject.MakePlan(inject.Input{Pod: s.Template, Profile: s.Profile, Created: true, PerRun: s.perRun()})
+	plan := sync.OnceValue(func() inject.Plan {
+		return inject.MakePlan(inject.Input{Pod: s.Template, Profile: s.Profile, Created: true, PerRun: s.perRun()})
+	})
 	for i := range observations {
 		o := &observations[i]
 		o.Measured, o.NodeShort = st.measuredSince, s.Facts.NodesShort[o.Node]
@@ -44,7 +47,7 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 		name := o.Container.Container
 		declared := s.Profile.Container(name, annotations).Runtime.Type
 		if o.Runtime = string(declared); declared == v1alpha1.RuntimeAuto {
-			o.Runtime = plan.Container(name).Runs()
+			o.Runtime = plan().Container(name).Runs()
 		}
 	}
 }

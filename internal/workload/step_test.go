@@ -342,6 +342,7 @@ func (c *cluster) run(steps int) {
 // at every point of a reconcile, lose answers, and overlap. Each kill that was seen is counted once and told at most
 // once, nothing is done to two pods at a time that only one may bear, and a step is a function of what it is given.
 func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	var kills, counted int64
 	var evicted, resized int
 	for seed := range uint64(100) {

@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -19,7 +18,7 @@ func Namespace(name string, annotations ...string) *corev1.Namespace {
 }
 
 // ControllerRef is a reference to the owner that controls.
-func ControllerRef(owner client.Object, apiVersion, kind string) metav1.OwnerReference {
+func ControllerRef(owner metav1.Object, apiVersion, kind string) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
 	}

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // PodWrapper builds a pod.
@@ -41,7 +40,7 @@ func (w *PodWrapper) Label(pairs ...string) *PodWrapper {
 }
 
 // OwnedBy makes owner the controller.
-func (w *PodWrapper) OwnedBy(owner client.Object, apiVersion, kind string) *PodWrapper {
+func (w *PodWrapper) OwnedBy(owner metav1.Object, apiVersion, kind string) *PodWrapper {
 	w.pod.OwnerReferences = []metav1.OwnerReference{ControllerRef(owner, apiVersion, kind)}
 	return w
 }

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // replica is one of the manager's, with what a kubelet does for it: when it ends, it is started again, after 10 s, then
@@ -47,7 +47,7 @@ type replica struct {
 var buildManager = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("memfit-chaos-manager-%d", os.Getpid()))
 	cmd := exec.Command("go", "build", "-o", path, "./cmd/manager")
-	cmd.Dir = expect.Root()
+	cmd.Dir = tree.Root()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building the manager: %w: %s", err, out)

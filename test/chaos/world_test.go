@@ -32,8 +32,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/build"
-	"github.com/memfit/memfit/test/expect"
 	"github.com/memfit/memfit/test/kubelet"
+	"github.com/memfit/memfit/test/tree"
 )
 
 const (
@@ -220,7 +220,7 @@ func create(t *testing.T, c client.Client, obj client.Object) {
 // crds are memfit's definitions.
 func crds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(expect.Root(), "config", "crd", "bases", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(tree.Root(), "config", "crd", "bases", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no CRDs: %v", err)
 	}
@@ -268,7 +268,7 @@ func decode[T any](t *testing.T, path string, document int, into *T) *T {
 // installWebhooks registers memfit's webhooks as its manifests do; the API server reaches them through w.service.
 func (w *world) installWebhooks(t *testing.T) {
 	t.Helper()
-	folder := filepath.Join(expect.Root(), "config", "webhook")
+	folder := filepath.Join(tree.Root(), "config", "webhook")
 	manifests := filepath.Join(folder, "manifests.yaml")
 	pods := decode(t, manifests, 0, &admissionregistrationv1.MutatingWebhookConfiguration{})
 	patch := decode(t, filepath.Join(folder, "pod_webhook_patch.yaml"), 0,

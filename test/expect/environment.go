@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/memfit/memfit/test/tree"
 )
 
 // APIServer starts etcd and a kube-apiserver with memfit's CRDs, for one test. KUBEBUILDER_ASSETS names the folder of
@@ -38,7 +40,7 @@ func StartAPIServer(edits ...func(*envtest.Environment)) (config *rest.Config, s
 			"`export KUBEBUILDER_ASSETS=$(go -C hack/lab run . binaries --only etcd,kube-apiserver,kubectl --print-dir)`")
 	}
 	env := &envtest.Environment{
-		CRDDirectoryPaths: []string{filepath.Join(Root(), "config", "crd", "bases")}, ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths: []string{filepath.Join(tree.Root(), "config", "crd", "bases")}, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute,
 	}
 	for _, edit := range edits {
@@ -50,24 +52,3 @@ func StartAPIServer(edits ...func(*envtest.Environment)) (config *rest.Config, s
 	config.QPS, config.Burst = 500, 1000
 	return config, env.Stop, nil
 }
-
-// Root is the root of the repository: the nearest folder with a PROJECT, from where the test was started.
-func Root() string {
-	if root == "" {
-		panic("no file PROJECT here or in the folders above: start the test in memfit's tree")
-	}
-	return root
-}
-
-// Found before a test changes its folder; not from the path of this file, which -trimpath takes away.
-var root = func() string {
-	for dir, _ := os.Getwd(); dir != ""; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "PROJECT")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
-	return ""
-}()

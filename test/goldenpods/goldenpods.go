@@ -15,18 +15,17 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // fewest catches a test that looks in the wrong place and so finds nothing wrong.
 const fewest = 100
 
 // Dir is the folder that holds them.
-func Dir() string { return filepath.Join(expect.Root(), "internal", "inject", "testdata") }
+func Dir() string { return filepath.Join(tree.Root(), "internal", "inject", "testdata") }
 
 // Inputs are the files NAME.yaml, in order.
 func Inputs() ([]string, error) { return named("*.yaml") }
@@ -59,17 +58,6 @@ type Pair struct {
 	Profile *v1alpha1.MemoryProfile
 	// Recommendation is nil when there is none.
 	Recommendation *v1alpha1.MemoryRecommendation
-}
-
-// Objects are what a cache knows of the pair.
-func (p Pair) Objects() (all []client.Object) {
-	if p.Profile.Name != "" {
-		all = append(all, p.Profile)
-	}
-	if p.Recommendation != nil {
-		all = append(all, p.Recommendation)
-	}
-	return all
 }
 
 // Read reads one file of a golden pair.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // celBudget is what the API server lets the rules of one object cost.
@@ -26,7 +26,7 @@ const celBudget = 10_000_000
 // rules are the schema and the rules of MemoryProfiles, as the API server runs them.
 func rules(t *testing.T) (*structural.Structural, *cel.Validator) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(expect.Root(), "config", "crd", "bases", "memfit.dev_memoryprofiles.yaml"))
+	text, err := os.ReadFile(filepath.Join(tree.Root(), "config", "crd", "bases", "memfit.dev_memoryprofiles.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,21 +12,21 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 var one sync.Mutex // schemas are read into global variables
 
 // Build returns what `kustomize build` prints for a folder: an absolute path, or one from the root of the repository.
-func Build(tree string) ([]byte, error) {
+func Build(folder string) ([]byte, error) {
 	one.Lock()
 	defer one.Unlock()
-	if !filepath.IsAbs(tree) {
-		tree = filepath.Join(expect.Root(), tree)
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(tree.Root(), folder)
 	}
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy // as the command does: a Namespace comes first
-	objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), tree)
+	objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		return nil, err
 	}

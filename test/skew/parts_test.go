@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/tree"
 )
 
 // release is the programs and the CRDs of one version.
@@ -32,7 +32,7 @@ const oldest = "d9c1f1b4"
 func older(t *testing.T) release {
 	t.Helper()
 	commit, tree := cmp.Or(os.Getenv("OLDER"), oldest), t.TempDir()
-	archive := exec.CommandContext(t.Context(), "git", "-C", expect.Root(), "archive", commit)
+	archive := exec.CommandContext(t.Context(), "git", "-C", tree.Root(), "archive", commit)
 	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", tree)
 	var said bytes.Buffer
 	archive.Stderr, unpack.Stderr = &said, &said

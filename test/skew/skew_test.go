@@ -39,6 +39,7 @@ import (
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 	"github.com/memfit/memfit/test/fakeproc/procdir"
+	"github.com/memfit/memfit/test/tree"
 )
 
 const (
@@ -60,7 +61,7 @@ type cluster struct {
 // TestSkew is an upgrade in slow motion, and the way back. Whatever is mixed with what, each kill counts once, no
 // profile loses a field that its CRD knows, and no one's writes are refused.
 func TestSkew(t *testing.T) {
-	then, now := older(t), built(t, "this tree", expect.Root())
+	then, now := older(t), built(t, "this tree", tree.Root())
 	c := newCluster(t, then)
 
 	t.Log("--- all parts of", then.name)

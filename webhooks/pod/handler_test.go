@@ -223,7 +223,18 @@ func served(t testing.TB, file string) (*testHandler, []byte, *v1alpha1.MemoryPr
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handlerOf(t, pair.Objects()...), pair.Pod, pair.Profile
+	return handlerOf(t, objectsOf(&pair)...), pair.Pod, pair.Profile
+}
+
+// objectsOf are what a cache knows of a golden pair.
+func objectsOf(p *goldenpods.Pair) (all []client.Object) {
+	if p.Profile.Name != "" {
+		all = append(all, p.Profile)
+	}
+	if p.Recommendation != nil {
+		all = append(all, p.Recommendation)
+	}
+	return all
 }
 
 // TestLimitsFollowLimitRangesAndQuotas: each pod is sized by what they allow when it is created.

@@ -36,7 +36,7 @@ func TestPausedPodsKeepTheSizeOfRunningOnes(t *testing.T) {
 		}
 	}
 	pair.Profile.UID = "p" // as in a cluster
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(pair.Objects()...).Build()
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objectsOf(&pair)...).Build()
 	h := &Injector{Resolver: policy.New(reader, nil), Reader: reader}
 	if err := h.Resolver.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)

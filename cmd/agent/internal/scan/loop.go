@@ -158,13 +158,13 @@ const (
 // Tick does the work that is due. Between two ticks of all containers, it reads only those about to reach their limit.
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-maxEarly {
-		l.hurry(now)
+		l.readImminent(now)
 		return
 	}
 	l.ticked = now
 	if l.containers == nil {
 		l.containers, l.objects = map[string]*container{}, map[types.UID]*object{}
-		l.alarms.hurried, l.alarms.lends = map[string]*container{}, map[string]bool{}
+		l.alarms.imminent, l.alarms.lends = map[string]*container{}, map[string]bool{}
 	}
 	l.searchCgroups(now)
 	l.matchPods(now)

@@ -55,7 +55,7 @@ func (l *Loop) ended(c *container, now time.Time) {
 	c.gone = now
 	c.gauge.Close()
 	l.lastEvents(c, now)
-	delete(l.alarms.hurried, c.ContainerID)
+	delete(l.alarms.imminent, c.ContainerID)
 }
 
 // lastEvents reads what the kernel counted until a container ended.

@@ -28,7 +28,7 @@ const (
 
 // alarms is the loop's rescue state of all containers.
 type alarms struct {
-	hurried  map[string]*container // about to reach their limit, by ID
+	imminent map[string]*container // about to reach their limit, by ID
 	lends    map[string]bool       // whether containers of a namespace may borrow, at the last tick
 	lendable int                   // number of such containers, at the last tick
 	limiter  *rate.Limiter
@@ -46,17 +46,17 @@ type rescued struct {
 // Every returns how soon Tick should be called again.
 func (l *Loop) Every() time.Duration {
 	switch {
-	case len(l.alarms.hurried) > 0:
-		return l.hurriedEvery()
+	case len(l.alarms.imminent) > 0:
+		return l.imminentEvery()
 	case l.next.Sub(l.ticked) > idleEvery-TickEvery/2:
 		return idleEvery
 	}
 	return TickEvery
 }
 
-// hurriedEvery returns the interval of containers that are about to reach their limit.
-func (l *Loop) hurriedEvery() time.Duration {
-	return min(flightrecorder.Hurried(len(l.alarms.hurried)), TickEvery)
+// imminentEvery returns the interval of containers that are about to reach their limit.
+func (l *Loop) imminentEvery() time.Duration {
+	return min(flightrecorder.Imminent(len(l.alarms.imminent)), TickEvery)
 }
 
 // mayBorrow reports whether a container may borrow memory.
@@ -73,9 +73,9 @@ func (l *Loop) mayBorrow(c *container) bool {
 	return lends
 }
 
-// hurry reads the usage of the containers that are about to reach their limit.
-func (l *Loop) hurry(now time.Time) {
-	for _, c := range l.alarms.hurried {
+// readImminent reads the usage of the containers that are about to reach their limit.
+func (l *Loop) readImminent(now time.Time) {
+	for _, c := range l.alarms.imminent {
 		if usage, err := c.gauge.Usage(); err == nil { // otherwise the next tick notices its end
 			sample := usageOnly(usage, now)
 			l.Metrics.readings.WithLabelValues("usage").Inc()
@@ -103,7 +103,7 @@ func (l *Loop) higher(c *container) bool {
 // partial: the last sample has only usage.
 func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	if !l.mayBorrow(c) {
-		delete(l.alarms.hurried, c.ContainerID)
+		delete(l.alarms.imminent, c.ContainerID)
 		return
 	}
 	o := l.objects[c.pod]
@@ -111,7 +111,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
 	l.raised(c, o, limit, now)
 	stop := c.stop()
-	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.hurriedEvery(), now))
+	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.imminentEvery(), now))
 	// memory.high may be below half of the limit, and the manager decides by the limit.
 	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // the growth may be page cache
@@ -125,11 +125,11 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 		l.alarm(c, o, p, now)
 	}
 	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
-		delete(l.alarms.hurried, c.ContainerID)
+		delete(l.alarms.imminent, c.ContainerID)
 		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(l.alarms.lendable)))
 		return
 	}
-	l.alarms.hurried[c.ContainerID], c.due = c, now
+	l.alarms.imminent[c.ContainerID], c.due = c, now
 }
 
 // alarm sends an alarm, unless the node has sent too many: then the next reading tries again.

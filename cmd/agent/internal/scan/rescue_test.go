@@ -375,14 +375,14 @@ func TestOthersMakeNoRescueSlower(t *testing.T) {
 	if len(n.loop.containers) != 301 || n.loop.alarms.lendable != 1 {
 		t.Errorf("%d of %d containers may be lent memory", n.loop.alarms.lendable, len(n.loop.containers))
 	}
-	maps.Copy(n.loop.alarms.hurried, n.loop.containers)
+	maps.Copy(n.loop.alarms.imminent, n.loop.containers)
 	if every := n.loop.Every(); every != TickEvery {
-		t.Errorf("containers that hurry are read every %s", every)
+		t.Errorf("containers about to reach their limit are read every %s", every)
 	}
 }
 
-// BenchmarkHurry: a tick for one container of a node of 110 that is about to reach its limit.
-func BenchmarkHurry(b *testing.B) {
+// BenchmarkReadImminent: a tick for one container of a node of 110 that is about to reach its limit.
+func BenchmarkReadImminent(b *testing.B) {
 	n := newNode(b)
 	n.loop.Rescues = everywhere
 	for i := range 110 {
@@ -390,11 +390,11 @@ func BenchmarkHurry(b *testing.B) {
 		n.tell(uidOf(i), idOf(i+1), "")
 	}
 	n.pass(time.Minute)
-	n.loop.alarms.hurried = map[string]*container{idOf(1): n.loop.containers[idOf(1)]}
+	n.loop.alarms.imminent = map[string]*container{idOf(1): n.loop.containers[idOf(1)]}
 	b.ReportAllocs()
 	for range b.N {
-		n.loop.hurry(n.now)
-		n.loop.alarms.hurried[idOf(1)] = n.loop.containers[idOf(1)]
+		n.loop.readImminent(n.now)
+		n.loop.alarms.imminent[idOf(1)] = n.loop.containers[idOf(1)]
 		n.now = n.now.Add(50 * time.Millisecond)
 	}
 }

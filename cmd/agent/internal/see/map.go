@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// maxApart: the regions of a part with more than this, such as V8's scattered pages, are drawn one behind the other.
-	maxApart = 16
+	// maxSeparate is how many regions of a part are drawn separately. More, such as V8's scattered pages, are drawn one
+	// behind the other.
+	maxSeparate = 16
 	// maxMapped bounds the regions that are read of a process: it may have 65,530 mappings, at one system call each.
 	maxMapped = 16 << 10
 )
@@ -48,7 +49,7 @@ func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []page
 	}
 	var all []pagemap.Region
 	for _, regions := range byPart {
-		if len(regions) > maxApart {
+		if len(regions) > maxSeparate {
 			regions = []pagemap.Region{packed(regions)}
 		}
 		all = append(all, regions...)

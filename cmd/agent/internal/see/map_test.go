@@ -30,7 +30,7 @@ func TestMap(t *testing.T) {
 		{Start: arena2, End: arena2 + 4*page, Kind: attribution.Arena, RSS: 2 * page},
 	}}
 	r.Free = []procmem.Run{{Start: arena1 + page, Length: 6 * page}, {Start: arena2 + page, Length: page}}
-	for i := range uint64(maxApart + 1) {
+	for i := range uint64(maxSeparate + 1) {
 		at := v8 + i*64*page
 		p.Map(at, 2*page, fakeproc.RW, "").Touch(at, 1)
 		r.Regions = append(r.Regions, attribution.Region{
@@ -55,7 +55,7 @@ func TestMap(t *testing.T) {
 			one.Resident.String(), free, one.Pages))
 	}
 	want := []string{
-		"V8 heap of 3: 136Ki 68Ki 4Ki LAFA" + strings.Repeat("LA", maxApart-1),
+		"V8 heap of 3: 136Ki 68Ki 4Ki LAFA" + strings.Repeat("LA", maxSeparate-1),
 		"glibc arenas of 3: 32Ki 16Ki 12Ki LF3A4", "glibc arenas of 3: 16Ki 8Ki 4Ki LFA2", "unexplained of 3: 4Ki 4Ki 0 L",
 	}
 	if a, b := strings.Join(got, "\n"), strings.Join(want, "\n"); a != b {
