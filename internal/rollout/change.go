@@ -87,6 +87,13 @@ func (ch *change) lowersRequest() bool {
 	return ch.to.Limit == ch.from.Limit && ch.to.Request < ch.from.Request
 }
 
+// withdraws reports whether a change only takes the request that a node has no memory for out of a raise in the pod's
+// spec, so that the limit is effective.
+func (ch *change) withdraws() bool {
+	return ch.kind&(raiseInPlace|rollBackInPlace) != 0 && ch.pod.Writer == "" && ch.pod.limitDeferred() &&
+		ch.to.Limit == ch.c.Spec.Limit && ch.to.Request <= ch.c.Spec.Request
+}
+
 // sameAsRefused reports whether the new size is near a refused one, or has a higher request.
 func (ch *change) sameAsRefused(refused memory.Size) bool {
 	to := memory.Size{Limit: ch.to.Limit, Request: min(ch.to.Request, refused.Request)}
