@@ -239,8 +239,9 @@ func (d *decider) paused(*change) Verdict {
 	return Verdict{}
 }
 
-func (d *decider) conflict(*change) Verdict {
-	if d.Conflict != "" {
+// conflict refuses everything beside another controller, except to give limits back ([decider.givesBack]).
+func (d *decider) conflict(ch *change) Verdict {
+	if d.Conflict != "" && !d.givesBack(ch) {
 		return refuse(v1alpha1.ReasonConflict,
 			"recommend only: %s also sizes this workload's memory; let only one of the two do it", d.Conflict)
 	}

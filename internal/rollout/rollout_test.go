@@ -640,10 +640,11 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.expectLimits("256Mi 256Mi")
 }
 
-// TestARollbackThatNoPodGetsIsNotAnnouncedForPods: another object sizes them.
+// TestARollbackThatNoPodGetsIsNotAnnouncedForPods: another object sizes them, and memfit has changed none.
 func TestARollbackThatNoPodGetsIsNotAnnouncedForPods(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.lowersAll()
+	c.written.LastChange = time.Time{}
 	c.in.Conflict = "VerticalPodAutoscaler web"
 	c.killed(1)
 	c.reconcile()
