@@ -205,7 +205,7 @@ func (d *decider) refusedRecently(ch *change) Verdict {
 	for _, r := range d.State.Refusals {
 		budget := r.Reason == v1alpha1.ReasonDisruptionBudget
 		own := r.UID == ch.pod.UID && (evict || budget && d.stillWanted(ch.pod, r))
-		if r.Evict == evict && (own || r.All) {
+		if r.Evict == evict && (own || r.All && (!r.OnlyLower || ch.kind&(lowerings|restartPod) != 0)) {
 			return Verdict{r.Reason, r.Why}
 		}
 	}
