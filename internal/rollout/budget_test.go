@@ -270,8 +270,8 @@ func TestARequestThatWaitsKeepsNoOtherPodFromALowerLimit(t *testing.T) {
 	c.expectLimits("100Mi 100Mi 100Mi")
 }
 
-// TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet: the webhook leaves new pods as they are for a day, because
-// another admission policy refuses what memfit gives, or it does not answer.
+// TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet: the webhook leaves new pods as they are for a day,
+// because another admission policy refuses what memfit gives, or it does not answer.
 func TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		have, want memory.Size

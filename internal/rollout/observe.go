@@ -260,8 +260,9 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	return false
 }
 
-// refuseInVain records that a pod was evicted in vain if one came without the size, as where the webhook does not answer
-// or another policy refuses what memfit gives: the next would come without it, too. A lower limit waits for longer.
+// refuseInVain records that a pod was evicted in vain if one came without the size, as where the webhook does not
+// answer or another policy refuses what memfit gives: the next would come without it, too. A lower limit waits for
+// longer.
 func (o *observation) refuseInVain(st *Step) {
 	without := func(p Pod) bool {
 		_, lacks := p.first(st.To, func(c Container) bool { return currentSize(c).Limit != st.To[c.Name].Limit })
@@ -277,8 +278,8 @@ func (o *observation) refuseInVain(st *Step) {
 	}
 	o.state.refuse(Refusal{
 		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(hold), Evict: true, All: true, OnlyLower: lowering, Sizes: st.To,
-		Reason: v1alpha1.ReasonWaitingForNewPods, Why: fmt.Sprintf("pod %s was evicted at %s for %s, and pod %s came without "+
-			"it: memfit's webhook did not answer, or another policy refuses that (Event PodsNotCreated)", st.Pod,
+		Reason: v1alpha1.ReasonWaitingForNewPods, Why: fmt.Sprintf("pod %s was evicted at %s for %s, and pod %s came "+
+			"without it: memfit's webhook did not answer, or another policy refuses that (Event PodsNotCreated)", st.Pod,
 			format.Time(st.At), changes(st.From, st.To), o.Pods[i].Name),
 	})
 }
