@@ -241,7 +241,7 @@ type UnexplainedRestarts struct {
 	// are the last lines of its log.
 	// +kubebuilder:validation:MaxLength=256
 	LastLines string `json:"lastLines,omitempty"`
-	// memoryVolumes that the container mounts: they keep their files and their size when it restarts.
+	// memoryVolumes that the container can write to: they keep their files and their size when it restarts.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63

@@ -179,8 +179,8 @@ const (
 	// well.
 	ReasonModeRecommend = "ModeRecommend"
 	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, no controller would
-	// recreate the pod, or the pod has no limit yet, and a resize cannot remove one again. The webhook gives new pods the
-	// size.
+	// recreate the pod, an evicted pod came back without the size, or the pod has no limit yet, and a resize cannot remove
+	// one again. The webhook gives new pods the size.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"

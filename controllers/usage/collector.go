@@ -23,7 +23,7 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Addresses of kubelets, allocatable memory, and the labels for classes of DaemonSets.
+// Addresses of kubelets, allocatable memory, swap, and the labels for classes of DaemonSets.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // Kubelets are read with the identity of another ServiceAccount, whose rights are in
 // config/rbac/usage_reader_role.yaml.
@@ -92,6 +92,8 @@ func (u *Collector) nodes(ctx context.Context) (all []usage.Node) {
 		n := usage.Node{Name: name}
 		if n.Missing = u.Reader.Get(ctx, client.ObjectKey{Name: name}, &node); n.Missing == nil {
 			n.Address, n.Port = address(&node), node.Status.DaemonEndpoints.KubeletEndpoint.Port
+			swap := node.Status.NodeInfo.Swap
+			n.Swaps = swap != nil && swap.Capacity != nil && *swap.Capacity > 0
 		}
 		all = append(all, n)
 	}

@@ -66,3 +66,36 @@ func TestANodeThatIsRemovedIsReportedAfterFiveMinutes(t *testing.T) {
 		}
 	}
 }
+
+// askedNodes is a source that notes what it is asked for.
+type askedNodes struct {
+	silentPods
+	nodes []usage.Node
+}
+
+func (a *askedNodes) Read(_ context.Context, n usage.Node) (usage.Reading, error) {
+	a.nodes = append(a.nodes, n)
+	return usage.Reading{}, nil
+}
+
+func TestSourcesKnowWhetherANodeSwaps(t *testing.T) {
+	for capacity, want := range map[int64]bool{-1: false, 0: false, 1 << 30: true} {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
+		if capacity >= 0 {
+			node.Status.NodeInfo.Swap = &corev1.NodeSwapStatus{Capacity: &capacity}
+		}
+		ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "shop", Name: "log"}
+		box, source := inbox.NewInbox(), &askedNodes{}
+		box.AddPod("u1", types.NamespacedName{Namespace: "shop", Name: "log-1"}, ref)
+		box.Govern(ref, map[types.UID]inbox.Placement{"u1": {Node: "node-1"}}, profile.Key{})
+		c := &Collector{
+			Reader: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(node).Build(), Inbox: box,
+			Queue: unqueued{}, Metrics: NewMetrics(prometheus.NewRegistry()),
+			Collector: &usage.Collector{Sources: []usage.Source{source}, Now: time.Now},
+		}
+		c.Collect(t.Context())
+		if len(source.nodes) != 1 || source.nodes[0].Swaps != want {
+			t.Errorf("swap of %d bytes: asked for %+v", capacity, source.nodes)
+		}
+	}
+}

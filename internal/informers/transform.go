@@ -278,14 +278,15 @@ func OurAnnotations(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// slimNode keeps the kubelet's address and port, allocatable memory, memory pressure, and the labels, which a profile
-// may name (spec.identity.nodeClass). Nodes share keys and most values of labels.
+// slimNode keeps the kubelet's address and port, allocatable memory, swap, memory pressure, and the labels, which a
+// profile may name (spec.identity.nodeClass). Nodes share keys and most values of labels.
 func slimNode(node *corev1.Node) {
 	node.ManagedFields, node.Annotations, node.Spec = nil, nil, corev1.NodeSpec{}
 	node.Labels = sharedTexts(node.Labels)
 	node.Status = corev1.NodeStatus{
 		Addresses: node.Status.Addresses, DaemonEndpoints: node.Status.DaemonEndpoints,
 		Allocatable: shared.memory(node.Status.Allocatable), Conditions: pressure(node.Status.Conditions),
+		NodeInfo: corev1.NodeSystemInfo{Swap: node.Status.NodeInfo.Swap},
 	}
 }
 

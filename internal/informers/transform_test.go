@@ -240,3 +240,13 @@ func heap(f func() any) int {
 	runtime.KeepAlive(kept)
 	return size
 }
+
+// TestNodesKeepTheirSwap: where a source has none of its series, it decides whether demand is known.
+func TestNodesKeepTheirSwap(t *testing.T) {
+	swap := &corev1.NodeSwapStatus{Capacity: new(int64(1 << 30))}
+	node := &corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{Swap: swap, KernelVersion: "6.12"}}}
+	slimNode(node)
+	if got := node.Status.NodeInfo; got != (corev1.NodeSystemInfo{Swap: swap}) {
+		t.Errorf("kept %+v", got)
+	}
+}

@@ -23,22 +23,23 @@ type MemoryVolume struct {
 	SizeLimit memory.Bytes // the volume's sizeLimit; 0: it has none
 }
 
-// MemoryVolumes returns the memory-backed volumes that a container of the pod mounts, in the order of the pod's
-// volumes. Their contents are charged to the writing container.
+// MemoryVolumes returns the memory-backed volumes that a container of the pod can write to, in the order of the pod's
+// volumes. Their contents are charged to the writing container, not to a reader.
 func MemoryVolumes(pod *corev1.Pod, c *corev1.Container) (out []MemoryVolume) {
-	var mounted map[string]bool
+	var writable map[string]bool
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if !isMemory(v) {
 			continue
 		}
-		if mounted == nil {
-			mounted = make(map[string]bool, len(c.VolumeMounts))
+		if writable == nil {
+			writable = make(map[string]bool, len(c.VolumeMounts))
 			for j := range c.VolumeMounts {
-				mounted[c.VolumeMounts[j].Name] = true
+				m := &c.VolumeMounts[j]
+				writable[m.Name] = writable[m.Name] || !m.ReadOnly
 			}
 		}
-		if mounted[v.Name] {
+		if writable[v.Name] {
 			// the kubelet ignores a limit that is not above 0
 			out = append(out, MemoryVolume{Name: v.Name, SizeLimit: memory.FromOptional(v.EmptyDir.SizeLimit)})
 		}

@@ -24,6 +24,13 @@ func TestVolumesHold(t *testing.T) {
 		}
 		return all
 	}
+	reads := func(names ...string) []corev1.VolumeMount {
+		all := mounts(names...)
+		for i := range all {
+			all[i].ReadOnly = true
+		}
+		return all
+	}
 	size := resource.MustParse("64Mi")
 	pod := &corev1.Pod{Spec: corev1.PodSpec{
 		Volumes: []corev1.Volume{
@@ -32,10 +39,14 @@ func TestVolumesHold(t *testing.T) {
 		},
 		Containers: []corev1.Container{
 			{Name: "db", VolumeMounts: append(mounts("shm", "disk", "open"), mounts("shm")...)}, {Name: "side"},
+			{Name: "reader", VolumeMounts: reads("shm", "open")},
+			{Name: "both", VolumeMounts: append(reads("shm"), mounts("shm")...)},
 		},
 		InitContainers: []corev1.Container{{Name: "init", VolumeMounts: mounts("shm")}},
 	}}
-	for name, want := range map[string]memory.Bytes{"db": 64 * memory.MiB, "side": 0, "init": 64 * memory.MiB} {
+	for name, want := range map[string]memory.Bytes{
+		"db": 64 * memory.MiB, "side": 0, "init": 64 * memory.MiB, "reader": 0, "both": 64 * memory.MiB,
+	} {
 		if got := VolumesHold(pod, container(pod, name)); got != want {
 			t.Errorf("volumes of %s hold %s, want %s", name, got, want)
 		}

@@ -61,8 +61,9 @@ func inexactWords(c history.Certainty) string {
 	if c == history.WorkingSetOnly {
 		return "demand is an estimate by the working set, which contains page cache: a limit is not lowered by it"
 	}
-	return "demand is an estimate by RSS, without shared memory: a limit is not lowered until the kubelet's " +
-		"/metrics/cadvisor has been read for a day (--kill-counters-interval, RBAC nodes/metrics)"
+	return "demand is an estimate, which may lack shared memory or swap: a limit is not lowered until the kubelet's " +
+		"/metrics/cadvisor has been read for a day (--kill-counters-interval, RBAC nodes/metrics), or Prometheus has had " +
+		"its usage, file pages and, of nodes that swap, container_memory_swap"
 }
 
 // keepUnlessExact keeps the limit of a container where its demand is an estimate, which shared memory or swap may

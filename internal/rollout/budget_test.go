@@ -269,3 +269,49 @@ func TestARequestThatWaitsKeepsNoOtherPodFromALowerLimit(t *testing.T) {
 	}
 	c.expectLimits("100Mi 100Mi 100Mi")
 }
+
+// TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet: the webhook leaves new pods as they are for a day,
+// because another admission policy refuses what memfit gives, or it does not answer.
+func TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		have, want memory.Size
+		urgent     bool
+		edit       func(c *Container)
+		most       int // within a day
+	}{
+		"a raise": {have: small, want: big, urgent: true, most: 21, edit: func(c *Container) {
+			c.Brief, c.Started = true, time.Time{} // no resize reaches it
+			if c.Effective = 0; c.Spec.Limit > small.Limit {
+				c.Effective = small.Limit
+			}
+		}},
+		"a lower limit": {have: big, want: small, most: 1, edit: func(c *Container) {
+			c.FrozenHeap, c.Overhead = 192*mib, 20*mib
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, tc.have)
+			c.in.Policy.Evict, c.unchanged, c.quick = true, tc.have, !tc.urgent
+			c.wants(tc.want, tc.urgent)
+			days := func(n int) {
+				for range n * 24 * 60 {
+					for i := range c.in.Pods {
+						tc.edit(c.app(i))
+					}
+					c.reconcile()
+					c.passes(time.Minute)
+				}
+			}
+			days(1)
+			if n := c.evictions(); n == 0 || n > tc.most {
+				t.Errorf("%d pods were evicted in a day, want at most %d", n, tc.most)
+			}
+			c.expectReason(v1alpha1.ReasonWaitingForNewPods, "came without")
+			c.unchanged, c.quick = memory.Size{}, true
+			tc.edit = func(*Container) {}
+			if days(2); c.limits() != strings.TrimSpace(strings.Repeat(tc.want.Limit.String()+" ", 3)) {
+				t.Errorf("new pods get the size again, and limits are %s: %s", c.limits(), c.last.Message)
+			}
+		})
+	}
+}

@@ -87,6 +87,13 @@ func (ch *change) lowersRequest() bool {
 	return ch.to.Limit == ch.from.Limit && ch.to.Request < ch.from.Request
 }
 
+// withdraws reports whether a change only takes the request that a node has no memory for out of a raise in the pod's
+// spec, so that the limit is effective.
+func (ch *change) withdraws() bool {
+	return ch.kind&(raiseInPlace|rollBackInPlace) != 0 && ch.pod.Writer == "" && ch.pod.limitDeferred() &&
+		ch.to.Limit == ch.c.Spec.Limit && ch.to.Request <= ch.c.Spec.Request
+}
+
 // sameAsRefused reports whether the new size is near a refused one, or has a higher request.
 func (ch *change) sameAsRefused(refused memory.Size) bool {
 	to := memory.Size{Limit: ch.to.Limit, Request: min(ch.to.Request, refused.Request)}
@@ -124,15 +131,30 @@ func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size
 	return to, recommend.Differs(currentSize(c), to, d.Desired[c.Key()].Policy), true
 }
 
-// restores returns the part of a refused raise that is a rollback; nil: there is none, or it is refused as well.
+// givesBack reports whether a change only gives back a limit that memfit lowered.
+func (d *decider) givesBack(ch *change) bool {
+	to, owed := d.owed(ch.pod, ch.c)
+	return owed && ch.kind&(rollBackInPlace|rollBackByRestart) != 0 && ch.to.Limit <= to.Limit &&
+		(ch.to.Request == ch.c.Spec.Request || ch.pod.QoS == "Guaranteed")
+}
+
+// restores returns the part of a refused raise that is a rollback; nil: there is none, or it is refused as well. Beside
+// another controller that is without the request.
 func (d *decider) restores(ch *change) *change {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
-	if !active || ch.evict || ch.c.Shared || ch.from.Limit >= r.Restored.Limit || ch.to.Limit <= r.Restored.Limit {
-		return nil
-	}
-	to := memory.Size{Limit: r.Restored.Limit, Request: min(ch.to.Request, r.Restored.Limit)}
-	if ch.to.Request == ch.to.Limit {
+	to := memory.Size{Limit: r.Restored.Limit, Request: ch.to.Request}
+	switch {
+	case d.Conflict != "":
+		var owed memory.Size
+		if owed, active = d.owed(ch.pod, ch.c); active {
+			to = memory.Size{Limit: min(owed.Limit, r.Restored.Limit), Request: owed.Request}
+		}
+	case ch.to.Request == ch.to.Limit:
 		to.Request = to.Limit
+	}
+	to.Request = min(to.Request, to.Limit)
+	if !active || ch.evict || ch.c.Shared || ch.from.Limit >= to.Limit || ch.to.Limit < to.Limit || ch.to == to {
+		return nil
 	}
 	back := d.changeOf(ch.pod, ch.c, to, false)
 	back.sizes = ch.sizes

@@ -128,16 +128,18 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 
 // owed returns what a container gets back where running pods are to keep their size: a limit that memfit lowered in
 // place is memfit's doing, and no longer wanted. One that it was created with is given back when it did harm, if memfit
-// has ever changed a pod of the workload. During a pause, or by a restart, only what did harm is given back.
+// has ever changed a pod of the workload; beside another controller, if it is the one that did the harm. During a
+// pause, beside another controller, or by a restart, only what did harm is given back.
 func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
 	back := c.Owed
 	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
-	if harmed && !d.State.LastChange.IsZero() && r.Restored.Limit != NoLimit {
+	ours := d.Conflict == "" || c.Spec.Limit == r.Tried.Limit
+	if harmed && ours && !d.State.LastChange.IsZero() && r.Restored.Limit != NoLimit {
 		back = max(back, min(c.Owner.Limit, r.Restored.Limit))
 	}
 	_, _, lent := d.State.Lent(pod.UID, c.Name)
-	if pod.Writer != "" || !harmed && (lent || c.RestartsOnResize || d.Paused != "") || c.Spec.Limit == 0 ||
-		back <= c.Spec.Limit {
+	kept := lent || c.RestartsOnResize || d.Paused != "" || d.Conflict != ""
+	if pod.Writer != "" || !harmed && kept || c.Spec.Limit == 0 || back <= c.Spec.Limit {
 		return c.Spec, false
 	}
 	to, _ := d.Desired[c.Key()].Policy.Bound(memory.Size{Request: c.Spec.Request, Limit: back}, c.Spec)

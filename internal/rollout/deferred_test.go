@@ -434,3 +434,58 @@ func TestARequestThatWouldRestartItsContainerWaitsForNoNode(t *testing.T) {
 	}
 	c.expectLimits("400Mi 400Mi")
 }
+
+// TestALimitGoesAloneWhateverBeganMeanwhile: the pod's spec has it, and only the request that its node has no memory
+// for is taken out. More is not asked for.
+func TestALimitGoesAloneWhateverBeganMeanwhile(t *testing.T) {
+	for name, begins := range map[string]func(in *Input){
+		"a pause":                func(in *Input) { in.Paused = "memfit.dev/pause" },
+		"another controller":     func(in *Input) { in.Conflict = "VerticalPodAutoscaler web" },
+		"the end of a window":    func(in *Input) { in.Policy.Windows, in.Policy.IncreasesInWindows = nightly(t), true },
+		"the end, for restarts":  func(in *Input) { in.Policy.Windows = nightly(t) },
+		"an hour of large steps": func(in *Input) { in.Allowance = &Allowance{Budget: ChangeBudget{Bytes: mib}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, small)
+			c.fills()
+			c.wants(big, true)
+			c.reconcile()
+			begins(&c.in)
+			for range 4 {
+				c.passes(statusDelay)
+				c.reconcile()
+			}
+			c.expectLimits("256Mi")
+			if got := c.app(0).Actual; got != size(small.Request, big.Limit) {
+				t.Errorf("it has %+v: %s", got, c.last.Message)
+			}
+			if strings.HasPrefix(name, "the end, for") {
+				return
+			}
+			asked := c.writes()
+			c.wants(size(400*mib, 512*mib), false)
+			for range 4 {
+				c.passes(time.Hour)
+				c.reconcile()
+			}
+			if c.writes() != asked {
+				t.Error(c.log)
+			}
+		})
+	}
+}
+
+// TestARequestThatIsWithdrawnRestartsNothing: a container that restarts for its limit is left as it is in a pause.
+func TestARequestThatIsWithdrawnRestartsNothing(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.fills()
+	c.app(0).RestartsOnResize, c.in.Policy.SingleReplicaMayRestart = true, true
+	c.wants(big, true)
+	c.reconcile()
+	c.in.Paused = "memfit.dev/pause"
+	for range 4 {
+		c.passes(statusDelay)
+		c.reconcile()
+	}
+	c.expectLimits("100Mi")
+}

@@ -63,7 +63,10 @@ type gate struct {
 	refuses       func(*decider, *change) Verdict
 	evictionHelps bool          // the reason is this pod, not the size, so an eviction may help
 	pending       pendingEffect // of a refusal
+	onlyNew       bool          // it does not apply to what is left of a resize that was sent ([change.withdraws])
 }
+
+func (g *gate) appliesTo(ch *change) bool { return g.of&ch.kind != 0 && !(g.onlyNew && ch.withdraws()) }
 
 // pendingEffect is the effect on a step that was not sent.
 type pendingEffect uint8
@@ -81,10 +84,13 @@ var gates = []gate{
 	{of: resizes, refuses: (*decider).refusedInPlace, evictionHelps: true},
 	{of: resizes, refuses: (*decider).keepsCap, evictionHelps: true},
 	{of: sized | restartPod, refuses: (*decider).refusedRecently},
-	{of: sized, refuses: (*decider).anotherWriter, pending: postponed},
+	{of: sized, refuses: (*decider).anotherWriter, pending: postponed, onlyNew: true},
 	{of: lowerings, refuses: (*decider).resizedByAnother, pending: removed},
-	{of: sized&^(rollBackInPlace|rollBackByRestart) | restartPod, refuses: (*decider).paused, pending: postponed},
-	{of: sized, refuses: (*decider).conflict, pending: postponed},
+	{
+		of: sized&^(rollBackInPlace|rollBackByRestart) | restartPod, refuses: (*decider).paused, pending: postponed,
+		onlyNew: true,
+	},
+	{of: sized, refuses: (*decider).conflict, pending: postponed, onlyNew: true},
 	// Is the evidence good enough?
 	{of: sized, refuses: (*decider).noEvidence},
 	{of: lowerings | restartPod, refuses: (*decider).noRecentReading, pending: removed},
@@ -103,7 +109,7 @@ var gates = []gate{
 	{of: podSize, refuses: (*decider).restartsShared},
 	// Is it the time for it?
 	{of: lowerings, refuses: (*decider).queryNotClear, pending: removed},
-	{of: sized&^rollbacks | restartPod, refuses: (*decider).windowClosed, pending: removed},
+	{of: sized&^rollbacks | restartPod, refuses: (*decider).windowClosed, pending: removed, onlyNew: true},
 	{of: lowerings, refuses: (*decider).editedByOwner},
 	{of: lowerings, refuses: (*decider).startedRecently},
 	// Can the other pods bear it?
@@ -119,7 +125,7 @@ var gates = []gate{
 // refusal returns that of the first gate that refuses a change, and whether an eviction helps; zero: it may be made.
 func (d *decider) refusal(ch *change) (refused Verdict, evictionHelps bool) {
 	for _, g := range gates {
-		if g.of&ch.kind == 0 {
+		if !g.appliesTo(ch) {
 			continue
 		}
 		if v := g.refuses(d, ch); v != (Verdict{}) {
@@ -134,7 +140,7 @@ func (d *decider) gated(pod *Pod, st *Step) (worst pendingEffect) {
 	for _, c := range pod.sized(st.To) {
 		ch, own := d.changeOf(pod, c, st.To[c.Name], st.evicts()), unaffected
 		for _, g := range gates {
-			if g.pending > own && g.of&ch.kind != 0 && g.refuses(d, ch) != (Verdict{}) {
+			if g.pending > own && g.appliesTo(ch) && g.refuses(d, ch) != (Verdict{}) {
 				own = g.pending
 			}
 		}
@@ -199,7 +205,7 @@ func (d *decider) refusedRecently(ch *change) Verdict {
 	for _, r := range d.State.Refusals {
 		budget := r.Reason == v1alpha1.ReasonDisruptionBudget
 		own := r.UID == ch.pod.UID && (evict || budget && d.stillWanted(ch.pod, r))
-		if r.Evict == evict && (own || r.All) {
+		if r.Evict == evict && (own || r.All && (!r.OnlyLower || ch.kind&(lowerings|restartPod) != 0)) {
 			return Verdict{r.Reason, r.Why}
 		}
 	}
@@ -233,8 +239,9 @@ func (d *decider) paused(*change) Verdict {
 	return Verdict{}
 }
 
-func (d *decider) conflict(*change) Verdict {
-	if d.Conflict != "" {
+// conflict refuses everything beside another controller, except to give limits back ([decider.givesBack]).
+func (d *decider) conflict(ch *change) Verdict {
+	if d.Conflict != "" && !d.givesBack(ch) {
 		return refuse(v1alpha1.ReasonConflict,
 			"memfit only recommends: %s also sizes this workload's memory; let only one of the two do it", d.Conflict)
 	}

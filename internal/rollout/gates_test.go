@@ -498,3 +498,70 @@ func TestAnEvictionOfAnEarlierModeIsRemoved(t *testing.T) {
 func sizes(name string, size memory.Size) map[string]memory.Size {
 	return map[string]memory.Size{name: size}
 }
+
+// TestARollbackWaitsForNoOtherController: memfit has lowered the limits, and somebody adds an HPA on memory or a VPA.
+// The request, on which that works, is left.
+func TestARollbackWaitsForNoOtherController(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(c *cluster)
+		want string
+		size memory.Size
+	}{
+		"one that has resized no pod": {want: "256Mi 256Mi 256Mi", size: size(small.Request, big.Limit)},
+		"a Guaranteed pod": {
+			edit: func(c *cluster) {
+				for i := range c.in.Pods {
+					c.in.Pods[i].QoS = "Guaranteed"
+				}
+			},
+			want: "256Mi 256Mi 256Mi", size: size(big.Limit, big.Limit),
+		},
+		"pods that were created so": {
+			edit: func(c *cluster) {
+				for i := range c.in.Pods {
+					c.app(i).Owed = 0
+				}
+			},
+			want: "256Mi 256Mi 256Mi", size: size(small.Request, big.Limit),
+		},
+		"the first was created with another size": {
+			edit: func(c *cluster) {
+				other := size(90*mib, 120*mib)
+				c.app(0).Spec, c.app(0).Actual, c.app(0).Owed = other, other, 0
+			},
+			want: "120Mi 256Mi 256Mi", size: size(90*mib, 120*mib),
+		},
+		"one that has resized the first": {
+			edit: func(c *cluster) { c.in.Pods[0].Writer, c.in.Pods[0].WrittenAt = "vpa-updater", c.in.Now },
+			want: "100Mi 256Mi 256Mi", size: small,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, big)
+			c.lowersAll()
+			for i := range c.in.Pods {
+				c.app(i).Owner, c.app(i).Owed = big, big.Limit
+			}
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			c.in.Conflict = "HorizontalPodAutoscaler web"
+			c.killed(1)
+			for range 3 {
+				c.reconcile()
+				c.passes(time.Minute)
+			}
+			c.expectLimits(tc.want)
+			if got := c.app(0).Spec; got != tc.size {
+				t.Errorf("the first pod has %+v, want %+v", got, tc.size)
+			}
+			c.wants(size(300*mib, 400*mib), true)
+			c.reconcile()
+			c.expectLimits(tc.want)
+			c.expectReason(v1alpha1.ReasonConflict)
+			if c.evictions() > 0 {
+				t.Error(c.log)
+			}
+		})
+	}
+}

@@ -381,9 +381,10 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 
 // rolledBackWhere describes the rollback. No resize removes the limit of a running pod.
 func (o *observation) rolledBackWhere(l *Lowering) string {
-	keeps := o.Policy.OnlyWatch && o.state.LastChange.IsZero() // running pods, as memfit has changed none
+	onlyRecommend := o.Policy.OnlyRecommend || o.Conflict != ""
+	keeps := (o.Policy.OnlyWatch || onlyRecommend) && o.state.LastChange.IsZero() // running pods, as none was changed
 	switch {
-	case o.Policy.OnlyRecommend && (keeps || l.From.Limit == NoLimit) || o.Conflict != "":
+	case onlyRecommend && (keeps || l.From.Limit == NoLimit):
 		return "in the recommendation only"
 	case keeps || l.From.Limit == NoLimit:
 		return "from new pods"

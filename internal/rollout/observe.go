@@ -255,9 +255,34 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		o.found(NotResized, st, st.Pod, "no ready pod has taken its place",
 			"no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod,
 			format.InWords(waited))
+		o.refuseInVain(st)
 		return true
 	}
 	return false
+}
+
+// refuseInVain records that a pod was evicted in vain if one came without the size, as where the webhook does not
+// answer or another policy refuses what memfit gives: the next would come without it, too. A lower limit waits for
+// longer.
+func (o *observation) refuseInVain(st *Step) {
+	without := func(p Pod) bool {
+		_, lacks := p.first(st.To, func(c Container) bool { return currentSize(c).Limit != st.To[c.Name].Limit })
+		return lacks && !p.Terminating && st.Present.isNewer(&p) && p.runs(st.Programs)
+	}
+	i := slices.IndexFunc(o.Pods, without)
+	if i < 0 {
+		return
+	}
+	lowering, hold := lowersAny(st.From, st.To), refusalHold
+	if lowering {
+		hold = inVainHold.Duration()
+	}
+	o.state.refuse(Refusal{
+		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(hold), Evict: true, All: true, OnlyLower: lowering, Sizes: st.To,
+		Reason: v1alpha1.ReasonWaitingForNewPods, Why: fmt.Sprintf("pod %s was evicted at %s for %s, and pod %s came "+
+			"without it: memfit's webhook did not answer, or another policy refuses that (Event PodsNotCreated)", st.Pod,
+			format.Time(st.At), changes(st.From, st.To), o.Pods[i].Name),
+	})
 }
 
 func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {

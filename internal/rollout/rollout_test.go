@@ -42,6 +42,8 @@ type cluster struct {
 	node func(p *Pod)
 	// evict answers an eviction; nil replaces the pod by one with what is recommended.
 	evict func(a Action) (reason string)
+	// unchanged is the size that the successor gets instead, as where no webhook answers; zero: what is recommended.
+	unchanged memory.Size
 	// bug: a resize that finds the container down does not reach the pod's cgroup, by container name. late: the container
 	// dies before the kubelet comes to it. refuse: the API server does not take it. lost: it does, and the answer never
 	// arrives.
@@ -308,6 +310,9 @@ func (c *cluster) do(a Action, s *State) {
 			}
 		}
 		size, done := a.Sizes["app"], "evicted "
+		if c.unchanged != (memory.Size{}) {
+			size = c.unchanged
+		}
 		if a.Restart {
 			size, done = pod.Containers[0].Spec, "restarted "
 			s.Note(a, Outcome{}, c.in.Now)
@@ -640,10 +645,11 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.expectLimits("256Mi 256Mi")
 }
 
-// TestARollbackThatNoPodGetsIsNotAnnouncedForPods: another object sizes them.
+// TestARollbackThatNoPodGetsIsNotAnnouncedForPods: another object sizes them, and memfit has changed none.
 func TestARollbackThatNoPodGetsIsNotAnnouncedForPods(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.lowersAll()
+	c.written.LastChange = time.Time{}
 	c.in.Conflict = "VerticalPodAutoscaler web"
 	c.killed(1)
 	c.reconcile()

@@ -141,10 +141,12 @@ type Refusal struct {
 	// Sizes are the refused ones, by container. The refusal does not apply to others.
 	Sizes map[string]memory.Size `json:"sizes,omitempty"`
 	// Evict: the eviction was refused. All: the cause is not the pod, so it applies to all pods of the workload.
-	Evict  bool   `json:"evict,omitempty"`
-	All    bool   `json:"all,omitempty"`
-	Reason string `json:"reason"`
-	Why    string `json:"why"`
+	Evict bool `json:"evict,omitempty"`
+	All   bool `json:"all,omitempty"`
+	// OnlyLower: it does not apply to a higher limit.
+	OnlyLower bool   `json:"onlyLower,omitempty"`
+	Reason    string `json:"reason"`
+	Why       string `json:"why"`
 }
 
 // conflict is a conflict with another writer.
@@ -161,8 +163,10 @@ const (
 	refusalHold = time.Hour
 	rightHold   = 10 * time.Minute
 	budgetHold  = time.Minute
-	// conflictHold is how long memfit stops after another writer resized the same pods.
+	// conflictHold is how long memfit stops after another writer resized the same pods, inVainHold how long no pod is
+	// evicted for a lower limit that a new pod did not get.
 	conflictHold = period.Day
+	inVainHold   = period.Day
 	// The numbers of pods bound the state: 200 bytes each, and maxWords for a reason. maxHeld are refused or deferred, so
 	// of a larger workload as many are asked per hour; as many again, which are full, do not wait for these.
 	maxHeld     = 128

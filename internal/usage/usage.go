@@ -32,6 +32,7 @@ type Node struct {
 	Name    string
 	Address string // InternalIP, or another name or address of the kubelet; IPv6 without brackets
 	Port    int32  // status.daemonEndpoints.kubeletEndpoint.Port; 0 means 10250
+	Swaps   bool   // it reports swap space (status.nodeInfo.swap)
 	Missing error  // why the address is unknown; nil: it is known
 }
 

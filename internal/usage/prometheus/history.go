@@ -89,7 +89,7 @@ func (s *Source) stretch(
 	samples := make([]memory.Sample, 0, len(at))
 	for m, l := range at {
 		l.measured = m.at
-		samples = append(samples, l.sample(m.ContainerRef))
+		samples = append(samples, l.sample(m.ContainerRef, false))
 	}
 	samples = slices.DeleteFunc(samples, func(s memory.Sample) bool { return s.Demand() == 0 && s.WorkingSet == 0 })
 	slices.SortFunc(samples, byTime)

@@ -23,9 +23,9 @@ import (
 
 // Queries are Go text/template strings for PromQL, by name; a missing one means the default. Their results must have
 // the labels namespace, pod and container; a label id with the container's cgroup path distinguishes pods of the same
-// name.
+// name, and is required of a node's.
 //
-// RSS, WorkingSet, Swap and Usage are instant queries for the containers of one node, in bytes: Swap is missing on
+// RSS, WorkingSet, Swap and Usage are instant queries for the containers of one node, in bytes: Swap may be missing for
 // nodes without swap, and Usage is usage without page cache, which is demand without swap. Without the series of file
 // pages it is empty; demand is then an estimate by RSS. Time is the instant query for the time of measurement, in Unix
 // seconds; missing means now. PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS and LowWorkingSet are range

@@ -36,13 +36,14 @@ func identify(m model.Metric) (identity, bool) {
 type reading struct {
 	rss, swap, workingSet memory.Bytes
 	demand                memory.Bytes // without swap
-	hasRSS, exact         bool
+	hasRSS, hasSwap       bool
+	hasDemand             bool
 	measured              time.Time
 }
 
 func (r *reading) setRSS(v float64)        { r.rss, r.hasRSS = amount(v) }
-func (r *reading) setSwap(v float64)       { r.swap, _ = amount(v) }
-func (r *reading) setDemand(v float64)     { r.demand, r.exact = amount(v) }
+func (r *reading) setSwap(v float64)       { r.swap, r.hasSwap = amount(v) }
+func (r *reading) setDemand(v float64)     { r.demand, r.hasDemand = amount(v) }
 func (r *reading) setWorkingSet(v float64) { r.workingSet, _ = amount(v) }
 
 func (r *reading) setTime(v float64) {
@@ -59,12 +60,15 @@ func amount(v float64) (memory.Bytes, bool) {
 	return memory.Bytes(v), true
 }
 
-func (r *reading) sample(ref memory.ContainerRef) memory.Sample {
+// sample returns the reading of a container. cAdvisor has swap of every container, so that a missing one was dropped,
+// and is unknown on a node that swaps.
+func (r *reading) sample(ref memory.ContainerRef, swaps bool) memory.Sample {
 	s := memory.Sample{
 		Container: ref, Time: r.measured, RSS: r.rss, HasRSS: r.hasRSS, Swap: r.swap, WorkingSet: r.workingSet,
 	}
-	if r.exact {
-		return s.WithDemand(r.demand.Plus(r.swap))
+	if r.hasDemand {
+		s = s.WithDemand(r.demand.Plus(r.swap))
+		s.Exact = r.hasSwap || !swaps
 	}
 	return s
 }
@@ -88,20 +92,25 @@ func (all readings) add(vector model.Vector, set func(*reading, float64)) {
 	}
 }
 
-// samples returns one sample per container: of its newest instance. All zeros are of an ended instance.
-func (all readings) samples() []memory.Sample {
+// samples returns one sample per container: of its newest instance. All zeros are of an ended instance. unnamed is the
+// number of instances whose pod is unknown, because a name may be that of an earlier pod.
+func (all readings) samples(swaps bool) (samples []memory.Sample, unnamed int) {
 	newest := map[memory.ContainerRef]memory.Sample{}
 	for id, l := range all {
 		if l.rss == 0 && l.workingSet == 0 && l.demand == 0 {
 			continue
 		}
-		s := l.sample(id.ContainerRef)
+		if id.UID == "" {
+			unnamed++
+			continue
+		}
+		s := l.sample(id.ContainerRef, swaps)
 		known, ok := newest[id.ContainerRef]
 		if !ok || s.Time.After(known.Time) || s.Time.Equal(known.Time) && s.WorkingSet > known.WorkingSet {
 			newest[id.ContainerRef] = s
 		}
 	}
-	return slices.SortedFunc(maps.Values(newest), byTime)
+	return slices.SortedFunc(maps.Values(newest), byTime), unnamed
 }
 
 // byTime returns a total order of samples.

@@ -48,12 +48,18 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 		}
 		at.add(vector, q.set)
 	}
-	r := usage.Reading{Source: s.Name(), Samples: at.samples()}
-	if len(r.Samples) == 0 {
+	samples, unnamed := at.samples(node.Swaps)
+	switch {
+	case len(samples) > 0:
+		return usage.Reading{Source: s.Name(), Samples: samples}, nil
+	case unnamed > 0:
+		return usage.Reading{}, s.wrap(fmt.Errorf("%s of node %s has no label id with the cgroup path of a pod (%d series): "+
+			"pods of one name cannot be distinguished. Keep it (labeldrop in metric_relabel_configs or in "+
+			"cAdvisorMetricRelabelings of kube-prometheus-stack, or a sum in your query)", rss, node.Name, unnamed))
+	default:
 		return usage.Reading{}, s.wrap(fmt.Errorf("%s of node %s has no container: check that it is scraped, and the "+
 			"label of its name; override the queries if that differs", rss, node.Name))
 	}
-	return r, nil
 }
 
 // Count returns the number of series in the result of an instant query. A scalar, which is always one, is an error.

@@ -91,6 +91,7 @@ func sec(n int64) time.Time { return time.Unix(n, 0).UTC() }
 func TestRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		answers map[string]string
+		swaps   bool
 		want    []memory.Sample
 	}{
 		"RSS, working set and the time of both": {
@@ -141,22 +142,50 @@ func TestRead(t *testing.T) {
 			},
 			want: []memory.Sample{{Container: app, Time: sec(990), RSS: 100, HasRSS: true, WorkingSet: 150}},
 		},
-		"no cgroup path, no UID; no container, no sample; zeros are left over from the dead": {
+		"no cgroup path, no UID, so no sample; no container, no sample; zeros are left over from the dead": {
 			answers: map[string]string{
 				"container_memory_rss": strings.Join([]string{
-					at(labels, "300"), at(`"namespace":"shop","pod":"web-0"`, "300"),
+					at(c1, "200"), at(labels, "300"), at(`"namespace":"shop","pod":"web-0"`, "300"),
 					at(`"namespace":"shop","pod":"web-0","container":"POD"`, "1"),
 					at(`"namespace":"shop","pod":"gone","container":"app"`, "0"),
 				}, ","),
 			},
+			want: []memory.Sample{{Container: app, Time: sec(1000), RSS: 200, HasRSS: true}},
+		},
+		"a node with swap, of which the series are dropped: no exact demand": {
+			swaps: true,
+			answers: map[string]string{
+				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400"),
+				"container_memory_usage_bytes": at(c1, "370"),
+			},
 			want: []memory.Sample{{
-				Container: memory.ContainerRef{Namespace: "shop", Pod: app.Pod, Container: "app"}, Time: sec(1000), RSS: 300,
-				HasRSS: true,
+				Container: app, Time: sec(1000), RSS: 300, HasRSS: true, WorkingSet: 400, SharedAndKernel: 70,
+			}},
+		},
+		"a node with swap, of which none is used": {
+			swaps: true,
+			answers: map[string]string{
+				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400"),
+				"container_memory_swap": at(c1, "0"), "container_memory_usage_bytes": at(c1, "370"),
+			},
+			want: []memory.Sample{{
+				Container: app, Time: sec(1000), RSS: 300, HasRSS: true, WorkingSet: 400, SharedAndKernel: 70, Exact: true,
+			}},
+		},
+		"a node without swap": {
+			answers: map[string]string{
+				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400"),
+				"container_memory_usage_bytes": at(c1, "370"),
+			},
+			want: []memory.Sample{{
+				Container: app, Time: sec(1000), RSS: 300, HasRSS: true, WorkingSet: 400, SharedAndKernel: 70, Exact: true,
 			}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := serving(t, test.answers).source(t, nil).Read(t.Context(), node)
+			of := node
+			of.Swaps = test.swaps
+			got, err := serving(t, test.answers).source(t, nil).Read(t.Context(), of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,6 +214,17 @@ func TestReadOfAnEmptyNodeIsAnError(t *testing.T) {
 	_, err := serving(t, nil).source(t, nil).Read(t.Context(), node)
 	if err == nil || !strings.Contains(err.Error(), "of node n1 has no container: check that it is scraped") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// TestSeriesWithoutAPodsUIDAreAnError: no pod would get these samples, and nobody would know why.
+func TestSeriesWithoutAPodsUIDAreAnError(t *testing.T) {
+	for name, of := range map[string]string{"no id": labels, "another id": `"id":"/system.slice/x",` + labels} {
+		_, err := serving(t, map[string]string{"container_memory_rss": at(of, "300")}).source(t, nil).Read(t.Context(), node)
+		if err == nil || !strings.Contains(err.Error(), "has no label id with the cgroup path of a pod (1 series)") ||
+			!strings.Contains(err.Error(), "labeldrop") {
+			t.Errorf("%s: error is %v", name, err)
+		}
 	}
 }
 
