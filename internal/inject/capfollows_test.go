@@ -207,9 +207,17 @@ func TestOwnHeap(t *testing.T) {
 		want memory.Bytes
 		by   string
 	}{
-		"JVM":                {nodePod("3Gi", of("JVM", none), env("JAVA_TOOL_OPTIONS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},
-		"JVM, tuning off":    {nodePod("3Gi", of("JVM", off), env("JAVA_TOOL_OPTIONS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},
-		"a start script's":   {nodePod("3Gi", of("JVM", none), env("KAFKA_HEAP_OPTS", "-Xmx1g")), memory.GiB, "-Xmx1g"},
+		"JVM":              {nodePod("3Gi", of("JVM", none), env("JAVA_TOOL_OPTIONS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},
+		"JVM, tuning off":  {nodePod("3Gi", of("JVM", off), env("JAVA_TOOL_OPTIONS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},
+		"a start script's": {nodePod("3Gi", of("JVM", none), env("KAFKA_HEAP_OPTS", "-Xmx1g")), memory.GiB, "-Xmx1g"},
+		"Neo4j": {
+			nodePod("3Gi", of("JVM", none), env("NEO4J_server_memory_heap_max__size", "2g")), 2 * memory.GiB, "max__size=2g",
+		},
+		"Hadoop":             {nodePod("3Gi", of("JVM", none), env("HADOOP_HEAPSIZE_MAX", "2048")), 2 * memory.GiB, "MAX=2048"},
+		"ZooKeeper":          {nodePod("3Gi", of("JVM", none), env("ZK_SERVER_HEAP", "1g")), memory.GiB, "ZK_SERVER_HEAP=1g"},
+		"Strimzi":            {nodePod("3Gi", of("JVM", none), env("STRIMZI_DYNAMIC_HEAP_MAX", "1073741824")), memory.GiB, "741824"},
+		"a share":            {nodePod("3Gi", of("JVM", none), env("JAVA_MAX_MEM_RATIO", "50")), 0, ""},
+		"not a number":       {nodePod("3Gi", of("JVM", none), env("MAX_HEAP_SIZE", "$(HEAP)")), 0, ""},
 		"runtime unknown":    {nodePod("3Gi", of("Auto", none), env("JAVA_OPTS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},
 		"a share of a JVM":   {nodePod("3Gi", of("JVM", none), env("JAVA_OPTS", "-XX:MaxRAMPercentage=60")), 0, ""},
 		"a script's value":   {nodePod("3Gi", of("JVM", none), env("JAVA_OPTS", "-Xmx${HEAP}")), 0, ""},

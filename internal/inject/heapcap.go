@@ -47,8 +47,8 @@ func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
 			return ownersCap{by: where, fixed: true}
 		}
 	}
-	if where := w.launcher(in, t, r); where != "" {
-		return ownersCap{by: where, fixed: true, launcher: true}
+	if c := w.launcher(in, t, r); c.launcher {
+		return c
 	}
 	c := w.ownersShare(s)
 	c.unsure = w.unreadable(in, t, s)
@@ -65,8 +65,8 @@ func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	return nil
 }
 
-// launcher returns the variable from which a start script takes a number for the heap cap; empty: none.
-func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
+// launcher returns the cap that a start script takes from a variable, with its number where it can be read.
+func (w *working) launcher(in Input, t target, r *runtimes.Runtime) (c ownersCap) {
 	for i := range w.env {
 		v := &w.env[i]
 		l, known := r.Launcher(v.Name)
@@ -76,19 +76,23 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 		text := v.Name + "=" + short(v.Value)
 		if v.ValueFrom != nil {
 			text = v.Name + " from " + fromWhere(v.ValueFrom)
+		} else {
+			c.permits(l.Heap(v.Value), text)
 		}
-		return text + " sets the heap cap in the start script of " + l.Of
+		c.by, c.fixed, c.launcher = text+" sets the heap cap in the start script of "+l.Of, true, true
+		return c
 	}
 	for _, l := range r.Launchers {
 		if l.Holds == runtimes.HoldsFlags {
 			continue
 		}
 		if from := configMapWith(in, t, l.Name); from != "" {
-			return fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name, short(from),
+			by := fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name, short(from),
 				l.Of)
+			return ownersCap{by: by, fixed: true, launcher: true}
 		}
 	}
-	return ""
+	return ownersCap{}
 }
 
 // configMapWith returns the ConfigMap with known keys that sets the variable through envFrom; empty: none.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -145,6 +146,17 @@ const (
 	HoldsBytes   Holds = "bytes"
 	HoldsPercent Holds = "percent of the limit"
 )
+
+// Heap returns the heap that a value of the variable permits; 0: the value has none, or it cannot be read.
+func (l Launcher) Heap(value string) memory.Bytes {
+	switch _, err := strconv.ParseUint(value, 10, 64); {
+	case l.Holds == HoldsMiB && err == nil:
+		return jvmHeap(value + "m")
+	case l.Holds == HoldsMiB, l.Holds == HoldsSize, l.Holds == HoldsBytes:
+		return jvmHeap(value)
+	}
+	return 0
+}
 
 // Folded returns text after [Runtime.Fold].
 func (r *Runtime) Folded(text string) string {
