@@ -213,9 +213,13 @@ func TestOwnHeap(t *testing.T) {
 		"Neo4j": {
 			nodePod("3Gi", of("JVM", none), env("NEO4J_server_memory_heap_max__size", "2g")), 2 * memory.GiB, "max__size=2g",
 		},
-		"Hadoop":             {nodePod("3Gi", of("JVM", none), env("HADOOP_HEAPSIZE_MAX", "2048")), 2 * memory.GiB, "MAX=2048"},
-		"ZooKeeper":          {nodePod("3Gi", of("JVM", none), env("ZK_SERVER_HEAP", "1g")), memory.GiB, "ZK_SERVER_HEAP=1g"},
-		"Strimzi":            {nodePod("3Gi", of("JVM", none), env("STRIMZI_DYNAMIC_HEAP_MAX", "1073741824")), memory.GiB, "741824"},
+		"Hadoop": {
+			nodePod("3Gi", of("JVM", none), env("HADOOP_HEAPSIZE_MAX", "2048")), 2 * memory.GiB, "MAX=2048",
+		},
+		"ZooKeeper": {nodePod("3Gi", of("JVM", none), env("ZK_SERVER_HEAP", "1g")), memory.GiB, "ZK_SERVER_HEAP=1g"},
+		"Strimzi": {
+			nodePod("3Gi", of("JVM", none), env("STRIMZI_DYNAMIC_HEAP_MAX", "1073741824")), memory.GiB, "741824",
+		},
 		"a share":            {nodePod("3Gi", of("JVM", none), env("JAVA_MAX_MEM_RATIO", "50")), 0, ""},
 		"not a number":       {nodePod("3Gi", of("JVM", none), env("MAX_HEAP_SIZE", "$(HEAP)")), 0, ""},
 		"runtime unknown":    {nodePod("3Gi", of("Auto", none), env("JAVA_OPTS", "-Xmx2g")), 2 * memory.GiB, "-Xmx2g"},

@@ -80,7 +80,8 @@ func TestOnlyAnotherLimitIsNamed(t *testing.T) {
 		t.Errorf("after a resize of the request: %+v, %q", c.Coverage, c.outOfStep)
 	}
 	pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("640Mi")
-	if c := cover(s, nil, &plans{}); c.Stale != 1 || !strings.HasSuffix(c.outOfStep, "delete this one at a convenient time") {
+	c := cover(s, nil, &plans{})
+	if c.Stale != 1 || !strings.HasSuffix(c.outOfStep, "delete this one at a convenient time") {
 		t.Errorf("after a resize: %+v, %q", c.Coverage, c.outOfStep)
 	}
 }

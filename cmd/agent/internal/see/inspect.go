@@ -40,7 +40,8 @@ func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, n
 // maxProcesses bounds the inspected processes of a container. Of the others only the resident memory is reported.
 const maxProcesses = 32
 
-// explain adds up the processes of a container. Memory of running processes that could not be read is unexplained.
+// inspectContainer adds up the processes of a container. Memory of running processes that could not be read is
+// unexplained.
 func (e *inspector) inspectContainer(ctx context.Context, j scan.Inspection) scan.Finding {
 	ctx, cancel := context.WithTimeout(ctx, maxInspection)
 	defer cancel()
@@ -50,6 +51,9 @@ func (e *inspector) inspectContainer(ctx context.Context, j scan.Inspection) sca
 		err := errManyProcesses
 		if i < maxProcesses {
 			err = e.process(ctx, j, pid, sum)
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errSlow
 		}
 		if err == nil || errors.Is(err, procmem.ErrGone) {
 			continue
@@ -75,6 +79,7 @@ func (e *inspector) inspectContainer(ctx context.Context, j scan.Inspection) sca
 
 var (
 	errNoProcess     = errors.New("none of its processes could be read")
+	errSlow          = fmt.Errorf("an inspection ends after %s, as on a busy node", maxInspection)
 	errManyProcesses = fmt.Errorf("only the %d largest are inspected", maxProcesses)
 )
 
