@@ -14,6 +14,9 @@ import (
 
 // condition returns the reason and message of the condition Applied.
 func (d *decider) condition() (upToDate bool, reason, message string) {
+	if reason, message = d.waits(); reason != "" {
+		return false, reason, message
+	}
 	switch {
 	case len(d.pods) == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"

@@ -44,7 +44,7 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	for i := range in.Pods {
 		o.pods[in.Pods[i].UID] = &in.Pods[i]
 	}
-	o.state.forget(o.pods, in.Now)
+	o.state.forget(o.pods, in.Waiting, in.Now)
 	o.recordCreated()
 	o.revert()
 	o.follow()

@@ -80,6 +80,11 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
 		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{}, learned: recommend.Priors{},
 	}
+	for _, pod := range s.Governed {
+		if unschedulable(pod) {
+			d.v.timing.decide(waitedFor - now.Sub(pod.CreationTimestamp.Time))
+		}
+	}
 	d.v.found = findRuntimes(s, st.Found)
 	d.observed = observedOf(d.v.liveHeaps, st.sizes(), d.v.found)
 	d.plan = inject.MakePlan(inject.Input{
@@ -410,6 +415,7 @@ func (d *decider) summarize() {
 	v.status.Identity = d.st.Identity.DeepCopy()
 	if d.s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		v.status.LargestNode = format.Exact(d.st.RanOn.Size)
+		v.status.RefusedRequest = format.Exact(d.st.Refused.Size)
 	}
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
