@@ -136,6 +136,10 @@ type Input struct {
 	Doubt string
 	// Silent says why no samples come now; "": they do.
 	Silent string
+	// Unseen says which running container has no readings, so that what the others use may be less than the need; "": all
+	// have. Nothing is lowered below Last then, the last recommended size (zero: none).
+	Unseen string
+	Last   memory.Size
 	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an
 	// alarm.
 	Climbing bool

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -129,7 +130,7 @@ func (d *decider) watching() string {
 	if n := len(d.State.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}
-	if why := d.QueryResult.Against(d.Now); why != "" {
+	if why := cmp.Or(d.QueryResult.Against(d.Now), d.unseen(&last)); why != "" {
 		text += "; " + why
 	}
 	return d.others(text)

@@ -174,7 +174,10 @@ type Input struct {
 	Conflict string // another object that sizes this workload's memory (a VPA, an HPA on memory); empty: none
 	Pods     []Pod  // the workload's governed pods that have not ended
 	Waiting  []Waiting
-	Desired  map[Key]Desired
+	// Unseen describes, by name, a container of a running pod without readings: no limit or request is lowered by those
+	// of the others, and no lower limit counts as proven.
+	Unseen  map[string]string
+	Desired map[Key]Desired
 	// Succeeded are pods that ran to completion, Elsewhere running ones that follow another profile, or none.
 	Succeeded, Elsewhere map[types.UID]bool
 	State                State

@@ -262,7 +262,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
 			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: silence(d.s),
-			Prior: d.prior(&c),
+			Prior: d.prior(&c), Unseen: d.rollout.Unseen[c.Name],
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
 	}

@@ -65,6 +65,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
 		Succeeded: uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }),
 		Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict, Waiting: st.waiting(s, now),
+		Unseen: st.unseen(s, now),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
 		// no other sizes, but follow loans and requested changes, and give lower limits back
