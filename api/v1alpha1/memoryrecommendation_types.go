@@ -468,6 +468,11 @@ type MemoryRecommendationStatus struct {
 	// Set where sizing.mode sizes new pods.
 	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
 
+	// refusedRequest is a memory request that memfit gave a pod of this workload and that no node took for 10 minutes
+	// (PodScheduled is False, reason Unschedulable). For a day after that, new pods keep their template's requests, with
+	// the limits that memfit gives. Absent: none.
+	RefusedRequest *resource.Quantity `json:"refusedRequest,omitempty"`
+
 	// oomKills is the number of OOM kills counted so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
 

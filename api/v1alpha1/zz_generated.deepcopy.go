@@ -1164,6 +1164,11 @@ func (in *MemoryRecommendationStatus) DeepCopyInto(out *MemoryRecommendationStat
 		x := (*in).DeepCopy()
 		*out = &x
 	}
+	if in.RefusedRequest != nil {
+		in, out := &in.RefusedRequest, &out.RefusedRequest
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.RecentChanges != nil {
 		in, out := &in.RecentChanges, &out.RecentChanges
 		*out = make([]ChangeRecord, len(*in))

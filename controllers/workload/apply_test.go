@@ -449,6 +449,37 @@ var _ = Describe("An action that the API server forbids", func() {
 	})
 })
 
+var _ = Describe("A pod that no node takes", func() {
+	It("gets the request of its template back, of an API server that resizes what is not scheduled", func() {
+		w := newWorld()
+		onNode(w)
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingOnCreate)))
+		f := newFleet(w, 1)
+		set := expect.Exists(w.ctx, w.client, w.namespace, "web-5d4f8c7b9", &appsv1.ReplicaSet{})
+		pending := build.Pod(w.namespace, "web-1").Annotate(v1alpha1.ProfileAnnotation, "web").
+			Annotate(v1alpha1.InjectedAnnotation, `{"v":1,"profile":"MemoryProfile/web","containers":{"app":{"program":"a1",`+
+				`"owner":{"request":"128Mi","limit":"256Mi"},`+
+				`"size":{"request":"192Mi","wasRequest":"128Mi","limit":"512Mi","wasLimit":"256Mi"}}}}`).
+			OwnedBy(set, "apps/v1", "ReplicaSet").Container("app", build.Limit("512Mi"), build.Request("192Mi")).Obj()
+		pending.Status.Phase, pending.Status.ContainerStatuses = corev1.PodPending, nil
+		pending.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+			Message: "0/1 nodes are available: 1 Insufficient memory.",
+		}}
+		f.applied(pending)
+		created := expect.Exists(w.ctx, w.client, w.namespace, "web-1", &corev1.Pod{}).CreationTimestamp
+		w.clock.SetTime(created.Add(11 * time.Minute))
+		f.seen(pending)
+		rec := f.reconciled(f.ref)
+		Expect(rec.Status.RefusedRequest.String()).To(Equal("192Mi"))
+		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
+			"Unschedulable", ContainSubstring("it is taken back, request of container app 192Mi to 128Mi")))
+		now := expect.Exists(w.ctx, w.client, w.namespace, "web-1", &corev1.Pod{})
+		Expect(now.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("128Mi"))
+		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("512Mi"), "the limit is memfit's")
+	})
+})
+
 var _ = Describe("The resize of a pod", func() {
 	It("does not touch another pod of the same name", func() {
 		w := newWorld()

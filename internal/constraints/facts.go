@@ -42,6 +42,8 @@ type Facts struct {
 	// Nodes has all nodes. LargestNode may be only that of nodes known to run the pod; NodeIs describes it.
 	Nodes
 	NodeIs string
+	// Refused is the request of a pod of the workload that no node takes; 0: none.
+	Refused memory.Bytes
 
 	limits []limits
 }

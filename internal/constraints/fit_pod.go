@@ -65,8 +65,11 @@ func (t *trial) lowerRequest(i int, by memory.Bytes) memory.Size {
 	return s
 }
 
-// fitNode keeps the template's requests if no node could hold the new ones.
+// fitNode keeps the template's requests if no node could hold the new ones, or none takes larger ones now.
 func (t *trial) fitNode() {
+	if refused := t.facts.Refused; refused > 0 {
+		t.keepRequests("no node took a pod that requests %s", refused)
+	}
 	const why = "the pod would request %s, but %s has only %s allocatable"
 	node, is := t.facts.LargestNode, cmp.Or(t.facts.NodeIs, "the largest node")
 	if need := t.need().Request; node > 0 && need > node {

@@ -39,6 +39,7 @@ func TestFit(t *testing.T) {
 		base    memory.Size // zero: 128Mi, 256Mi
 		ask     memory.Size // zero: 512Mi, 1000Mi
 		equal   bool
+		refused memory.Bytes
 		want    memory.Size
 		why     string // part of the reason; empty: there is none
 	}{
@@ -126,6 +127,15 @@ func TestFit(t *testing.T) {
 			objects: Objects{Nodes: Nodes{LargestNode: 500 * memory.MiB}}, equal: true, base: mib(256, 256),
 			ask: mib(1000, 1000), want: mib(256, 256), why: "the largest node has only 500Mi",
 		},
+		"no node takes as much": {
+			refused: 700 * memory.MiB, want: mib(128, 1000),
+			why: "request 128Mi instead of 512Mi: no node took a pod that requests 700Mi",
+		},
+		"none takes as much, but less is asked": {refused: 700 * memory.MiB, ask: mib(64, 256), want: mib(64, 256)},
+		"none takes as much, and must be equal": {
+			refused: 700 * memory.MiB, equal: true, base: mib(256, 256), ask: mib(512, 512), want: mib(256, 256),
+			why: "no node took",
+		},
 		"too small for pod and runtime": {
 			objects: Objects{Nodes: Nodes{LargestNode: 600 * memory.MiB}}, want: mib(128, 1000),
 			why: "the pod would request 612Mi",
@@ -171,6 +181,7 @@ func TestFit(t *testing.T) {
 				ask = mib(512, 1000)
 			}
 			f := About(memory.WorkloadRef{}, nil, p, tc.objects)
+			f.Refused = tc.refused
 			asks := []Ask{{Container: "app", Base: base, Want: ask, Equal: tc.equal}}
 			got := fitOne(&f, p, asks)
 			if got.Size != tc.want {

@@ -31,7 +31,9 @@ type Program struct {
 	Recorded bool
 	// Created is the limit that memfit set at creation; 0: unknown. A later resize may not have taken effect.
 	Created memory.Bytes
-	Changed bool // the image was changed in place, so the size is for another program
+	// Requested is the request that memfit set at creation; 0: none.
+	Requested memory.Bytes
+	Changed   bool // the image was changed in place, so the size is for another program
 }
 
 // ProgramOf returns the program of a container of a pod that exists; zero: no such container. perRun: see [Input].
@@ -45,7 +47,9 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 		id := fingerprint(pod.Name, c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun)
 		return Program{ID: id, Owner: constraints.SizeOf(&c.Resources), Created: rec.created()}
 	}
-	p := Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true, Created: rec.created()}
+	p := Program{
+		ID: rec.Program, Owner: rec.Owner.size(), Recorded: true, Created: rec.created(), Requested: rec.Size.size().Request,
+	}
 	// Of the hashed fields, only the image can change in a running pod. The record includes changes of later webhooks,
 	// because memfit is then called again (reinvocationPolicy: IfNeeded).
 	if rec.Image != "" && rec.Image != c.Image {

@@ -67,14 +67,23 @@ func inexactWords(c history.Certainty) string {
 }
 
 // keepUnlessExact keeps the limit of a container where its demand is an estimate, which shared memory or swap may
-// exceed.
+// exceed, or of only a part of its replicas.
 func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
-	have := e.Current.Limit
-	if e.certainty == history.Exact || limit >= have {
+	have, why := e.Current.Limit, inexactWords(e.certainty)
+	switch {
+	case e.certainty != history.Exact:
+	case e.Unseen == "":
+		return limit
+	default:
+		why = e.Unseen + ", and no limit is lowered until it is"
+		if last := e.Last.Limit; last > 0 && (have == 0 || last < have) {
+			have = last
+		}
+	}
+	if limit >= have {
 		return limit
 	}
-	e.say("limit stays at %s although %s would hold what is known: %s", have, limit.CeilTo(memory.MiB),
-		inexactWords(e.certainty))
+	e.say("limit stays at %s although %s would hold what is known: %s", have, limit.CeilTo(memory.MiB), why)
 	return have
 }
 

@@ -131,6 +131,8 @@ func (e *evaluation) missing() string {
 	case e.stale():
 		return fmt.Sprintf("no memory samples since %s: recommendation unchanged until metrics return; see UsageAvailable "+
 			"of the profile", format.Time(h.Last()))
+	case e.Unseen != "" && e.Current.Limit == 0 && e.Last.Limit == 0: // any limit is lower
+		return e.Unseen
 	case e.crowded():
 		return ""
 	case e.young():

@@ -442,3 +442,25 @@ func ExampleEvaluate() {
 	// Decrease limit 1Gi to 460Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
 	// - peak demand 412Mi over 9 days (1 replica, 3k samples)
 }
+
+// TestWhatSomeUseIsNotWhatAllNeed: nothing is lowered while a replica is not measured.
+func TestWhatSomeUseIsNotWhatAllNeed(t *testing.T) {
+	h := history.New()
+	size := func(request, limit memory.Bytes) memory.Size { return sizeOf(request*mib, limit*mib) }
+	end := feed(h, 3*24*time.Hour, 512*mib, flat(60*mib))
+	for name, tc := range map[string]struct{ current, last, want memory.Size }{
+		"it keeps what it has":                {current: size(256, 512), want: size(256, 512)},
+		"or what was recommended":             {current: size(256, 512), last: size(128, 256), want: size(128, 256)},
+		"but no more than it has":             {current: size(256, 512), last: size(300, 600), want: size(256, 512)},
+		"a first limit is a lower one":        {current: size(256, 0)},
+		"unless it was recommended before it": {current: size(256, 0), last: size(128, 256), want: size(128, 256)},
+	} {
+		got := Evaluate(Input{
+			History: h, Replicas: 3, Current: tc.current, Last: tc.last, Policy: defaults, Now: end,
+			Unseen: "usage of pod web-3 was not read",
+		})
+		if got.Size != tc.want || !says(got, "usage of pod web-3 was not read") {
+			t.Errorf("%s: %s, want %s: %q", name, got.Size, tc.want, got.Reasons)
+		}
+	}
+}

@@ -4,6 +4,8 @@
 package recommend
 
 import (
+	"cmp"
+
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
@@ -36,8 +38,8 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	request = max(request, e.requestInUse(limit))
 	if least := e.leastRequest(); request < least {
 		e.say(
-			"request stays at %s although %s would do: it is lowered on a day of exact demand, and not within hours of "+
-				"needing it or of a kill",
+			"request stays at %s although %s would do: it is lowered on a day of exact demand of all pods, and not within "+
+				"hours of needing it or of a kill",
 			least, request,
 		)
 		request = least
@@ -70,6 +72,8 @@ func (e *evaluation) leastRequest() memory.Bytes {
 	switch {
 	case e.grown.limit > 0, e.age() < period.Day, e.certainty != history.Exact:
 		return cur
+	case e.Unseen != "":
+		return min(cur, cmp.Or(e.Last.Request, cur))
 	case e.InUse == 0:
 		return 0
 	}

@@ -137,6 +137,10 @@ type Input struct {
 	Doubt string
 	// Silent is why no samples arrive now; "": they do.
 	Silent string
+	// Unseen is the running container that has no readings, so that what the others use may be less than the need; "": all
+	// have. Nothing is lowered below Last then, the last recommended size (zero: none).
+	Unseen string
+	Last   memory.Size
 	// Climbing is true if the shape of memory is a steady climb that load does not explain. Growth then stops at the
 	// bound, with an alarm.
 	Climbing bool

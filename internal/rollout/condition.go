@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 
 // condition returns the reason and message of the condition Applied.
 func (d *decider) condition() (upToDate bool, reason, message string) {
+	if reason, message = d.waits(); reason != "" {
+		return false, reason, message
+	}
 	switch {
 	case len(d.pods) == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
@@ -126,7 +130,7 @@ func (d *decider) watching() string {
 	if n := len(d.State.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}
-	if why := d.QueryResult.Against(d.Now); why != "" {
+	if why := cmp.Or(d.QueryResult.Against(d.Now), d.unseen(&last)); why != "" {
 		text += "; " + why
 	}
 	return d.others(text)

@@ -40,6 +40,7 @@ func Decide(in Input) Transition {
 	d.sendPending()
 	d.decideRestart()
 	d.beginChanges()
+	d.takeBackRequests()
 	return d.conclude()
 }
 
@@ -517,6 +518,8 @@ func (d *decider) conclude() Transition {
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.condition() // also sets when to decide again
+	waits, _ := d.waits()
+	out.TakesBack = waits != "" || d.Policy.OnlyWatch && d.Conflict == "" && (len(d.wanting) > 0 || d.State.resizing())
 	// windowClosed requests a decision when the window opens, maybe in days
 	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)

@@ -248,11 +248,15 @@ func (d *decider) conflict(ch *change) Verdict {
 	return Verdict{}
 }
 
-// noEvidence refuses to lower without a recommendation, and limits without a day of exact use, because most demand has
-// a daily rhythm. Owner's bounds and the reversal of memfit's own raise need no evidence.
+// noEvidence refuses to lower without a recommendation or while some pods are not measured, and limits without a day of
+// exact use, because most demand has a daily rhythm. Owner's bounds and the reversal of memfit's own raise need no
+// evidence.
 func (d *decider) noEvidence(ch *change) Verdict {
 	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
+	unseen := d.Unseen[ch.c.Name]
 	switch {
+	case unseen != "" && (lowers || ch.lowersRequest()) && !ch.bound && !d.returnsLoan(ch):
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, unseen + ", and nothing is lowered until it is"}
 	case ch.bound || d.takesBack(ch):
 	case r.Decision == recommend.Hold && (lowers || ch.lowersRequest()):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, r.Summary}

@@ -44,7 +44,7 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	for i := range in.Pods {
 		o.pods[in.Pods[i].UID] = &in.Pods[i]
 	}
-	o.state.forget(o.pods, in.Now)
+	o.state.forget(o.pods, in.Waiting, in.Now)
 	o.recordCreated()
 	o.revert()
 	o.follow()
@@ -95,7 +95,9 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	pod := o.pods[st.UID]
 	switch {
 	case pod == nil && o.Succeeded[st.UID] && st.Phase == Watching:
-		o.state.prove(st)
+		if o.unseen(st) == "" {
+			o.state.prove(st)
+		}
 		return true, true // it ran to completion with the lower limit
 	case pod == nil || pod.Terminating:
 		return true, false
@@ -185,11 +187,21 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	changing := pod.Resize.InProgress || pod.Resize.Infeasible // a deferred resize is a later one
 	queried := o.QueryResult == nil || o.QueryResult.Against(o.Now) == "" && o.QueryResult.At.After(st.Watch.Since)
 	over := !o.Now.Before(end) && pod.has(limits(st.To), actual) && !changing && st.Watch.Unready.IsZero() &&
-		(pod.Ready || !st.Served) && queried
+		(pod.Ready || !st.Served) && queried && o.unseen(st) == ""
 	if over {
 		o.state.prove(st)
 	}
 	return over, over
+}
+
+// unseen describes a running container without readings whose limit a step lowers; empty: none.
+func (in *Input) unseen(st *Step) string {
+	for _, name := range lowered(st.From, st.To) {
+		if why := in.Unseen[name]; why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // recordConflict records that another writer changed a size that memfit had set. memfit stops, because the two would

@@ -345,6 +345,11 @@ func (s *State) busy() bool {
 	return slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Phase != Deferred })
 }
 
+// resizing reports whether a resize is not effective yet.
+func (s *State) resizing() bool {
+	return slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Phase != Watching && !st.evicts() })
+}
+
 // abandon ends a rollout that has changed no pod and changes none now.
 func (s *State) abandon() {
 	changes := func(st Step) bool { return !s.Rollout.Decrease || lowersAny(st.From, st.To) }
@@ -394,11 +399,12 @@ func (s *State) clone() State {
 
 // forget removes what has expired. Before Kubernetes 1.36 an init container may not be resized, so that everything
 // requested together with it is refused, until it has ended.
-func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
+func (s *State) forget(pods map[types.UID]*Pod, waiting []Waiting, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool {
 		pod, ended := pods[r.UID], func(c Container) bool { return c.Done }
-		return !now.Before(r.Until) || !r.All && (pod == nil || slices.ContainsFunc(pod.sized(r.Sizes), ended))
+		waits := slices.ContainsFunc(waiting, func(w Waiting) bool { return w.UID == r.UID })
+		return !now.Before(r.Until) || !r.All && !waits && (pod == nil || slices.ContainsFunc(pod.sized(r.Sizes), ended))
 	})
 	s.PastRestarts = restartsOf(RevertHold, s.PastRestarts, now)
 	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {

@@ -175,7 +175,11 @@ type Input struct {
 	Paused   string // the object with memfit.dev/pause, or the kill switch; empty: not paused
 	Conflict string // another object that sizes this workload's memory (a VPA, an HPA on memory); empty: none
 	Pods     []Pod  // the workload's governed pods that have not ended
-	Desired  map[Key]Desired
+	Waiting  []Waiting
+	// Unseen describes, by name, a container of a running pod without readings: no limit or request is lowered by those
+	// of the others, and no lower limit counts as proven.
+	Unseen  map[string]string
+	Desired map[Key]Desired
 	// Succeeded are pods that ran to completion, Elsewhere running ones that follow another profile, or none.
 	Succeeded, Elsewhere map[types.UID]bool
 	State                State
@@ -206,6 +210,8 @@ type Transition struct {
 	Actions []Action
 	// RestartHeld is why Input.Restart is not evicted now; empty: it is, or there is none.
 	RestartHeld string
+	// TakesBack: memfit takes back what it gave, whatever the mode, and that is not done.
+	TakesBack bool
 	// UpToDate: every pod has the recommended size. Reason and Message are those of the condition Applied.
 	UpToDate        bool
 	Reason, Message string

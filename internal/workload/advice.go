@@ -103,6 +103,41 @@ func silent(s *Snapshot) (nodes []memory.Silence, all bool) {
 	return nodes, len(nodes) > 0 && len(nodes) == len(ours)
 }
 
+// unseenFor is how long a running container may have no readings: longer than three of the slowest interval, and than
+// clocks of nodes may be behind.
+const unseenFor = 15 * time.Minute
+
+// unseen describes, by name, a container of a ready pod that has no readings for a while, as on a node whose usage
+// cannot be read: what the others use does not show what it needs. A new memfit knows none until it has read them.
+func (st *State) unseen(s *Snapshot, now time.Time) map[string]string {
+	all := map[string]string{}
+	if s.Unmeasured {
+		return all
+	}
+	for _, pod := range slices.Backward(s.Governed) {
+		if !serves(pod) {
+			continue
+		}
+		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+			for i := range statuses {
+				c := &statuses[i]
+				if c.State.Running == nil || all[c.Name] != "" {
+					continue
+				}
+				last := c.State.Running.StartedAt.Time
+				if in := st.instanceIn(pod, c.Name); in != nil && in.recent.lastAt().After(last) {
+					last = in.recent.lastAt()
+				}
+				if now.Sub(last) > unseenFor {
+					all[c.Name] = fmt.Sprintf("usage of container %s in pod %s on node %s was not read since %s", c.Name, pod.Name,
+						pod.Spec.NodeName, format.Time(last))
+				}
+			}
+		}
+	}
+	return all
+}
+
 const (
 	// fewRestarts is the least number of reported restarts: one or two may be from a probe.
 	fewRestarts = 3

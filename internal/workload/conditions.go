@@ -172,6 +172,8 @@ func settingsCondition(c *coverage) metav1.Condition {
 func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	with, without := applied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
+	case v.rollout.TakesBack:
+		return conditionApplied.False(v.rollout.Reason, v.rollout.Message)
 	case mode == v1alpha1.SizingDisabled:
 		return conditionApplied.False(v1alpha1.ReasonModeDisabled, modeDisabled)
 	case s.Facts.Conflict != "":
@@ -229,6 +231,10 @@ func newPodsGet(s *Snapshot, v *result) string {
 			text += "; the first one waits: sizing.disruption." + v.canaryWaits
 		}
 		return text
+	}
+	if refused := v.status.RefusedRequest; refused != nil {
+		return fmt.Sprintf("new pods get its limits, with their template's requests until a day has passed since no node "+
+			"took %s", refused)
 	}
 	return "new pods get it"
 }

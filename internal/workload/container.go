@@ -226,7 +226,7 @@ func traitsOf(plan *inject.ContainerPlan) recommend.Traits {
 // recommend sets the recommendation and returns its advice.
 func (q *containerInput) recommend(a *containerResult) []string {
 	in := q.Input
-	in.Policy, in.Traits = q.container.newSize(), traitsOf(q.plan)
+	in.Policy, in.Traits, in.Last = q.container.newSize(), traitsOf(q.plan), q.published
 	in.Leak, in.Doubt = q.leak.String(), q.leak.Doubt
 	in.Climbing = a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low
 	rec := recommend.Evaluate(in)

@@ -81,6 +81,11 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
 		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{}, learned: recommend.Priors{},
 	}
+	for _, pod := range s.Governed {
+		if unschedulable(pod) {
+			d.v.timing.decide(waitedFor - now.Sub(pod.CreationTimestamp.Time))
+		}
+	}
 	d.v.found = findRuntimes(s, st.Found)
 	d.observed = observedOf(d.v.liveHeaps, st.sizes(), d.v.found)
 	d.plan = inject.MakePlan(inject.Input{
@@ -268,7 +273,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
 			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: silence(d.s),
-			Prior: d.prior(&c),
+			Prior: d.prior(&c), Unseen: d.rollout.Unseen[c.Name],
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
 	}
@@ -421,6 +426,7 @@ func (d *decider) summarize() {
 	v.status.Identity = d.st.Identity.DeepCopy()
 	if d.s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		v.status.LargestNode = format.Exact(d.st.RanOn.Size)
+		v.status.RefusedRequest = format.Exact(d.st.Refused.Size)
 	}
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)

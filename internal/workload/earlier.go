@@ -47,7 +47,7 @@ func (st *State) succeed(earlier *State, run []*corev1.Pod, now time.Time) {
 		return
 	}
 	from.ledger.Keep(func(name string) bool { return st.newest(name) != nil })
-	st.ledger, st.RanOn, st.Past = from.ledger, from.RanOn, from.Past
+	st.ledger, st.RanOn, st.Refused, st.Past = from.ledger, from.RanOn, from.Refused, from.Past
 	st.Published, st.LiveSets = maps.Clone(from.Published), maps.Clone(from.LiveSets)
 	maps.DeleteFunc(st.Published, func(name string, p published) bool { return st.evidenceOf(name, p.Program) == nil })
 	maps.DeleteFunc(st.LiveSets, func(name string, _ history.LiveSet) bool { return st.newest(name) == nil })

@@ -129,6 +129,7 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 	}
 	st.hold(s.Governed, now)
 	st.noteNodes(s, now)
+	st.noteRefused(s, now)
 }
 
 type running struct {

@@ -218,7 +218,7 @@ func (d *decider) hasCanary() bool {
 // reversal of memfit's own raise, and without a rollback.
 func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	e := d.st.newest(c.Container)
-	if c.Recommended == nil || e == nil {
+	if c.Recommended == nil || e == nil || d.rollout.Unseen[c.Container] != "" {
 		return false
 	}
 	recommended, key := profile.SizeOf(*c.Recommended), rollout.Key{Container: c.Container, Program: e.Program}

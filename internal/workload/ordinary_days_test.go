@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
@@ -66,6 +67,10 @@ type day struct {
 	// used are the permits for canaries that the webhooks used, by the replica of memfit.
 	used map[string]int64
 	log  []string
+	// room is what nodes have for requests, 0: enough; mayNot is why the API server refuses a resize, or an eviction.
+	room   memory.Bytes
+	mayNot func(rollout.Action) rollout.Outcome
+
 	// templates are the containers of pods, which replicas share as they do in the informer's cache.
 	templates map[template][]corev1.Container
 	// peaks are the highest demand of a program in the last 24 hours that memfit was shown, by image.
@@ -99,7 +104,9 @@ type dayPod struct {
 	restarts    int32
 	last        *corev1.ContainerStateTerminated
 	downUntil   time.Time
-	resized     bool
+	// waits: no node has room for its request. unread: its usage cannot be read.
+	waits, unread bool
+	resized       bool
 	// resizedBy is another writer than memfit that resized the pod last.
 	resizedBy string
 	resizedAt metav1.Time
@@ -142,6 +149,9 @@ func (d *day) create() {
 	pod := p.shown()
 	pod.Status = corev1.PodStatus{}
 	in := inject.Input{Pod: pod, Profile: d.named, Sizes: inject.OffersIn(d.shown.Containers)}
+	if refused := d.shown.RefusedRequest; refused != nil {
+		in.Facts = &constraints.Facts{Refused: memory.FromQuantity(*refused)}
+	}
 	replica := fmt.Sprintf("memfit-%d", d.created%2) // whichever of two is asked
 	permit := d.shown.Canary
 	if permit != nil && (permit.Replica == "" || permit.Replica == replica) && d.used[replica] < permit.Number {
@@ -158,7 +168,18 @@ func (d *day) create() {
 	podplan.Apply(pod, plan)
 	p.annotations, p.env = pod.Annotations, pod.Spec.Containers[0].Env
 	d.note("created %s of %s with %s", name, p.image, p.size)
+	p.waits = !d.fits(p.size.Request)
 	d.pods = append(d.pods, p)
+}
+
+// fits reports whether nodes have room for a request more.
+func (d *day) fits(more memory.Bytes) bool {
+	for _, p := range d.pods {
+		if !p.waits {
+			more = more.Plus(p.size.Request)
+		}
+	}
+	return d.room == 0 || more <= d.room
 }
 
 // deploy replaces every pod by one of the manifest's, as a rollout does.
@@ -234,6 +255,12 @@ func (p *dayPod) shown() *corev1.Pod {
 	if p.of.guaranteed && p.size.Request == p.size.Limit {
 		pod.Status.QOSClass = corev1.PodQOSGuaranteed
 	}
+	if p.waits {
+		pod.Spec.NodeName, pod.Status.Phase, pod.Status.ContainerStatuses = "", corev1.PodPending, nil
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}
+	}
 	if p.of.reports {
 		pod.Status.Resources = has.DeepCopy()
 	}
@@ -266,6 +293,13 @@ func (d *day) run(length, tick time.Duration) {
 // kubelet kills and restarts what does not fit.
 func (d *day) kubelet() {
 	for _, p := range d.pods {
+		if p.waits {
+			if p.waits = !d.fits(p.size.Request); p.waits {
+				continue
+			}
+			d.note("scheduled %s", p.name)
+			p.started = d.now
+		}
 		aborts := d.live > 0 && d.live > p.heapCap()
 		if p.holds(d.demand(p)) && !aborts || d.now.Before(p.downUntil) {
 			continue
@@ -293,7 +327,7 @@ func (d *day) step() {
 		pod := p.shown()
 		s.Pods = append(s.Pods, pod)
 		s.Events.Observations = append(s.Events.Observations, oom.Observe(pod)...)
-		if use := d.demand(p); p.holds(use) {
+		if use := d.demand(p); p.holds(use) && !p.waits && !p.unread {
 			s.Events.Samples = append(s.Events.Samples, memory.Sample{
 				Container: memory.ContainerRef{Namespace: "shop", Pod: p.name, UID: p.uid, Container: "app"},
 				Time:      d.now, Started: p.started, RSS: use, HasRSS: true, Exact: true, WorkingSet: use, Usage: use,
@@ -325,8 +359,15 @@ func (d *day) step() {
 	d.shown = effects.Status
 	for _, a := range effects.Actions {
 		i := slices.IndexFunc(d.pods, func(p *dayPod) bool { return p.uid == a.UID })
+		var refused rollout.Outcome
+		if d.mayNot != nil {
+			refused = d.mayNot(a)
+		}
 		switch {
 		case i < 0:
+		case refused.Kind != rollout.OutcomeUnknown:
+			d.note("refused %s: %s: %s", a.Pod, a.Why, refused.Why)
+			d.state.Rollout().Note(a, refused, d.now)
 		case a.Evict:
 			d.note("evicted %s: %s", a.Pod, a.Why)
 			d.pods = slices.Delete(d.pods, i, i+1)
@@ -335,6 +376,9 @@ func (d *day) step() {
 			d.note("resized %s: %s", a.Pod, a.Why)
 			p := d.pods[i]
 			to := a.Sizes["app"]
+			if !p.waits && !d.fits(to.Request.Minus(p.size.Request)) {
+				continue // a node without room for it
+			}
 			if to.Limit > 0 {
 				p.size.Limit = to.Limit
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // published is the decided size of a container, and its program.
@@ -71,6 +72,14 @@ type measurements struct {
 	Found    map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
 	// RanOn is the largest node that runs pods of the workload.
 	RanOn ranOn `json:"ranOn,omitzero"`
+	// Refused is a request that memfit gave a pod and that no node took.
+	Refused refusedRequest `json:"refused,omitzero"`
+}
+
+// refusedRequest is the memory request of a whole pod, and when it was found that no node takes it.
+type refusedRequest struct {
+	Size memory.Bytes `json:"size"`
+	At   time.Time    `json:"at"`
 }
 
 // ranOn is the allocatable memory of a node with a pod of the workload, and the last day of that.
@@ -88,6 +97,9 @@ const (
 	// waitedFor is how long a pod may wait for a node from an autoscaler, which takes 1 to 5 minutes. With less, a slow
 	// autoscaler makes the next pods small; with more, more pods wait.
 	waitedFor = 10 * time.Minute
+	// refusedFor is how long new pods keep their template's requests after no node took more: longer than a rollout, so
+	// that not each of its pods waits, and a day for a cluster that is full by day.
+	refusedFor = 24 * time.Hour
 )
 
 // noteNodes records the largest node that runs pods of the workload. It may not exist when the next pod is created, as
@@ -107,8 +119,7 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	for _, pod := range s.Governed {
 		runs = max(runs, s.Facts.NodeSize[pod.Spec.NodeName])
 		request := constraints.Total(pod, nil).Request
-		waits = waits || unschedulable(pod) && now.Sub(pod.CreationTimestamp.Time) >= waitedFor &&
-			request > left && request <= st.RanOn.Size
+		waits = waits || refused(pod, now) && request > left && request <= st.RanOn.Size
 	}
 	today := now.UTC().Truncate(24 * time.Hour)
 	switch {
@@ -122,11 +133,57 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	}
 }
 
+// noteRefused records the request of a pod that no node takes, if memfit gave it.
+func (st *State) noteRefused(s *Snapshot, now time.Time) {
+	if now.Sub(st.Refused.At) >= refusedFor {
+		st.Refused = refusedRequest{}
+	}
+	for _, pod := range s.Governed {
+		if st.Refused == (refusedRequest{}) && refused(pod, now) && len(st.raisedRequests(pod)) > 0 {
+			request := constraints.Total(pod, nil).Request
+			st.Refused = refusedRequest{Size: request, At: now.UTC().Truncate(time.Second)}
+		}
+	}
+}
+
+// raisedRequests returns the containers of a pod that request more than without memfit, with that size. A Guaranteed
+// pod's limit goes with its request. An unset request cannot be returned, and is 0.
+func (st *State) raisedRequests(pod *corev1.Pod) map[string]memory.Size {
+	if another(pod) {
+		return nil
+	}
+	raised := map[string]memory.Size{}
+	for c := range constraints.Containers(&pod.Spec) {
+		size, p := constraints.SizeOf(&c.Resources), st.programs[instanceKey{pod.UID, c.Name}]
+		if p.Requested <= p.Owner.Request || size.Request != p.Requested {
+			continue
+		}
+		if size.Request = p.Owner.Request; pod.Status.QOSClass == corev1.PodQOSGuaranteed {
+			size.Limit = p.Owner.Limit
+		}
+		raised[c.Name] = size
+	}
+	return raised
+}
+
+// refused reports whether the scheduler has found no node for a pod for long enough for an autoscaler to add one.
+func refused(pod *corev1.Pod, now time.Time) bool {
+	return unschedulable(pod) && pod.DeletionTimestamp == nil && now.Sub(pod.CreationTimestamp.Time) >= waitedFor
+}
+
 func unschedulable(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
-			c.Reason == corev1.PodReasonUnschedulable
-	})
+	_, is := unscheduled(pod)
+	return is
+}
+
+// unscheduled returns the scheduler's message about a pod for which it finds no node; false: it does.
+func unscheduled(pod *corev1.Pod) (message string, is bool) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return quote.Message(c.Message), true
+		}
+	}
+	return "", false
 }
 
 // publish stores the result of a step as published. A size near the published one does not replace it, so that slow

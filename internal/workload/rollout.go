@@ -66,7 +66,8 @@ func rolloutInput(
 		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
 		Succeeded: uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }),
-		Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
+		Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict, Waiting: st.waiting(s, now),
+		Unseen: st.unseen(s, now),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
 		// no other sizes, but follow loans and requested changes, and give lower limits back
@@ -84,6 +85,31 @@ func rolloutInput(
 		in.Pods = append(in.Pods, st.runningPod(s, pod, &plan, now))
 	}
 	return in
+}
+
+// waiting returns the pods that no node takes with the requests that memfit gave them, oldest first.
+func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
+	for _, pod := range slices.Backward(s.Governed) {
+		to := map[string]memory.Size(nil)
+		if refused(pod, now) {
+			to = st.raisedRequests(pod)
+		}
+		if len(to) == 0 {
+			continue
+		}
+		w := rollout.Waiting{
+			Name: pod.Name, UID: pod.UID, Since: pod.CreationTimestamp.UTC(), From: map[string]memory.Size{}, To: to,
+			Completes: s.isRun(pod), Stays: pod.Spec.Resources != nil,
+		}
+		w.Scheduler, _ = unscheduled(pod)
+		for c := range constraints.Containers(&pod.Spec) {
+			if size, raised := to[c.Name]; raised {
+				w.From[c.Name], w.Stays = constraints.SizeOf(&c.Resources), w.Stays || size.Request == 0
+			}
+		}
+		all = append(all, w)
+	}
+	return all
 }
 
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {

@@ -29,6 +29,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraintindex"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/goldenpods"
 )
@@ -235,6 +237,31 @@ func objectsOf(p *goldenpods.Pair) (all []client.Object) {
 		all = append(all, p.Recommendation)
 	}
 	return all
+}
+
+// TestARequestThatNoNodeTakesIsNotGiven: the limit is given without it.
+func TestARequestThatNoNodeTakesIsNotGiven(t *testing.T) {
+	pair, err := goldenpods.Read("../../internal/inject/testdata/size-on-create.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, refused := range []memory.Bytes{0, 300 * memory.MiB} {
+		objects := pair.Objects()
+		for _, o := range objects {
+			if rec, is := o.(*v1alpha1.MemoryRecommendation); is {
+				rec.Status.RefusedRequest = format.Exact(refused)
+			}
+		}
+		h := handlerOf(t, objects...)
+		h.Constraints = &constraintindex.Index{Reader: fake.NewClientBuilder().Build()}
+		patch := string(asked(t, h, reviewOf(pair.Pod)).Patch)
+		if !strings.Contains(patch, `resources/limits/memory","value":"512Mi"`) {
+			t.Errorf("refused %s: no limit: %s", refused, patch)
+		}
+		if given := strings.Contains(patch, `resources/requests/memory`); given == (refused > 0) {
+			t.Errorf("refused %s: the request is given: %v: %s", refused, given, patch)
+		}
+	}
 }
 
 // TestLimitsFollowLimitRangesAndQuotas: each pod is sized by what they allow when it is created.

@@ -245,6 +245,9 @@ func (h *Injector) facts(
 	}
 	facts := constraints.About(resolved.Ref, nil, pod, objects)
 	facts.LargestNode, facts.NodeIs = largestNode(pod, rec, &facts)
+	if refused := rec.Status.RefusedRequest; refused != nil {
+		facts.Refused = memory.FromQuantity(*refused)
+	}
 	return &facts, nil
 }
 

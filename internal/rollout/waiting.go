@@ -1,0 +1,89 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Waiting is a pod that no node takes with the requests that memfit gave it.
+type Waiting struct {
+	Name  string
+	UID   types.UID
+	Since time.Time
+	// Scheduler is the scheduler's message.
+	Scheduler string
+	// From are the sizes of the containers with such a request, and To those with their template's.
+	From, To map[string]memory.Size
+	// Stays: no resize can return the requests. Completes: it runs to completion, so that it is not evicted.
+	Stays, Completes bool
+}
+
+// takeBackRequests gives waiting pods their template's requests: in place or, where that is not possible and the mode
+// evicts, by new pods. None runs, so only another writer can be against it.
+func (d *decider) takeBackRequests() {
+	if d.Conflict != "" || d.State.ConflictingWriter != nil {
+		return
+	}
+	for i := range d.Waiting[:min(len(d.Waiting), maxWatched)] {
+		w := &d.Waiting[i]
+		evict, refused := d.evicts(w)
+		if refused == (Verdict{}) {
+			why := changes(w.From, w.To) + ": no node takes the pod"
+			d.actions = append(d.actions, Action{Pod: w.Name, UID: w.UID, Evict: evict, Sizes: w.To, Why: why})
+		}
+		d.requeueIn(recheckAfter)
+	}
+}
+
+// evicts reports whether a waiting pod is evicted because no resize is possible, or why nothing is.
+func (d *decider) evicts(w *Waiting) (evict bool, refused Verdict) {
+	r, found := d.State.refusal(w.UID)
+	switch refused = (Verdict{r.Reason, r.Why}); {
+	case !found && !w.Stays:
+		return false, Verdict{}
+	case !found:
+		refused = Verdict{v1alpha1.ReasonUnschedulable, "a resize cannot remove a request, or the size of the whole pod"}
+	}
+	if !d.Policy.Evict || d.Policy.NoEvict != "" || w.Completes {
+		return false, refused
+	}
+	for _, r := range d.State.Refusals {
+		if r.Evict && (r.UID == w.UID || r.All) {
+			return true, Verdict{r.Reason, r.Why}
+		}
+	}
+	return true, Verdict{}
+}
+
+// waits describes the first pod that no node takes; empty: there is none.
+func (d *decider) waits() (reason, message string) {
+	if len(d.Waiting) == 0 || d.Conflict != "" || d.State.ConflictingWriter != nil {
+		return "", ""
+	}
+	w := &d.Waiting[0]
+	message = fmt.Sprintf("No node has taken pod %s since %s with the request that memfit gave it (%s)", w.Name,
+		format.Time(w.Since), w.Scheduler)
+	if n := len(d.Waiting) - 1; n > 0 {
+		message += fmt.Sprintf(", and %d more", n)
+	}
+	switch evict, refused := d.evicts(w); {
+	case refused != (Verdict{}):
+		message += fmt.Sprintf("; it is not taken back (%s), because %s: delete the pod (kubectl delete pod %s -n %s), and "+
+			"its successor gets its template's request", changes(w.From, w.To), refused.Message, w.Name, d.Namespace)
+		return refused.Reason, message
+	case evict:
+		message += ": the pod is evicted, and its successor gets its template's request"
+	default:
+		message += ": it is taken back, " + changes(w.From, w.To)
+	}
+	return v1alpha1.ReasonUnschedulable, message
+}
