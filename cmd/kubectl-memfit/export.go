@@ -17,7 +17,8 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const exportLong = `Write the recommended sizes as patches for Git, with a comment above each: the current size, the recommended size and why.
+const exportLong = `Write the recommended sizes as patches for Git, with a comment above each: the current size, the recommended size
+and why.
 
 Formats:
   kustomize    strategic merge patches, for patches: of a kustomization (default)
@@ -25,8 +26,9 @@ Formats:
   helm-values  resources of each container, as most charts take them
   ssa          manifests for server-side apply that hold the memory fields only
 
-Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container without a number, and a
-workload without a pod template of its own (a bare pod), is left out with a comment that gives the reason.
+Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container
+without a number, and a workload without a pod template of its own (a bare pod), is left out with a comment that gives
+the reason.
 A step is exported as json6902 for the object that has its template: Task or Pipeline (Tekton),
 WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
 --pull-request writes the same numbers with their reasons as the text of a pull request.

@@ -35,8 +35,8 @@ Exit codes:
   0  done; with -o diff: no changes
   1  -o diff: changes
   2  the file of --profile or a flag cannot be used; nothing was written
-  3  everything was written, but a document cannot be read and is unchanged, or a workload requests a profile that is missing
-     or ambiguous`
+  3  everything was written, but a document cannot be read and is unchanged, or a workload requests a profile that is
+     missing or ambiguous`
 
 const injectExample = `  # What would the profile change?
   kubectl memfit inject -f deployment.yaml --profile profile.yaml -o diff

@@ -57,8 +57,8 @@ func arguments(command []string) []string {
 
 const rootLong = `Fit a workload's memory to its runtime, and the runtime to its memory.
 
-All but inject read a cluster, and take kubectl's flags for that (kubectl options lists them); inject needs none. Nothing is
-ever written to a cluster.`
+All but inject read a cluster, and take kubectl's flags for that (kubectl options lists them); inject needs none.
+Nothing is ever written to a cluster.`
 
 func root() *cobra.Command {
 	cmd := &cobra.Command{

@@ -26,9 +26,9 @@ For a workload, it draws the pod with the newest kill or stall; standard error n
 
 The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; the first line has its time.
 
-  --pages  also each region of addresses, block by block: in use, partly or wholly free, not in RAM. Only if the snapshot has a
-           map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true; svg
-           then always has it
+  --pages  also each region of addresses, block by block: in use, partly or wholly free, not in RAM. Only if the
+           snapshot has a map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true;
+           svg then always has it
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 

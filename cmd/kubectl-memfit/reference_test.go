@@ -5,7 +5,10 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/hack/reference"
 )
@@ -23,4 +26,20 @@ func TestReference(t *testing.T) {
 		return name == "namespace" || name == "context"
 	})
 	reference.Check(t, "kubectl-memfit.md", "cmd/kubectl-memfit", referenceIntro+reference.Commands(root(), without...))
+}
+
+// TestHelpFits: no terminal of 120 columns wraps the text of a command.
+func TestHelpFits(t *testing.T) {
+	var check func(*cobra.Command)
+	check = func(c *cobra.Command) {
+		for line := range strings.SplitSeq(c.Long+"\n"+c.Example, "\n") {
+			if len(line) > 120 {
+				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), len(line), line)
+			}
+		}
+		for _, each := range c.Commands() {
+			check(each)
+		}
+	}
+	check(root())
 }

@@ -25,8 +25,8 @@ cluster.
 Where memfit's agent runs, it detects the runtime. Elsewhere image, command and variables suggest one, shown with a
 question mark: check it before you declare it.
 
-  --write DIR  writes a MemoryProfile for each runtime of each namespace, for the workloads that have none, with the commands that
-               opt them in. They recommend; no pod gets a setting or a size. Existing files are unchanged
+  --write DIR  writes a MemoryProfile for each runtime of each namespace, for the workloads that have none, with the
+               commands that opt them in. They recommend; no pod gets a setting or a size. Existing files are unchanged
 
 Nothing is written to the cluster.`
 

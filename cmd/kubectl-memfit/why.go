@@ -17,12 +17,13 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-const whyLong = `Show on one page what happened to the memory of a pod: the last OOM kill with the minute before it and the process that died, what filled
-its containers, what memfit did about its workload, and what to do next.
+const whyLong = `Show on one page what happened to the memory of a pod: the last OOM kill with the minute before it and the process
+that died, what filled its containers, what memfit did about its workload, and what to do next.
 
-It reads the pod's MemorySnapshot, which the agent of its node writes (docs/guide/agent.md), the pod's owner, and the recommendations of its
-namespace. For a workload, it reads the pod with the newest kill or stall; standard error names the others.
-If no such pod exists any more, it shows the records of the recommendation. Nothing is written to the cluster.`
+It reads the pod's MemorySnapshot, which the agent of its node writes (docs/guide/agent.md), the pod's owner, and the
+recommendations of its namespace. For a workload, it reads the pod with the newest kill or stall; standard error names
+the others. If no such pod exists any more, it shows the records of the recommendation. Nothing is written to the
+cluster.`
 
 const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop
 

@@ -140,14 +140,15 @@ func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
 	}
 	_, _, lent := d.State.Lent(pod.UID, c.Name)
 	kept := lent || c.RestartsOnResize || d.Paused != "" || d.Conflict != ""
-	if pod.Writer != "" || !harmed && kept || c.Spec.Limit == 0 || back <= c.Spec.Limit {
+	now := currentSize(c).Limit
+	if pod.Writer != "" || !harmed && kept || c.Spec.Limit == 0 || back <= now {
 		return c.Spec, false
 	}
 	to, _ := d.Desired[c.Key()].Policy.Bound(memory.Size{Request: c.Spec.Request, Limit: back}, c.Spec)
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
-	return to, to.Limit > c.Spec.Limit
+	return to, to.Limit > now
 }
 
 // underWayTo returns the size that a change under way gives this container: near the recommendation, or being lowered.

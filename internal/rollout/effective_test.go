@@ -159,6 +159,32 @@ func TestWhatDidNotReachThePodIsSentAgainWithAnotherNumber(t *testing.T) {
 	}
 }
 
+// TestWhatIsGivenBackIsAskedForAgain: where running pods keep their size, the limit that memfit lowered is given back to
+// a container that is down, and never reaches its pod. Its spec has the number since.
+func TestWhatIsGivenBackIsAskedForAgain(t *testing.T) {
+	c := newCluster(t, 1, small)
+	c.buggy()
+	c.in.Policy.OnlyWatch = true
+	c.app(0).Owner, c.app(0).Owed = big, big.Limit
+	c.dies(0, time.Second)
+	for range 30 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	if c.app(0).Spec.Limit < big.Limit || c.effective(0) != small.Limit || len(c.written.Steps) > 0 {
+		t.Fatalf("%s effective, %+v: %v", c.effective(0), c.written.Steps, c.log)
+	}
+	c.runs(0)
+	c.in.Pods[0].Ready = true
+	for range 30 {
+		c.passes(time.Hour)
+		c.reconcile()
+	}
+	if got := c.effective(0); got < big.Limit || got > big.Limit+anotherNumber {
+		t.Errorf("%s effective, want %s: %v", got, big.Limit, c.log)
+	}
+}
+
 func TestTheOtherNumberKeepsTheBound(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.buggy()

@@ -246,7 +246,7 @@ func TestARequestThatNoNodeTakesIsNotGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, refused := range []memory.Bytes{0, 300 * memory.MiB} {
-		objects := pair.Objects()
+		objects := objectsOf(&pair)
 		for _, o := range objects {
 			if rec, is := o.(*v1alpha1.MemoryRecommendation); is {
 				rec.Status.RefusedRequest = format.Exact(refused)

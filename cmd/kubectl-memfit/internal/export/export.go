@@ -41,19 +41,20 @@ var usage = map[string]string{
 Strategic merge patches, one YAML document for each workload. kustomization.yaml: patches: [{path: FILE}]
 Namespaces must match those of the patched resources: for a base without one, export with --no-namespace.`,
 	JSON6902: `
-JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live template, so each
-patch is valid for that template only: it first tests the container's name, and fails if another container is there now.
+JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live
+template, so each patch is valid for that template only: it first tests the container's name, and fails if another
+container is there now.
 kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.
 Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE`,
 	HelmValues: `
-Values for Helm, one YAML document for each workload. The first container's resources are where helm create puts them (resources),
-those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent under the name of a
-subchart. cpu is not included; Helm keeps your other values.`,
+Values for Helm, one YAML document for each workload. The first container's resources are where helm create puts them
+(resources), those of others under the container's name. Charts differ: compare with the chart's values.yaml, and
+indent under the name of a subchart. cpu is not included; Helm keeps your other values.`,
 	SSA: `
 Manifests for server-side apply; they hold the memory fields and nothing else:
   kubectl apply --server-side --field-manager=memfit-export -f FILE
-The API server reports a conflict for fields of another manager. If that one applies your manifests from Git, change them, or they
-revert the fields later; --force-conflicts transfers the fields to memfit-export.`,
+The API server reports a conflict for fields of another manager. If that one applies your manifests from Git, change
+them, or they revert the fields later; --force-conflicts transfers the fields to memfit-export.`,
 }
 
 // Options select the format.
