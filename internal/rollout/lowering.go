@@ -279,8 +279,9 @@ func (o *observation) decrease(pod *Pod, st *Step) {
 }
 
 // disproved finds the lowering that a kill disproves: of its container and program, with From above the limit of the
-// kill; of several the one with the least From. The limit excludes kills in pods that still have From, and in those to
-// which another writer gave less than memfit. The node's clock does not matter: it may be behind.
+// kill. Of several it is the last one, with the highest From, because the kill disproves the judgement and not its last
+// step; not with none, which no resize gives a pod. The limit excludes kills in pods that still have From, and in those
+// to which another writer gave less than memfit. The node's clock does not matter: it may be behind.
 func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.preventedKills()) {
 		given := func(l Lowering) bool {
@@ -289,9 +290,16 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 		if k.Limit == 0 || !slices.ContainsFunc(o.state.Lowerings, given) {
 			continue
 		}
+		var most memory.Size
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
-				k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
+				k.Limit >= old.From.Limit {
+				continue
+			}
+			if old.From.Limit < NoLimit {
+				most = most.Max(old.From)
+			}
+			if why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
@@ -300,6 +308,7 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 				cmp.Or(harms[k.Kind], "was OOM killed"), killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
+			l.From = l.From.Max(most)
 			return l, pod, why
 		}
 	}

@@ -338,6 +338,32 @@ func TestAKillOfAnEarlierPodTakesItsLowerLimitBack(t *testing.T) {
 	}
 }
 
+// TestAKillRestoresTheFirstLimitOfSeveral: not the last. Without a limit before, no resize gives that back, and the
+// first limit held for weeks.
+func TestAKillRestoresTheFirstLimitOfSeveral(t *testing.T) {
+	for from, want := range map[memory.Bytes]memory.Bytes{
+		1024 * mib: 1024 * mib,
+		NoLimit:    256 * mib,
+	} {
+		c := newCluster(t, 1, small)
+		c.written.Lowerings = []Lowering{
+			{Container: "app", From: size(70*mib, from), To: big, At: start, Proven: true},
+			{Container: "app", From: big, To: size(70*mib, 128*mib), At: start, Proven: true},
+			{Container: "app", From: size(70*mib, 128*mib), To: small, At: start, Proven: true},
+		}
+		c.passes(3 * 7 * 24 * time.Hour)
+		c.killed(0)
+		c.reconcile()
+		r, active := c.written.ActiveRevert(Key{Container: "app"}, c.in.Now)
+		if !active || r.Restored.Limit != want || r.Tried.Limit != small.Limit {
+			t.Errorf("restored %s after %s: %+v", want, from, r)
+		}
+		if left := len(c.written.Lowerings); (left > 0) != (want < from) {
+			t.Errorf("%d lowerings are left", left)
+		}
+	}
+}
+
 // TestALowerLimitThanIsProvenByNowIsTriedInANewPod: it was proven once, and more was needed for a while.
 func TestALowerLimitThanIsProvenByNowIsTriedInANewPod(t *testing.T) {
 	c := createdWithLess(t)

@@ -232,3 +232,25 @@ func TestWithRecommendWhatIsNotEffectiveIsTakenBack(t *testing.T) {
 		t.Errorf("actions are %+v", e.Actions)
 	}
 }
+
+// TestAKillRestoresWhatWasEnough: pods were lowered twice, and need more than the first of these lowerings gave them. A
+// kill disproves the judgement, not its last step.
+func TestAKillRestoresWhatWasEnough(t *testing.T) {
+	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict} {
+		for _, reports := range []bool{true, false} {
+			d := newDay(t, mode, sizeMi(1024, 1024), 300*memory.MiB, 3)
+			d.reports = reports
+			d.run(26*time.Hour, 10*time.Minute)
+			first := d.limits()[0]
+			d.run(8*24*time.Hour, time.Hour)
+			if d.lowered() != 3 || d.limits()[0] == first || len(d.state.rollout.Lowerings) < 2 {
+				d.fail("pods were not lowered twice: %v and %v", first, d.limits())
+			}
+			d.burst, d.backoff = 400*memory.MiB, 5*time.Minute
+			d.run(time.Hour, 30*time.Second)
+			if d.kills > 3 || d.lowered() > 0 {
+				d.fail("%s: %d kills of three pods, which have %v", mode, d.kills, d.limits())
+			}
+		}
+	}
+}
