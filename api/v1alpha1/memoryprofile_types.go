@@ -143,7 +143,8 @@ type TuningSpec struct {
 	// resizePolicy is the memory resizePolicy of containers with a setting that is a share of the limit, which the runtime
 	// reads when it starts (MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer (default: a resized
 	// container restarts and fits), NotRequired, or Keep (add none). Numbers (GOMEMLIMIT, --max-old-space-size) change
-	// only with a new pod and add no policy. A policy of the pod wins; with restartPolicy: Never it is NotRequired.
+	// only with a new pod and add no policy. A policy of the pod wins. Containers that run to completion
+	// (restartPolicy Never or OnFailure) get no RestartContainer, because a restart would lose their work.
 	ResizePolicy MemoryResizePolicy `json:"resizePolicy,omitempty"`
 
 	// go holds settings only Go understands.

@@ -12,17 +12,18 @@ import (
 )
 
 // resizePolicy adds the profile's memory resize policy to a container with a setting that follows the limit after a
-// restart. It can only be set at creation. The pod's own policy wins. Pods that never restart and plain init containers
-// get none, because the API server would refuse RestartContainer.
+// restart. It can only be set at creation. The pod's own policy wins. RestartContainer is not for containers that run
+// to completion: a restart loses their work and counts against the backoffLimit of their Job. Of those that never
+// restart, and of plain init containers, the API server would refuse it.
 func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 	if !helps || t.once || w.resize != "" {
 		return
 	}
 	own := t.container.RestartPolicy
-	never := pod.Spec.RestartPolicy == corev1.RestartPolicyNever ||
-		own != nil && *own == corev1.ContainerRestartPolicyNever
+	ends := pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure ||
+		own != nil && *own != corev1.ContainerRestartPolicyAlways
 	switch to := t.policy.Tuning.ResizePolicy; {
-	case to == v1alpha1.ResizeNotRequired, to == v1alpha1.ResizeRestartContainer && !never:
+	case to == v1alpha1.ResizeNotRequired, to == v1alpha1.ResizeRestartContainer && !ends:
 		w.resizeSet, w.resize = string(to), corev1.ResourceResizeRestartPolicy(to)
 	}
 }

@@ -80,7 +80,7 @@ const (
 // gates decide whether a pod may be changed now, in order: users read the first refusal.
 var gates = []gate{
 	// May memfit touch the pod at all?
-	{of: lowerings | evictions | restartPod, refuses: (*decider).notPermitted},
+	{of: lowerings | restarting | restartPod, refuses: (*decider).notPermitted, pending: removed},
 	{of: resizes, refuses: (*decider).refusedInPlace, evictionHelps: true},
 	{of: resizes, refuses: (*decider).keepsCap, evictionHelps: true},
 	{of: sized | restartPod, refuses: (*decider).refusedRecently},
@@ -149,18 +149,19 @@ func (d *decider) gated(pod *Pod, st *Step) (worst pendingEffect) {
 	return worst
 }
 
-// notPermitted refuses to evict a pod that no controller replaces, and to evict or lower one that runs to completion.
+// notPermitted refuses to evict a pod that no controller replaces, and to evict, restart or lower one that runs to
+// completion.
 func (d *decider) notPermitted(ch *change) Verdict {
 	switch {
 	case ch.evict && d.Policy.NoEvict != "":
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.NoEvict}
-	case !ch.pod.Completes:
+	case !ch.pod.Completes, ch.kind&lowerings == 0 && !ch.interrupts():
 		return Verdict{}
 	case ch.kind == restartPod:
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, "a Job's pod would lose its work"}
 	}
 	why := "this pod runs to completion (its restartPolicy is Never or OnFailure, or it belongs to a Job): memfit does " +
-		"not lower its limit and does not evict it, so that its work is not lost"
+		"not lower its limit, and does not restart or evict it, so that its work is not lost"
 	if !d.Policy.NoWebhook && d.Policy.NoEvict == "" {
 		why += "; the next run gets the recommended size"
 	}

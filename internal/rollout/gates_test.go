@@ -299,6 +299,16 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 		"a Job's run is not lowered": {lower(), func(g *gated) { g.pod.Completes = true }, false,
 			v1alpha1.ReasonWaitingForNewPods},
 		"a Job's run is raised": {raise(false), func(g *gated) { g.pod.Completes = true }, false, ""},
+		"a Job's run is not restarted, also for a kill": {raise(true), func(g *gated) {
+			g.pod.Completes, g.c.RestartsOnResize = true, true
+		}, false, v1alpha1.ReasonWaitingForNewPods},
+		"nor for a rollback": {raise(false), func(g *gated) {
+			g.pod.Completes, g.c.RestartsOnResize = true, true
+			g.rolledBack(0, 512*mib, 1024*mib)
+		}, false, v1alpha1.ReasonWaitingForNewPods},
+		"a Job's container that is down is raised": {raise(true), func(g *gated) {
+			g.pod.Completes, g.c.RestartsOnResize, g.c.Started = true, true, time.Time{}
+		}, false, ""},
 		"a bare pod stays":      {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
 		"a bare pod is raised":  {raise(true), bare, false, ""},
 		"a raise from more than the first limit that was rolled back is no rollback": {raise(false), func(g *gated) {

@@ -1254,13 +1254,37 @@ func TestTheOnlyReplicaIsNotEvicted(t *testing.T) {
 	}
 }
 
+// TestAJobsRunIsNotRestarted: each restart loses work, and counts against the backoffLimit of a Job. One that is down is
+// raised: it starts again anyway.
+func TestAJobsRunIsNotRestarted(t *testing.T) {
+	for _, urgent := range []bool{false, true} {
+		c := newCluster(t, 10, big)
+		for i := range c.in.Pods {
+			c.in.Pods[i].Completes = true
+			c.app(i).RestartsOnResize = true
+		}
+		c.wants(memory.Size{Request: 448 * mib, Limit: 512 * mib}, urgent)
+		for range 20 {
+			c.reconcile()
+			c.passes(time.Minute)
+		}
+		c.expectLimits(strings.TrimSpace(strings.Repeat("256Mi ", 10)))
+		c.expectReason(v1alpha1.ReasonWaitingForNewPods, "so that its work is not lost")
+		c.dies(3, time.Minute)
+		c.reconcile()
+		if got := c.app(3).Spec.Limit; got != 512*mib {
+			t.Errorf("urgent %v: the one that is down has %s", urgent, got)
+		}
+	}
+}
+
 func TestAJobsRunIsOnlyRaised(t *testing.T) {
 	c := newCluster(t, 1, big)
 	c.in.Pods[0].Completes = true
 	c.wants(small, false)
 	c.reconcile()
 	c.expectLimits("256Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "does not evict it, so that its work is not lost; the next run gets")
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "does not restart or evict it, so that its work is not lost; the next run gets")
 	c.in.Policy.NoWebhook = true
 	c.reconcile()
 	if strings.Contains(c.last.Message, "next run") {

@@ -25,8 +25,8 @@ type Pod struct {
 	Ready, Terminating bool
 	ReadyAt            time.Time // since when it has been ready; zero: it is not
 	QoS                string    // Guaranteed, Burstable or BestEffort
-	// Completes is true if it runs to completion, as a Job's pod, and would lose its work with a lower limit or an
-	// eviction.
+	// Completes is true if it runs to completion, as a Job's pod, and would lose its work with a lower limit, by a restart
+	// or an eviction.
 	Completes bool
 	NodeSize  memory.Bytes // the allocatable memory of its node; 0: unknown
 	Resize    Resize
