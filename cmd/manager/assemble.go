@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -150,8 +151,15 @@ func control(
 	if err := errors.Join(workloads.Setup(mgr), profiles.Setup(mgr)); err != nil {
 		return fmt.Errorf("adding the controllers: %w", err)
 	}
+	now := &sweeper.ServerClock{Local: time.Now}
+	timed, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: now.Client(mgr.GetHTTPClient()), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return fmt.Errorf("preparing to sweep: %w", err)
+	}
 	return errors.Join(mgr.Add(recorder), mgr.Add(&workloads.Totals), mgr.Add(alarms),
-		mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}),
+		mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: timed, Clock: now}),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			<-ctx.Done()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)

@@ -14,13 +14,13 @@ import (
 func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 	for what, tc := range map[string]struct {
 		started, finished float64 // by the node's clock
-		seenRunning       float64 // by memfit's; 0: not seen
+		lastLook          float64 // by memfit's; 0: none
 		want              string
 	}{
 		"clocks agree":                       {30, 58, 50, "08:58"},
-		"nobody saw it run":                  {30, 58, 0, "08:58"},
+		"nobody looked before":               {30, 58, 0, "08:58"},
 		"half an hour behind":                {0, 28, 50, "09:00"},
-		"behind, and nobody saw it run":      {10, 28, 0, "08:28"},
+		"behind, and nobody looked before":   {10, 28, 0, "08:28"},
 		"so far behind that it was not born": {-90, -70, 0, "09:00"},
 		"a little ahead":                     {30, 61, 50, "09:01"},
 		"a day ahead":                        {30, 60 * 24, 50, "09:00"},
@@ -29,8 +29,8 @@ func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 		pod := makePod("web-1", "u1").created(1)
 		l.Update(Observe(pod.container("app", "256Mi", running(0, 1)).pod), nil, at(0))
 		obs := Observe(pod.container("app", "256Mi", ended(0, oom(0, tc.started, tc.finished))).pod)
-		if tc.seenRunning != 0 {
-			obs[0].SeenRunning = at(tc.seenRunning)
+		if tc.lastLook != 0 {
+			obs[0].LastLook = at(tc.lastLook)
 		}
 		kills := l.Update(obs, nil, at(60))
 		if len(kills) != 1 {

@@ -39,9 +39,9 @@ type Observation struct {
 	// Measured is since when the container's memory is measured; Observe leaves it zero, not at all. A kill before the
 	// first sample is evidence only for an instance that started after this.
 	Measured time.Time
-	// SeenRunning is when memfit, on its own clock, saw the instance of the last of Ended running; zero: never. Observe
+	// LastLook is when memfit, on its own clock, last saw the container before the last of Ended; zero: never. Observe
 	// leaves it zero.
-	SeenRunning time.Time
+	LastLook time.Time
 	// Before is the limit at the previous observation, or at creation; Observe leaves it 0, unknown.
 	Before memory.Bytes
 	// PodCreated is metadata.creationTimestamp.

@@ -39,17 +39,18 @@ func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 type instance struct {
 	program  string // empty: not known yet
 	restarts int32
-	// capKnown is true if heapCap was read. stallsKnown is true if a current stall in the ledger was restored.
-	capKnown, stallsKnown bool
-	started               memory.Instant
-	peak                  memory.Bytes
+	// capKnown is true if heapCap was read. stallsKnown is true if a current stall in the ledger was restored. ended is
+	// true after its end.
+	capKnown, stallsKnown, ended bool
+	started                      memory.Instant
+	peak                         memory.Bytes
 	// limit is the effective limit; high is where the kernel would begin to slow it down ([oom.Observation.High]). 0:
 	// none.
 	limit, high memory.Bytes
 	seen        memory.Instant
-	// seenRunning is when it was last seen running, on memfit's clock.
-	seenRunning memory.Instant
-	recent      readings
+	// looked is when its status was last seen, on memfit's clock.
+	looked memory.Instant
+	recent readings
 	// lows are its low points between collections; heapCap is the cap in its environment, 0: none.
 	lows    history.Lows
 	heapCap memory.Bytes
@@ -77,15 +78,20 @@ func (st *State) settle(observations []oom.Observation, now time.Time) {
 		o := &observations[i]
 		in := st.instance(&o.Container)
 		if o.Restarts > in.restarts {
-			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
+			in.restarts, in.ended, in.peak, in.recent, in.lows = o.Restarts, false, 0, readings{}, history.Lows{}
 			if h := st.historyOf(in, o.Container.Container); h != nil {
 				h.Restarted(o.Container, endOf(o, now))
 			}
 		}
-		if !o.Running.IsZero() {
-			in.seenRunning = memory.InstantOf(now)
-		}
+		in.looked = memory.InstantOf(now)
+		in.ended = in.ended || in.endedIn(o)
 	}
+}
+
+// endedIn reports whether a status shows that this instance, or a later one, has ended.
+func (in *instance) endedIn(o *oom.Observation) bool {
+	n := len(o.Ended)
+	return n > 0 && o.Ended[n-1].Index >= in.restarts
 }
 
 func endOf(o *oom.Observation, now time.Time) time.Time {

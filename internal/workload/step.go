@@ -22,7 +22,7 @@ import (
 
 // complete adds data missing in a pod's status to observations: the runtime (exit code 134 is a full heap only in
 // Node.js), since when memory is measured (only then a kill without a sample is one at start), when memfit last saw
-// them running (a node's clock may be wrong), and which nodes are short of memory.
+// them without this end (a clock may be wrong), and which nodes are short of memory.
 func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -39,8 +39,8 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 		o.Measured, o.NodeShort = st.measuredSince, s.Facts.NodesShort[o.Node]
 		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
-			if len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
-				o.SeenRunning = in.seenRunning.Time()
+			if in.endedIn(o) && (!in.ended || o.Ended[len(o.Ended)-1].Index > in.restarts) {
+				o.LastLook = in.looked.Time()
 			}
 		}
 		o.CapFor = capFor(s, o)
