@@ -159,8 +159,8 @@ func TestWhatDidNotReachThePodIsSentAgainWithAnotherNumber(t *testing.T) {
 	}
 }
 
-// TestWhatIsGivenBackIsAskedForAgain: where running pods keep their size, the limit that memfit lowered is given back to
-// a container that is down, and never reaches its pod. Its spec has the number since.
+// TestWhatIsGivenBackIsAskedForAgain: where running pods keep their size, the limit that memfit lowered is given back
+// to a container that is down, and never reaches its pod. Its spec has the number since.
 func TestWhatIsGivenBackIsAskedForAgain(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.buggy()
