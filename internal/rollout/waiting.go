@@ -51,7 +51,7 @@ func (d *decider) evicts(w *Waiting) (evict bool, refused Verdict) {
 	case !found && !w.Stays:
 		return false, Verdict{}
 	case !found:
-		refused = Verdict{v1alpha1.ReasonUnschedulable, "a resize cannot remove a request, or the size of the whole pod"}
+		refused = Verdict{v1alpha1.ReasonUnschedulable, "no resize removes a request, or changes that of a whole pod"}
 	}
 	if !d.Policy.Evict || d.Policy.NoEvict != "" || w.Completes {
 		return false, refused

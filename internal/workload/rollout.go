@@ -90,10 +90,10 @@ func rolloutInput(
 // waiting returns the pods that no node takes with the requests that memfit gave them, oldest first.
 func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 	for _, pod := range slices.Backward(s.Governed) {
-		to := map[string]memory.Size(nil)
-		if refused(pod, now) {
-			to = st.raisedRequests(pod)
+		if !refused(pod, now) {
+			continue
 		}
+		to := st.raisedRequests(pod)
 		if len(to) == 0 {
 			continue
 		}
