@@ -141,6 +141,17 @@ func (c *Container) Last() time.Time { return unix(c.last) }
 // Span returns the time between the oldest and the newest sample.
 func (c *Container) Span() time.Duration { return time.Duration(c.last-int64(c.first)) * time.Second }
 
+// RunningSince returns the start of the oldest instance with samples in the last hour. It knows those of six.
+func (c *Container) RunningSince() time.Time {
+	oldest := c.last
+	for i := range c.trackers {
+		if t := &c.trackers[i]; t.id != 0 && c.last-int64(t.last) <= c.seconds(period.Hour) {
+			oldest = min(oldest, int64(t.started))
+		}
+	}
+	return unix(oldest)
+}
+
 // PeakRSS returns the highest anonymous memory of the kept days; 0 if never reported.
 func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }
 

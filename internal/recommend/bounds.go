@@ -26,8 +26,8 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 
 // Bound returns a size as the policy allows it now, with a sentence for each bound that changed it. An earlier size is
 // not an exception: the policy may have changed since, so every use of a size begins here. current is what the
-// container has, or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: no limit
-// or request was set there.
+// container has, or what its template asks for; with DecreaseNever nothing goes below it, and what has no limit gets
+// none but limit.max. What is 0 stays 0: no limit or request was set there.
 func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	var why []string
 	if size.Limit > 0 {
@@ -46,10 +46,13 @@ func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 // volumes; 0: unknown. What is above the limit of the whole pod, the API server refuses, so that comes last.
 func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []string) {
 	var why []string
-	want := limit
-	if p.DecreaseNever && limit < current {
-		why = append(why, sprintf("limit stays at %s although %s would do: decrease is Never", current, limit))
-		limit = current
+	want, least := limit, current
+	if current == 0 && !p.SharesLimit {
+		least = memory.Max // no limit is above every limit
+	}
+	if p.DecreaseNever && limit < least {
+		why = append(why, sprintf("limit stays at %s although %s would do: decrease is Never", orNone(current), limit))
+		limit = least
 	}
 	if floor := p.volumeFloor(current, rss); limit < floor {
 		why = append(why, sprintf("limit stays at %s although %s would do: memory-backed volumes may hold %s (sizeLimit)",
@@ -63,6 +66,9 @@ func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []st
 	if p.LimitMax > 0 && limit > p.LimitMax {
 		why = append(why, sprintf("clamped from %s to limit.max %s", limit, p.LimitMax))
 		limit = p.LimitMax
+	}
+	if limit == memory.Max {
+		return 0, why
 	}
 	if p.PodLimit > 0 && limit > p.PodLimit {
 		why = append(
@@ -145,7 +151,7 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 		e.say("%s", text)
 	}
 	switch {
-	case limit >= want:
+	case limit >= want, limit == 0:
 	case limit == p.PodLimit:
 		e.advise(
 			"raise the limit of the whole pod (spec.resources.limits.memory): a container may have no more than its %s",

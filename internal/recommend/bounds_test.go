@@ -82,6 +82,17 @@ func TestBound(t *testing.T) {
 			policy: Policy{DecreaseNever: true, LimitMax: 300 * mib}, current: memory.Size{Limit: 512 * mib},
 			want: memory.Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit.max 300Mi",
 		},
+		"decrease: Never, and no limit": {
+			policy: Policy{DecreaseNever: true, VolumesHold: 400 * mib}, want: memory.Size{Request: 128 * mib},
+			why: "limit stays at none although 256Mi would do: decrease is Never",
+		},
+		"decrease: Never, no limit, and limit.max": {
+			policy: Policy{DecreaseNever: true, LimitMax: 900 * mib}, want: memory.Size{Limit: 900 * mib, Request: 128 * mib},
+			why: "limit.max 900Mi",
+		},
+		"decrease: Never, and only the pod has a limit": {
+			policy: Policy{DecreaseNever: true, SharesLimit: true}, want: stands,
+		},
 		"the pod's own limit": {
 			policy: Policy{PodLimit: 128 * mib}, want: memory.Size{Limit: 128 * mib, Request: 128 * mib},
 			why: "the limit of the whole pod, 128Mi (spec.resources.limits.memory)",
@@ -210,6 +221,10 @@ func TestIncreaseAfterKill(t *testing.T) {
 		})
 	}
 	in.Kills, in.Current.Limit = nil, 0
+	if got := Evaluate(in); got.Size.Limit != 0 {
+		t.Errorf("a first limit is lower than none: %v", got.Size)
+	}
+	in.Policy.DecreaseNever = false
 	if got := Evaluate(in); got.Size.Limit == 0 {
 		t.Errorf("a first limit is not a raise: %v", got.Size)
 	}

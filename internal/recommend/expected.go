@@ -123,6 +123,24 @@ func (o *outlook) enough(limit float64) int {
 	return days
 }
 
+// weekDays is for how many days processes that started since a day must have used less than all of that day, before it
+// counts as another load: until then they may idle, as on a weekend. One that ran on that day and came down shows it in
+// a day.
+const weekDays = 7
+
+// lasts returns for how many of the latest days with data use came down to the highest of the last 24 hours.
+func (o *outlook) lasts() (days int) {
+	for _, d := range o.known[1:] {
+		if float64(d.trough) > o.top {
+			break
+		}
+		if d.peak > 0 {
+			days++
+		}
+	}
+	return days
+}
+
 func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	m := &e.model
 	var buf [history.HoursKept]history.Hour
@@ -138,9 +156,10 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 		days: append(days, repeat{top, 1}), known: known,
 	}
 	total := 1.
+	ran, lasts := e.daysSince(e.History.RunningSince()), o.lasts()
 	for age := 1; age < history.DaysKept; age++ {
 		d := &known[age]
-		if d.peak == 0 || float64(d.trough) > top && hours >= history.RecordHours {
+		if d.peak == 0 || float64(d.trough) > top && hours >= history.RecordHours && (age <= ran || lasts >= weekDays) {
 			o.elsewhere = max(o.elsewhere, d.peak)
 			continue // it never came down to the highest of a whole day: another release, or another load
 		}

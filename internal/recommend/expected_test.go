@@ -315,6 +315,53 @@ func TestAPeakOfAnotherLoadIsCalledSo(t *testing.T) {
 	}
 }
 
+// TestAYoungProcessSaysNothingAgainstAnOldOne: a service keeps what it took, day and night for four weeks, and idles
+// over the weekend after its pods were replaced on Friday evening. A week shows another load; a process that came down
+// itself shows it in a day.
+func TestAYoungProcessSaysNothingAgainstAnOldOne(t *testing.T) {
+	const restart = 32*day + 12*time.Hour // start is a Monday at 8:00
+	for name, c := range map[string]struct {
+		busy, idle memory.Bytes
+		replaced   bool
+		after      time.Duration
+		held       bool
+	}{
+		"3Gi, a weekend":          {3 * gib, gib, true, 60 * time.Hour, true},
+		"800Mi, a weekend":        {800 * mib, 300 * mib, true, 60 * time.Hour, true},
+		"1500Mi, Easter":          {1500 * mib, 200 * mib, true, 5 * day, true},
+		"nine days":               {3 * gib, gib, true, 9 * day, false},
+		"the process came down":   {3 * gib, gib, false, 60 * time.Hour, false},
+		"an hour, it came down":   {3 * gib, gib, false, time.Hour, true},
+		"a weekend, less falling": {3 * gib, 2900 * mib, true, 60 * time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, limit, now := history.New(), c.busy.Percent(130).CeilTo(mib), start
+			for since := time.Duration(0); since <= restart+c.after; since += 5 * time.Minute {
+				now = start.Add(since)
+				s := sample("pod-0", now, c.busy)
+				s.Started = start
+				if since >= restart {
+					s = sample("pod-0", now, c.idle)
+					s.Started = start
+					if c.replaced {
+						s = sample("pod-1", now, c.idle)
+						s.Started = start.Add(restart)
+					}
+				}
+				h.Add(s, limit)
+				if since < restart || since%time.Hour != 0 {
+					continue
+				}
+				got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(limit, limit), Now: now})
+				limit = got.Size.Limit
+			}
+			if held := limit >= c.busy; held != c.held {
+				t.Errorf("limit %s after %s in which %s of %s were used", limit, c.after, c.idle, c.busy)
+			}
+		})
+	}
+}
+
 // TestNoAmountWrapsAround: what is too large for a number of bytes is the largest one.
 func TestNoAmountWrapsAround(t *testing.T) {
 	if bytesOf(1e300) != memory.Max || bytesOf(float64(memory.Max)) != memory.Max || bytesOf(1.5) != 2 {

@@ -82,6 +82,9 @@ type Policy struct {
 	VolumesHold memory.Bytes
 	// DecreaseNever is true if a recommendation is never below what the container has.
 	DecreaseNever bool
+	// SharesLimit is true if the pod has a size as a whole: where the container has no limit, its recommendation is a part
+	// of that.
+	SharesLimit bool
 	// IncreaseAfterKill is true if a limit is raised only after a kill or a stall at the one the container has.
 	IncreaseAfterKill bool
 	// OOMFactorPercent is the growth from the limit a container died at; quick repeats double instead.

@@ -104,9 +104,6 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	}
 	// The owner's bounds precede what other pods have.
 	to, _ = desired.Policy.Bound(to, d.withoutLoans(pod, c))
-	if desired.Policy.DecreaseNever && now.Limit == 0 {
-		to.Limit = 0 // any limit would be lower
-	}
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}

@@ -81,11 +81,13 @@ type managedContainer struct {
 	podLimit, podRequest memory.Bytes
 	// volumesHold is the capacity of its memory-backed volumes; 0: none, or unknown.
 	volumesHold memory.Bytes
+	// sharesLimit is true if the pod has a size as a whole.
+	sharesLimit bool
 }
 
 func (c *managedContainer) ownPolicy() recommend.Policy {
 	p := c.policy.SizePolicy()
-	p.VolumesHold = c.volumesHold
+	p.VolumesHold, p.SharesLimit = c.volumesHold, c.sharesLimit
 	return p
 }
 
@@ -113,7 +115,8 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 			Name: c.Name, priorKey: priorKey(c), policy: policy, pod: pod.UID,
 			current: sizeEffective(constraints.Find(pod, c.Name)),
 			another: another(pod), volumesHold: inject.VolumesHold(pod, c),
-			guaranteed: pod.Status.QOSClass == corev1.PodQOSGuaranteed,
+			guaranteed:  pod.Status.QOSClass == corev1.PodQOSGuaranteed,
+			sharesLimit: constraints.WholeSize(pod) != (memory.Size{}),
 		}
 		m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 		all = append(all, m)

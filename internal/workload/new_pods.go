@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
@@ -131,13 +132,15 @@ func (d *decider) offerOthers() {
 	for i := range d.v.status.Containers {
 		status := &d.v.status.Containers[i]
 		container := d.s.Profile.Container(status.Container, d.s.Template.Annotations)
+		policy := container.SizePolicy()
+		policy.SharesLimit = constraints.WholeSize(d.s.Template) != (memory.Size{})
 		for _, e := range d.st.containers[status.Container] {
 			size := e.Held
 			if d.s.paused == "" {
 				size = size.Max(e.sized(d.v.sizes[rollout.Key{Container: status.Container, Program: e.Program}]))
 			}
 			// apply the current bounds to a stored size
-			size, _ = container.SizePolicy().Bound(size, e.Owner)
+			size, _ = policy.Bound(size, e.Owner)
 			if size = inject.Increase(e.Owner, size); e.Program == status.Program || size == (memory.Size{}) {
 				continue
 			}

@@ -632,6 +632,45 @@ func TestOtherPodsDoNotFollowADebugSession(t *testing.T) {
 	}
 }
 
+// TestAWeekendAfterARestartDoesNotLowerTheWeek: a service keeps what it took, day and night for four weeks. A node
+// upgrade replaces its pods on Friday evening, and until Monday they idle.
+func TestAWeekendAfterARestartDoesNotLowerTheWeek(t *testing.T) {
+	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingInPlace, v1alpha1.SizingOnCreate} {
+		d := newDay(t, mode, sizeMi(4096, 4096), memory.GiB, 3) // it begins on a Friday at noon
+		d.burst = 2 * memory.GiB
+		d.run(28*24*time.Hour+8*time.Hour, 10*time.Minute)
+		d.burst = 0
+		d.deploy("node upgrade on Friday evening")
+		d.run(48*time.Hour, 10*time.Minute)
+		d.deploy("a restart on Sunday evening")
+		d.run(13*time.Hour, 2*time.Minute)
+		d.kills, d.burst = 0, 2*memory.GiB
+		d.run(5*time.Minute, 10*time.Second)
+		if d.kills > 0 {
+			d.fail("%s: %d kills on Monday morning; now pods have %v", mode, d.kills, d.limits())
+		}
+	}
+}
+
+// TestDecreaseNeverGivesNoFirstLimit: no limit is above every limit, so that neither running nor new pods get one.
+func TestDecreaseNeverGivesNoFirstLimit(t *testing.T) {
+	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingInPlace, v1alpha1.SizingOnCreate} {
+		d := newDay(t, mode, memory.Size{Request: 128 * memory.MiB}, 60*memory.MiB, 3)
+		d.named.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
+		profile.Inherit([]*profile.Profile{d.named})
+		d.run(27*time.Hour+10*time.Minute, 5*time.Minute)
+		for range 2 {
+			d.deploy("restart")
+			d.run(time.Hour, time.Minute)
+		}
+		d.burst = 200 * memory.MiB
+		d.run(5*time.Minute, 10*time.Second)
+		if d.kills > 0 || slices.Max(d.limits()) > 0 {
+			d.fail("%s: %d kills of pods without a limit; now they have %v", mode, d.kills, d.limits())
+		}
+	}
+}
+
 // TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers: the owner tries a larger limit in the newest pod of a
 // StatefulSet, wants nothing lowered, and another pod is killed. The others get what their evidence asks for.
 func TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers(t *testing.T) {
