@@ -161,11 +161,12 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			}
 		}
 		readyPods(ctx, small, 2)
+		Eventually(bounded).WithContext(ctx).WithTimeout(later).Should(Succeed(), "each pod's kill is answered")
 		Eventually(inForce).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		By("letting four hours of evidence pass")
 		Consistently(bounded).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
 		Eventually(inForce).WithContext(ctx).WithTimeout(later).Should(Succeed())
-	}, SpecTimeout(later*2))
+	}, SpecTimeout(later*3))
 
 	It("reach one pod first and then the others, and none restarts", func(ctx SpecContext) {
 		before := readyPods(ctx, inPlace, 2)
