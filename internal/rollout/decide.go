@@ -127,13 +127,18 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 }
 
 // owed returns what a container gets back where running pods are to keep their size: a limit that memfit lowered in
-// place is memfit's doing, and no longer wanted. One that it was created with is given back when it did harm, if memfit
-// has ever changed a pod of the workload. During a pause, or by a restart, only what did harm is given back.
+// place is memfit's doing, and no longer wanted. One that it was created with is given back when it did harm: a
+// container that is killed again and again keeps its pod. During a pause, or by a restart, only what did harm is given
+// back.
 func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
 	back := c.Owed
 	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
-	if harmed && !d.State.LastChange.IsZero() && r.Restored.Limit != NoLimit {
-		back = max(back, min(c.Owner.Limit, r.Restored.Limit))
+	if harmed {
+		enough := min(c.Owner.Limit, r.Restored.Limit)
+		if enough == NoLimit { // no resize gives that back
+			enough = d.Desired[c.Key()].Recommendation.Size.Limit
+		}
+		back = max(back, enough)
 	}
 	_, _, lent := d.State.Lent(pod.UID, c.Name)
 	if pod.Writer != "" || !harmed && (lent || c.RestartsOnResize || d.Paused != "") || c.Spec.Limit == 0 ||
@@ -514,6 +519,9 @@ func (d *decider) conclude() Transition {
 		d.State.Rollout = Rollout{} // every pod has it and was watched
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
+	for _, pod := range d.pods {
+		out.Owing = out.Owing || d.Policy.OnlyWatch && d.needsChange(pod)
+	}
 	out.UpToDate, out.Reason, out.Message = d.condition() // also sets when to decide again
 	// windowClosed requests a decision when the window opens, maybe in days
 	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {

@@ -390,11 +390,10 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 
 // rolledBackWhere describes the rollback. No resize removes the limit of a running pod.
 func (o *observation) rolledBackWhere(l *Lowering) string {
-	keeps := o.Policy.OnlyWatch && o.state.LastChange.IsZero() // running pods, as memfit has changed none
 	switch {
-	case o.Policy.OnlyRecommend && (keeps || l.From.Limit == NoLimit) || o.Conflict != "":
+	case o.Policy.OnlyRecommend && l.From.Limit == NoLimit || o.Conflict != "":
 		return "in the recommendation only"
-	case keeps || l.From.Limit == NoLimit:
+	case l.From.Limit == NoLimit:
 		return "from new pods"
 	}
 	return "from every pod"

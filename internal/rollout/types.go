@@ -206,8 +206,9 @@ type Transition struct {
 	Actions []Action
 	// RestartHeld is why Input.Restart is not evicted now; empty: it is, or there is none.
 	RestartHeld string
-	// UpToDate: every pod has the recommended size. Reason and Message are those of the condition Applied.
-	UpToDate        bool
+	// UpToDate: every pod has the recommended size. Owing: where running pods keep their size, one lacks what it is owed.
+	// Reason and Message are those of the condition Applied.
+	UpToDate, Owing bool
 	Reason, Message string
 	// RequeueAfter is when the result may differ with equal input; 0: never.
 	RequeueAfter time.Duration

@@ -172,6 +172,8 @@ func settingsCondition(c *coverage) metav1.Condition {
 func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	with, without := applied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
+	case v.rollout.Owing && s.Facts.Conflict == "":
+		return conditionApplied.False(v.rollout.Reason, "A limit that memfit lowered is given back: "+v.rollout.Message)
 	case mode == v1alpha1.SizingDisabled:
 		return conditionApplied.False(v1alpha1.ReasonModeDisabled, modeDisabled)
 	case s.Facts.Conflict != "":
