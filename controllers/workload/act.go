@@ -119,6 +119,9 @@ func (r *Reconciler) carryOut(
 	if o.Kind == rollout.OutcomeRefused && !a.Evict {
 		o.Why += workload.RefusedWhole(pod)
 	}
+	if o.Kind == rollout.OutcomeNoRight && !a.Evict {
+		o.Why += workload.InsteadOfResize(s, pod, a)
+	}
 	switch {
 	case err == nil:
 		r.changed(s, pod, a)

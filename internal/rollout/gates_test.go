@@ -309,8 +309,8 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 		"a Job's container that is down is raised": {raise(true), func(g *gated) {
 			g.pod.Completes, g.c.RestartsOnResize, g.c.Started = true, true, time.Time{}
 		}, false, ""},
-		"a bare pod stays":      {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
-		"a bare pod is raised":  {raise(true), bare, false, ""},
+		"a bare pod stays":     {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
+		"a bare pod is raised": {raise(true), bare, false, ""},
 		"a raise from more than the first limit that was rolled back is no rollback": {raise(false), func(g *gated) {
 			g.rolledBack(24*time.Hour, 300*mib, NoLimit)
 			g.d.Paused = "memfit.dev/pause on Namespace shop"

@@ -391,11 +391,10 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 // rolledBackWhere describes the rollback. No resize removes the limit of a running pod.
 func (o *observation) rolledBackWhere(l *Lowering) string {
 	onlyRecommend := o.Policy.OnlyRecommend || o.Conflict != ""
-	keeps := (o.Policy.OnlyWatch || onlyRecommend) && o.state.LastChange.IsZero() // running pods, as none was changed
 	switch {
-	case onlyRecommend && (keeps || l.From.Limit == NoLimit):
+	case onlyRecommend && l.From.Limit == NoLimit:
 		return "in the recommendation only"
-	case keeps || l.From.Limit == NoLimit:
+	case l.From.Limit == NoLimit:
 		return "from new pods"
 	}
 	return "from every pod"

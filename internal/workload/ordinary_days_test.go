@@ -5,6 +5,7 @@ package workload
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,8 +14,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -58,6 +61,8 @@ type day struct {
 	reports bool
 	// ahead is how far memfit's clock is ahead of all others.
 	ahead time.Duration
+	// noRight: memfit may not resize pods.
+	noRight bool
 
 	pods    []*dayPod
 	created int
@@ -377,6 +382,12 @@ func (d *day) step() {
 			d.note("evicted %s: %s", a.Pod, a.Why)
 			d.pods = slices.Delete(d.pods, i, i+1)
 			d.create()
+		case d.noRight:
+			forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, a.Pod, errors.New("no right"))
+			o, _ := OutcomeOf(a, forbidden, true)
+			o.Why += InsteadOfResize(s, s.Pod(a.UID), a)
+			d.state.Rollout().Note(a, o, d.now)
+			d.note("%s", RefusedPod(s.Owner, s.Pod(a.UID), a, o.Why).Note)
 		default:
 			d.note("resized %s: %s", a.Pod, a.Why)
 			p := d.pods[i]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -168,6 +169,75 @@ func TestALowerLimitThatDoesHarmIsGivenBackInEveryMode(t *testing.T) {
 	}
 }
 
+// created is a workload whose pods got a lower limit at their creation, the first of them before the others. memfit has
+// changed no running pod. Later they need more.
+func created(t *testing.T, owner memory.Size) *day {
+	t.Helper()
+	d := newDay(t, v1alpha1.SizingOnCreate, owner, 90*memory.MiB, 3)
+	d.run(26*time.Hour+10*time.Minute, 10*time.Minute)
+	d.deploy("one of them first")
+	d.run(time.Hour, 5*time.Minute)
+	d.deploy("then all")
+	if slices.Max(d.limits()) > 200*memory.MiB || slices.Min(d.limits()) == 0 {
+		d.fail("not all pods have a lower limit: %v", d.limits())
+	}
+	return d
+}
+
+// TestWhoLowersAtCreationGivesBack: a container that is killed again and again keeps its pod, so that new pods alone
+// would never come. The mode is the one that lowered, or that of an owner who turns back.
+func TestWhoLowersAtCreationGivesBack(t *testing.T) {
+	for _, mode := range keeping {
+		d := created(t, sizeMi(512, 1024))
+		d.named.Spec.Sizing.Mode = mode
+		profile.Inherit([]*profile.Profile{d.named})
+		d.pause = "memfit.dev/pause on Namespace shop"
+		d.burst, d.backoff = 400*memory.MiB, time.Minute
+		d.run(time.Hour, 10*time.Second)
+		if d.kills > 3 || d.lowered() > 0 {
+			d.fail("%s: %d kills of three pods, which have %v", mode, d.kills, d.limits())
+		}
+		if log := strings.Join(d.log, "\n"); !strings.Contains(log, "is rolled back from every pod, to 1Gi") {
+			d.fail("%s: nobody is told what became of the lower limit", mode)
+		}
+	}
+}
+
+// TestAFirstLimitThatDoesHarmIsRaised: its owner set none, and no resize gives that back.
+func TestAFirstLimitThatDoesHarmIsRaised(t *testing.T) {
+	d := created(t, sizeMi(512, 0))
+	d.reports, d.burst, d.backoff = true, 200*memory.MiB, time.Minute
+	d.run(time.Hour, 10*time.Second)
+	if d.kills > 6 || slices.Min(d.limits()) < 290*memory.MiB {
+		d.fail("%d kills of three pods, which have %v", d.kills, d.limits())
+	}
+}
+
+// TestWithoutTheRightToGiveBackTheCommandIsNamed: only new pods have the old limit then.
+func TestWithoutTheRightToGiveBackTheCommandIsNamed(t *testing.T) {
+	d := created(t, sizeMi(512, 1024))
+	d.noRight, d.burst, d.backoff = true, 400*memory.MiB, time.Minute
+	d.run(30*time.Minute, 10*time.Second)
+	c := meta.FindStatusCondition(d.shown.Conditions, v1alpha1.ConditionApplied)
+	const command = "kubectl -n shop rollout restart deployment/web"
+	if c.Reason != v1alpha1.ReasonRefused || !strings.Contains(c.Message, "config/rbac/resize-pods grants it") ||
+		!strings.Contains(c.Message, command) {
+		d.fail("Applied is %s: %s", c.Reason, c.Message)
+	}
+	if !slices.ContainsFunc(d.log, func(line string) bool {
+		return strings.Contains(line, "Mi to 1Gi") && strings.Contains(line, command)
+	}) {
+		d.fail("no Event names the command")
+	}
+	d.deploy("kubectl rollout restart")
+	before := d.kills
+	d.run(10*time.Minute, 10*time.Second)
+	c = meta.FindStatusCondition(d.shown.Conditions, v1alpha1.ConditionApplied)
+	if d.kills > before || c.Reason != v1alpha1.ReasonUpToDate {
+		d.fail("%d kills after the restart; Applied is %s: %s", d.kills-before, c.Reason, c.Message)
+	}
+}
+
 // TestARollbackAfterTheModeWasLeftReachesRunningPods: the kill comes in the moment in which the mode changes.
 func TestARollbackAfterTheModeWasLeftReachesRunningPods(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 2)
@@ -179,26 +249,6 @@ func TestARollbackAfterTheModeWasLeftReachesRunningPods(t *testing.T) {
 		d.fail("pods have %v", d.limits())
 	}
 	if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back from every pod, to 512Mi") {
-		d.fail("nobody is told what became of the lower limit")
-	}
-}
-
-// TestWithRecommendARollbackIsOneOfTheRecommendation: the mode was OnCreate when the limit was lowered.
-func TestWithRecommendARollbackIsOneOfTheRecommendation(t *testing.T) {
-	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 2)
-	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
-	d.deploy("one of them first")
-	d.run(30*time.Minute, 30*time.Second)
-	d.deploy("then all")
-	lowered := d.pods[0].size.Limit
-	d.leaves(v1alpha1.SizingRecommend)
-	d.burst, d.now = 300*memory.MiB, d.now.Add(time.Minute)
-	d.kubelet()
-	d.step()
-	if got := d.pods[0].size.Limit; got != lowered || got >= 300*memory.MiB {
-		d.fail("the limit is %s, and was %s", got, lowered)
-	}
-	if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back in the recommendation only, to 512Mi") {
 		d.fail("nobody is told what became of the lower limit")
 	}
 }
