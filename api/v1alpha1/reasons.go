@@ -179,8 +179,9 @@ const (
 	// well.
 	ReasonModeRecommend = "ModeRecommend"
 	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, no controller would
-	// recreate the pod, or the pod has no limit yet, and a resize cannot remove one again. The webhook gives new pods the
-	// size.
+	// recreate the pod, it runs to completion, its annotation karpenter.sh/do-not-disrupt or
+	// cluster-autoscaler.kubernetes.io/safe-to-evict forbids to restart or evict it, or it has no limit yet, and a resize
+	// cannot remove one again. The webhook gives new pods the size.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"

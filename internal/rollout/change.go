@@ -83,7 +83,9 @@ func (d *decider) largestNode(pod *Pod) memory.Bytes {
 }
 
 // interrupts reports whether the change ends a running process. A container that is down only starts with another size.
-func (ch *change) interrupts() bool { return ch.evict || ch.kind&restarting != 0 && !ch.c.Started.IsZero() }
+func (ch *change) interrupts() bool {
+	return ch.evict || ch.kind&restarting != 0 && !ch.c.Started.IsZero()
+}
 
 // lowersRequest reports whether only the request is lowered.
 func (ch *change) lowersRequest() bool {
