@@ -280,8 +280,8 @@ const (
 	// EventInjectionOutOfDate: some pods run without the current settings of the profile. Restart the workload at a
 	// convenient time; if memfit was installed without its webhook, install the webhook first.
 	EventInjectionOutOfDate = "InjectionOutOfDate"
-	// EventPodsNotCreated: none of the pods of the workload that memfit changed was created, but one that it left
-	// unchanged was: another admission policy refuses memfit's changes. New pods are left unchanged until the time in the
+	// EventPodsNotCreated: none of the pods of the workload that memfit changed was created, but two that it left
+	// unchanged were: another admission policy refuses memfit's changes. New pods are left unchanged until the time in the
 	// note; the Event FailedCreate of the pods' controller quotes the policy. Set limit.max or requestPolicy to what it
 	// allows, or exclude the workload.
 	EventPodsNotCreated = "PodsNotCreated"
