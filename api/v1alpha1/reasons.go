@@ -179,8 +179,9 @@ const (
 	// well.
 	ReasonModeRecommend = "ModeRecommend"
 	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, no controller would
-	// recreate the pod, an evicted pod came back without the size, or the pod has no limit yet, and a resize cannot remove
-	// one again. The webhook gives new pods the size.
+	// recreate the pod, it runs to completion, its annotation karpenter.sh/do-not-disrupt or
+	// cluster-autoscaler.kubernetes.io/safe-to-evict forbids to restart or evict it, an evicted pod came back without the
+	// size, or it has no limit yet, and a resize cannot remove one again. The webhook gives new pods the size.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"
@@ -282,8 +283,8 @@ const (
 	// EventInjectionOutOfDate: some pods run without the current settings of the profile. Restart the workload at a
 	// convenient time; if memfit was installed without its webhook, install the webhook first.
 	EventInjectionOutOfDate = "InjectionOutOfDate"
-	// EventPodsNotCreated: none of the pods of the workload that memfit changed was created, but one that it left
-	// unchanged was: another admission policy refuses memfit's changes. New pods are left unchanged until the time in the
+	// EventPodsNotCreated: none of the pods of the workload that memfit changed was created, but two that it left
+	// unchanged were: another admission policy refuses memfit's changes. New pods are left unchanged until the time in the
 	// note; the Event FailedCreate of the pods' controller quotes the policy. Set limit.max or requestPolicy to what it
 	// allows, or exclude the workload.
 	EventPodsNotCreated = "PodsNotCreated"

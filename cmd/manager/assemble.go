@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -99,6 +100,7 @@ func control(
 		Sources: workloadctl.Sources{Pods: feed, Constraints: around, Snapshots: seen},
 		Executor: workloadctl.Executor{
 			Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
+			MayEvict: workloadctl.Evictor(typed.CoreV1().RESTClient(), metav1.DryRunAll),
 			HasRight: workloadctl.Rights(typed.AuthorizationV1()),
 		},
 		Settings: workloadctl.Settings{

@@ -34,6 +34,8 @@ import (
 type Executor struct {
 	// Evict is an [Evictor]; nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
+	// MayEvict is an [Evictor] that only asks; nil: restarts in place ask no PodDisruptionBudget.
+	MayEvict func(context.Context, *corev1.Pod) error
 	// Resize is a [Resizer]; nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]memory.Size) error
 	// HasRight is [Rights], for an action that the API server refused; nil: assume it.
@@ -102,6 +104,9 @@ func (r *Reconciler) carryOut(
 		if err != nil {
 			why = quote.Line(err.Error())
 		}
+		if why == "" && !a.Evict {
+			why = r.budgetForbids(ctx, pod)
+		}
 		if why != "" {
 			return rollout.Outcome{Kind: rollout.OutcomeTooFew, Why: why}, nil
 		}
@@ -131,6 +136,15 @@ func (r *Reconciler) carryOut(
 		failed = fmt.Errorf("%s pod %s/%s: %w", verbOf(a), pod.Namespace, pod.Name, failed)
 	}
 	return o, failed
+}
+
+// budgetForbids returns why a container must not be restarted in place, which takes a pod away for a moment as an
+// eviction does for longer; empty: it may, or memfit has no right to ask.
+func (r *Reconciler) budgetForbids(ctx context.Context, pod *corev1.Pod) string {
+	if r.Executor.MayEvict == nil || !apierrors.IsTooManyRequests(r.Executor.MayEvict(ctx, pod)) {
+		return ""
+	}
+	return workload.BudgetForbids
 }
 
 // lacksRight reports whether memfit is known to lack the right to a refused action.
@@ -276,16 +290,17 @@ func requirements(size memory.Size) *applycorev1.ResourceRequirementsApplyConfig
 	return r
 }
 
-// Evictor evicts pods by the policy/v1 API, through a client for core/v1. It does not retry: a PodDisruptionBudget
-// answers 429 with Retry-After, and client-go would block a worker for minutes with ten attempts.
-func Evictor(core rest.Interface) func(context.Context, *corev1.Pod) error {
+// Evictor evicts pods by the policy/v1 API, through a client for core/v1; with [metav1.DryRunAll] it asks whether it
+// could. It does not retry: a PodDisruptionBudget answers 429 with Retry-After, and client-go would block a worker for
+// minutes with ten attempts.
+func Evictor(core rest.Interface, dryRun ...string) func(context.Context, *corev1.Pod) error {
 	return func(ctx context.Context, pod *corev1.Pod) error {
 		ctx, cancel := context.WithTimeout(ctx, evictionTimeout)
 		defer cancel()
 		eviction := &policyv1.Eviction{
 			TypeMeta:      metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
 			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}, DryRun: dryRun},
 		}
 		return core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
 			SubResource("eviction").Body(eviction).Do(ctx).Error()

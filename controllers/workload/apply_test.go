@@ -349,6 +349,40 @@ var _ = Describe("A recommendation that is applied", func() {
 		)
 	})
 
+	It("restarts no container in place that a PodDisruptionBudget keeps", func() {
+		profiled()
+		none := intstr.FromInt32(0)
+		budget := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
+		}
+		expect.Applied(w.ctx, w.client, budget)
+		f := newFleet(w, 0)
+		set := expect.Exists(w.ctx, w.client, w.namespace, "web-5d4f8c7b9", &appsv1.ReplicaSet{})
+		for _, name := range []string{"web-0", "web-1"} {
+			f.addWith(set, name, func(c *corev1.Container, _ *corev1.ContainerStatus) {
+				c.ResizePolicy = []corev1.ContainerResizePolicy{
+					{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer},
+				}
+			})
+		}
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		f.killed()
+		rec := f.looks()
+		Expect([]string{f.limitOf(0), f.limitOf(1)}).To(Equal([]string{"256Mi", "256Mi"}))
+		Expect(rec.Status.Conditions).To(
+			applied(metav1.ConditionFalse, "DisruptionBudget", ContainSubstring("PodDisruptionBudget")),
+		)
+		expect.Deleted(w.ctx, w.client, budget)
+		f.passes(2 * time.Minute)
+		f.looks()
+		f.looks()
+		Expect(f.left()).To(HaveLen(2))
+		Expect([]string{f.limitOf(0), f.limitOf(1)}).NotTo(ContainElement("256Mi"))
+	})
+
 	It("evicts what cannot be resized in place, when the budget allows it, and nothing else", func() {
 		profiled(orEvict)
 		two := intstr.FromInt32(2)

@@ -16,6 +16,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -108,6 +109,7 @@ func (w *world) process() memfit {
 			Executor: Executor{
 				Evict:    Evictor(clientset.CoreV1().RESTClient()),
 				Resize:   Resizer(clientset.CoreV1().RESTClient()),
+				MayEvict: Evictor(clientset.CoreV1().RESTClient(), metav1.DryRunAll),
 				HasRight: Rights(clientset.AuthorizationV1()),
 			},
 		},

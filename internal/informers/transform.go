@@ -258,11 +258,11 @@ func slimConfigMap(m *corev1.ConfigMap) {
 
 // ours returns the annotations that memfit reads.
 func ours(annotation string) bool {
-	return strings.HasPrefix(annotation, v1alpha1.Group+"/") || slices.Contains(identifying, annotation)
+	return strings.HasPrefix(annotation, v1alpha1.Group+"/") || slices.Contains(othersRead, annotation)
 }
 
-// identifying are the annotations of others that identify pods.
-var identifying = identity.Annotations()
+// othersRead are the annotations of others that memfit reads: they identify pods, or forbid to disturb them.
+var othersRead = slices.Concat(identity.Annotations(), constraints.DisturbanceAnnotations())
 
 // OurAnnotations drops foreign annotations, above all last-applied configurations. nil if none is left.
 func OurAnnotations(annotations map[string]string) map[string]string {

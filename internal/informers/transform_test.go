@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
@@ -114,6 +115,7 @@ func TestSlimRecommendationsKeepNoLists(t *testing.T) {
 // TestSlimPodsAnswerTheSame: what memfit asks of a pod in its cache has the same answer as asked of the whole pod.
 func TestSlimPodsAnswerTheSame(t *testing.T) {
 	whole := fatPod(t)
+	whole.Annotations["karpenter.sh/do-not-disrupt"] = "true"
 	whole.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{
 		{Name: "debug", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}},
 		{Name: "debug-2", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -161,6 +163,9 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 		if wantState != gotState || wantWhy != gotWhy {
 			t.Errorf("%s: the whole pod is %s (%s), the slim one %s (%s)", runtime, wantState, wantWhy, gotState, gotWhy)
 		}
+	}
+	if constraints.Undisturbed(slim.Annotations) == "" {
+		t.Error("that its owner forbids to disturb it is lost")
 	}
 	if diff := cmp.Diff(oom.Observe(whole), oom.Observe(slim)); diff != "" {
 		t.Errorf("observations differ (-whole +slim):\n%s", diff)

@@ -19,8 +19,8 @@ func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 	if !helps || t.once || w.resize != "" {
 		return
 	}
-	own := t.container.RestartPolicy
-	ends := pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure ||
+	own, all := t.container.RestartPolicy, pod.Spec.RestartPolicy
+	ends := all == corev1.RestartPolicyNever || all == corev1.RestartPolicyOnFailure ||
 		own != nil && *own != corev1.ContainerRestartPolicyAlways
 	switch to := t.policy.Tuning.ResizePolicy; {
 	case to == v1alpha1.ResizeNotRequired, to == v1alpha1.ResizeRestartContainer && !ends:

@@ -149,13 +149,16 @@ func (d *decider) gated(pod *Pod, st *Step) (worst pendingEffect) {
 	return worst
 }
 
-// notPermitted refuses to evict a pod that no controller replaces, and to evict, restart or lower one that runs to
-// completion.
+// notPermitted refuses to evict a pod that no controller replaces, to evict or restart one whose owner forbids it, and
+// to evict, restart or lower one that runs to completion.
 func (d *decider) notPermitted(ch *change) Verdict {
-	switch {
+	switch interrupts := ch.interrupts(); {
 	case ch.evict && d.Policy.NoEvict != "":
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.NoEvict}
-	case !ch.pod.Completes, ch.kind&lowerings == 0 && !ch.interrupts():
+	case interrupts && ch.pod.Undisturbed != "":
+		return refuse(v1alpha1.ReasonWaitingForNewPods,
+			"its annotation %s forbids to disturb it: memfit does not restart or evict it", ch.pod.Undisturbed)
+	case !ch.pod.Completes, !interrupts && ch.kind&lowerings == 0:
 		return Verdict{}
 	case ch.kind == restartPod:
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, "a Job's pod would lose its work"}
@@ -169,7 +172,7 @@ func (d *decider) notPermitted(ch *change) Verdict {
 }
 
 func (in *Input) mayEvict(pod *Pod) bool {
-	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Completes
+	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Completes && pod.Undisturbed == ""
 }
 
 // refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the size, or a

@@ -73,6 +73,11 @@ func raise(urgent bool) gated {
 	return g
 }
 
+// requestOnly raises only the request, which restarts a container with RestartContainer as a limit does.
+func requestOnly() gated {
+	return gatedAt(size(95*mib, 1332*mib), size(812*mib, 1332*mib), 0, 0)
+}
+
 func size(request, limit memory.Bytes) memory.Size {
 	return memory.Size{Request: request, Limit: limit}
 }
@@ -286,6 +291,8 @@ func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
 // gate names, and a raise in place waits for no other pod.
 func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 	bare := func(g *gated) { g.d.Policy.NoEvict = "no controller" }
+	protected := func(g *gated) { g.pod.Undisturbed = `karpenter.sh/do-not-disrupt: "true"` }
+	restarts := func(g *gated) { g.c.RestartsOnResize = true; protected(g) }
 	shut := func(g *gated) { g.d.Policy.Windows = nightly(t) }
 	for name, tc := range map[string]struct {
 		in    gated
@@ -308,6 +315,14 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 		}, false, v1alpha1.ReasonWaitingForNewPods},
 		"a Job's container that is down is raised": {raise(true), func(g *gated) {
 			g.pod.Completes, g.c.RestartsOnResize, g.c.Started = true, true, time.Time{}
+		}, false, ""},
+		"a pod that must not be disturbed is not evicted": {raise(true), protected, true, v1alpha1.ReasonWaitingForNewPods},
+		"nor restarted":                              {raise(true), restarts, false, v1alpha1.ReasonWaitingForNewPods},
+		"nor restarted for a request":                {requestOnly(), restarts, false, v1alpha1.ReasonWaitingForNewPods},
+		"it is raised and lowered without a restart": {lower(), protected, false, ""},
+		"its container that is down is raised": {raise(true), func(g *gated) {
+			restarts(g)
+			g.c.Started = time.Time{}
 		}, false, ""},
 		"a bare pod stays":     {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
 		"a bare pod is raised": {raise(true), bare, false, ""},
@@ -378,8 +393,12 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"nothing speaks against it": {edit: func(*Input) {}},
 		"paused":                    {edit: func(in *Input) { in.Paused = "memfit.dev/pause" }, want: "paused by memfit.dev"},
 		"no controller":             {edit: func(in *Input) { in.Policy.NoEvict = "a bare pod" }, want: "a bare pod"},
-		"a Job":                     {edit: func(in *Input) { in.Pods[0].Completes = true }, want: "lose its work"},
-		"refused moments ago":       {edit: refused, want: "no right"},
+		"its owner forbids it": {
+			edit: func(in *Input) { in.Pods[0].Undisturbed = `karpenter.sh/do-not-disrupt: "true"` },
+			want: `its annotation karpenter.sh/do-not-disrupt: "true" forbids to disturb it`,
+		},
+		"a Job":               {edit: func(in *Input) { in.Pods[0].Completes = true }, want: "lose its work"},
+		"refused moments ago": {edit: refused, want: "no right"},
 		"a disruption budget, for the size of another pod": {
 			edit: func(in *Input) {
 				in.State.Note(

@@ -1254,8 +1254,8 @@ func TestTheOnlyReplicaIsNotEvicted(t *testing.T) {
 	}
 }
 
-// TestAJobsRunIsNotRestarted: each restart loses work, and counts against the backoffLimit of a Job. One that is down is
-// raised: it starts again anyway.
+// TestAJobsRunIsNotRestarted: each restart loses work, and counts against the backoffLimit of a Job. One that is down
+// is raised: it starts again anyway.
 func TestAJobsRunIsNotRestarted(t *testing.T) {
 	for _, urgent := range []bool{false, true} {
 		c := newCluster(t, 10, big)
@@ -1284,7 +1284,9 @@ func TestAJobsRunIsOnlyRaised(t *testing.T) {
 	c.wants(small, false)
 	c.reconcile()
 	c.expectLimits("256Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "does not restart or evict it, so that its work is not lost; the next run gets")
+	c.expectReason(
+		v1alpha1.ReasonWaitingForNewPods, "does not restart or evict it, so that its work is not lost; the next run gets",
+	)
 	c.in.Policy.NoWebhook = true
 	c.reconcile()
 	if strings.Contains(c.last.Message, "next run") {

@@ -28,8 +28,10 @@ type Pod struct {
 	// Completes is true if it runs to completion, as a Job's pod, and would lose its work with a lower limit, by a restart
 	// or an eviction.
 	Completes bool
-	NodeSize  memory.Bytes // the allocatable memory of its node; 0: unknown
-	Resize    Resize
+	// Undisturbed is the annotation by which its owner forbids to restart or evict it; empty: none does.
+	Undisturbed string
+	NodeSize    memory.Bytes // the allocatable memory of its node; 0: unknown
+	Resize      Resize
 	// Writer is the field manager of the last resize if other than memfit, and WrittenAt its time; empty: memfit.
 	Writer    string
 	WrittenAt time.Time
@@ -94,7 +96,7 @@ type Container struct {
 	// CapFor is the limit that such a cap is for, if the process needs more than the cap; 0: it does not. A higher limit
 	// helps the next pod only.
 	CapFor           memory.Bytes
-	RestartsOnResize bool // its resizePolicy is RestartContainer
+	RestartsOnResize bool // its resizePolicy is RestartContainer: also for a request alone (kubernetes/kubernetes#130917)
 	Shared           bool // it has no limit of its own, only the pod-level one
 	// PodLimit and PodRequest are what the pod-level size leaves it; 0: no bound.
 	PodLimit, PodRequest memory.Bytes

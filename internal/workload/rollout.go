@@ -133,8 +133,8 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil,
-		Completes: s.isRun(pod), QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName],
-		Resize:       resizeOf(pod),
+		Completes: s.isRun(pod), Undisturbed: constraints.Undisturbed(pod.Annotations),
+		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
 	p.Ready, p.ReadyAt = readySince(pod)
@@ -288,6 +288,9 @@ func lastDay(h *history.Container) memory.Bytes {
 	return peak
 }
 
+// BudgetForbids is why a pod is neither evicted nor restarted now.
+const BudgetForbids = "a PodDisruptionBudget does not allow it now"
+
 // OutcomeOf returns the outcome of an API server's response, and the error again if it is uncertain. noRight: memfit
 // lacks the right, which the response does not show, because admission refuses with the same reason.
 func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, error) {
@@ -302,7 +305,7 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	case a.Evict && apierrors.IsTooManyRequests(err):
-		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: "a PodDisruptionBudget does not allow it now"}, nil
+		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: BudgetForbids}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err),
 		apierrors.IsBadRequest(err):
 		o := rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error())}

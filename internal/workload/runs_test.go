@@ -90,6 +90,29 @@ func TestRunsThatDifferByInput(t *testing.T) {
 	}
 }
 
+// TestOwnersForbidToDisturbAPod as they do to autoscalers.
+func TestOwnersForbidToDisturbAPod(t *testing.T) {
+	const karpenter, autoscaler = "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict"
+	for _, c := range []struct{ key, value, want string }{
+		{karpenter, "true", karpenter + `: "true"`},
+		{karpenter, "false", ""},
+		{autoscaler, "false", autoscaler + `: "false"`},
+		{autoscaler, "true", ""},
+		{"team", "shop", ""},
+	} {
+		pod := build.Pod("shop", "web-1").On("n1").Annotate(c.key, c.value).Container("app", build.Limit("2Gi")).Obj()
+		s := &Snapshot{
+			Owner: memory.Workload{Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}},
+			Pods:  []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod, Profile: governing(
+				build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict)),
+			),
+		}
+		if in := rolloutInput(s, NewState(), nil, began); in.Pods[0].Undisturbed != c.want {
+			t.Errorf("%s: %s: got %q", c.key, c.value, in.Pods[0].Undisturbed)
+		}
+	}
+}
+
 // TestTheJobsOfACustomResourceAreRuns: what owns a Job may be of any kind, and its pod loses its work all the same.
 func TestTheJobsOfACustomResourceAreRuns(t *testing.T) {
 	ref := memory.WorkloadRef{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "ci", Name: "import"}

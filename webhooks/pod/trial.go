@@ -24,8 +24,8 @@ const (
 	// probing is how long new pods are left unchanged to see whether those are created: enough for a rollout to send all
 	// of its pods, and for the watch to show one. After a hold, the watch may take as long to show a changed pod.
 	probing = 10 * time.Second
-	// firstHold is how long new pods are left unchanged after an unchanged one was created, and each time twice as long as
-	// before, up to longestHold: a policy may be changed. Ten attempts are lost in three days, and then one a day.
+	// firstHold is how long new pods are left unchanged when a policy is to blame, and each time twice as long as before,
+	// up to longestHold: a policy may be changed. Ten attempts are lost in three days, and then one a day.
 	firstHold   = 10 * time.Minute
 	longestHold = 24 * time.Hour
 	// forgetAfter is how long a trial is remembered without another creation: workloads that run daily are recognized.
@@ -33,8 +33,9 @@ const (
 )
 
 // trial records what memfit did with the pods of a workload since one that it had changed was last created. If none is,
-// memfit leaves some pods unchanged: if one of those is created, another policy refuses memfit's changes. If none of
-// those is created either, as beyond a quota, pods are changed again.
+// memfit leaves some pods unchanged. If none of those is created either, as beyond a quota, pods are changed again. If
+// one is, what refused the others may just have ended: pods are changed again. Only if again none of them is created,
+// and an unchanged one is, another policy refuses memfit's changes.
 type trial struct {
 	// first is when memfit changed the first one, changed how many it did.
 	first   time.Time
@@ -46,7 +47,9 @@ type trial struct {
 	// why the others were not.
 	until  time.Time
 	probes bool
-	hold   time.Duration // the last one
+	// came is true if an unchanged pod was created before.
+	came bool
+	hold time.Duration // the last one
 	// owner is the controller of the last pod.
 	owner types.UID
 }
@@ -54,7 +57,7 @@ type trial struct {
 // next returns the trial after one more creation, and whether that pod is left unchanged.
 func (t trial) next(now time.Time) (after trial, unchanged bool) {
 	wait := patience
-	if t.hold > 0 {
+	if t.came {
 		wait = probing
 	}
 	switch {
@@ -74,13 +77,17 @@ func (t trial) next(now time.Time) (after trial, unchanged bool) {
 }
 
 // unchangedCreated returns the trial after a pod was seen that memfit had not changed, and whether that shows that its
-// changes are refused.
+// changes are refused: the second time.
 func (t trial) unchangedCreated(created, now time.Time) (after trial, refused bool) {
 	// The clock of the API server may differ. What has been Pending since before the trial shows nothing.
 	if !t.probes || created.Add(patience).Before(t.since) {
 		return t, false
 	}
 	t.probes = false
+	if !t.came {
+		t.came = true
+		return t, false
+	}
 	t.hold = min(max(2*t.hold, firstHold), longestHold)
 	t.until = now.Add(t.hold)
 	return t, true
@@ -94,7 +101,7 @@ func (t trial) old(now time.Time) bool {
 // note reports to users that pods are left unchanged, and what to do.
 func (t trial) note(of memory.WorkloadRef, now time.Time) string {
 	return fmt.Sprintf(
-		"memfit changed %s of %s %s since %s, and none of them was created; one that it left unchanged was: another "+
+		"memfit changed %s of %s %s since %s, and none of them was created; two that it left unchanged were: another "+
 			"admission policy refuses memfit's changes (the Event FailedCreate of their controller quotes it). New pods are "+
 			"left unchanged until %s. Set sizing.limit.max or sizing.requestPolicy to what the policy allows, or exclude the "+
 			"workload",

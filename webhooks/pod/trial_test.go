@@ -45,7 +45,7 @@ func TestABurstIsChanged(t *testing.T) {
 func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 	var now trial
 	at, holds := trialStart, []time.Duration{}
-	for range 12 {
+	for range 13 {
 		began := at
 		for retry := 5 * time.Millisecond; ; retry *= 2 {
 			var leave bool
@@ -54,12 +54,17 @@ func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 			}
 			at = at.Add(retry)
 		}
+		first := !now.came
 		var refused bool
-		if now, refused = now.unchangedCreated(at, at); !refused {
-			t.Fatalf("hold %d: the pod that was left came for nothing", len(holds))
+		if now, refused = now.unchangedCreated(at, at); refused == first {
+			t.Fatalf("hold %d: with the first pod that was left %t, the policy is named: %t", len(holds), first, refused)
 		}
-		if waited := at.Sub(began); waited > 82*time.Second || len(holds) > 0 && waited > 21*time.Second {
+		if waited := at.Sub(began); waited > 82*time.Second || !first && waited > 21*time.Second {
 			t.Errorf("hold %d: the ReplicaSet had no pod for %s", len(holds), waited)
+		}
+		if first {
+			at = now.until
+			continue
 		}
 		holds = append(holds, now.until.Sub(at))
 		if _, leave := now.next(now.until.Add(-time.Nanosecond)); !leave {
@@ -72,6 +77,27 @@ func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 	}
 	if !now.first.Equal(trialStart) {
 		t.Errorf("it began at %s", now.first)
+	}
+}
+
+// TestAnOutageIsNoPolicy: nothing is created for a while, as where a quota is full or the webhook of another is down.
+// The first pod after it may be one that memfit leaves unchanged, and the next one is changed, and created.
+func TestAnOutageIsNoPolicy(t *testing.T) {
+	for outage := time.Second; outage < 10*time.Minute; outage += time.Second {
+		var now trial
+		at, retry, leave := trialStart, 5*time.Millisecond, false
+		for ; ; at, retry = at.Add(retry), 2*retry {
+			if now, leave = now.next(at); at.Sub(trialStart) >= outage {
+				break
+			}
+		}
+		if !leave {
+			continue // it was changed, and created
+		}
+		now, refused := now.unchangedCreated(at, at)
+		if _, leave = now.next(at.Add(probing)); leave || refused {
+			t.Errorf("%s: the next pod is left: %t; a policy is named: %t", outage, leave, refused)
+		}
 	}
 }
 
@@ -96,10 +122,10 @@ func TestPodsThatAreRefusedForAnotherReasonAreChanged(t *testing.T) {
 func TestWhatWasPendingBeforeShowsNothing(t *testing.T) {
 	probe := trialStart.Add(time.Minute)
 	_, last := left(0, 0, 0, time.Minute)
-	if _, refused := last.unchangedCreated(trialStart.Add(-time.Hour), probe); refused {
+	if last, _ := last.unchangedCreated(trialStart.Add(-time.Hour), probe); last.came {
 		t.Error("an old pod is taken for one of the probe")
 	}
-	if _, refused := last.unchangedCreated(probe.Add(-30*time.Second), probe); !refused {
+	if last, _ := last.unchangedCreated(probe.Add(-30*time.Second), probe); !last.came {
 		t.Error("a clock of the API server that is 30 s behind hides that the pod came")
 	}
 }
@@ -130,9 +156,10 @@ func TestACreationThatFailedOnceIsNoPolicy(t *testing.T) {
 
 func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	_, of := left(0, time.Second, 2*time.Second, time.Minute)
+	of.came = true
 	of, _ = of.unchangedCreated(trialStart.Add(time.Minute), trialStart.Add(time.Minute))
-	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created; one that " +
-		"it left unchanged was: another admission policy refuses memfit's changes (the Event FailedCreate of their " +
+	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created; two that " +
+		"it left unchanged were: another admission policy refuses memfit's changes (the Event FailedCreate of their " +
 		"controller quotes it). New pods are left unchanged until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy " +
 		"to what the policy allows, or exclude the workload"
 	if got := of.note(web, trialStart.Add(time.Minute)); got != want {
@@ -189,6 +216,16 @@ func TestPodsThatComeEndATrial(t *testing.T) {
 	}
 	came(onNode, 2*time.Minute, false)
 	came(onNode, 2*time.Minute+time.Second, false)
+	for range enough {
+		if leave(2*time.Minute + probing) {
+			t.Error("one unchanged pod came, and the next is not changed")
+		}
+	}
+	if !leave(2*time.Minute + 2*probing) {
+		t.Error("memfit changes pods although again none came")
+	}
+	came(onNode, 2*time.Minute+2*probing, false)
+	came(onNode, 2*time.Minute+2*probing, false)
 	if !leave(11*time.Minute) || !trials.active(onNode, trialStart.Add(11*time.Minute)) || len(*reports) != 1 {
 		t.Errorf("with only an unchanged pod since, it was reported %d times", len(*reports))
 	}
@@ -226,6 +263,15 @@ func TestATrialOfAnIdentityThatIsRewritten(t *testing.T) {
 		t.Error("memfit changes pods although none came")
 	}
 	came(2*time.Minute, false)
+	for range enough {
+		if leave(2*time.Minute + probing) {
+			t.Error("one unchanged pod came, and the next is not changed")
+		}
+	}
+	if !leave(2*time.Minute + 2*probing) {
+		t.Error("memfit changes pods although again none came")
+	}
+	came(2*time.Minute+2*probing, false)
 	if !leave(5*time.Minute) || len(*reports) != 1 || !strings.Contains((*reports)[0], web.Name) {
 		t.Errorf("the pod that was left unchanged came, and was reported as %q", *reports)
 	}
@@ -250,11 +296,13 @@ func TestWhatIsNotTried(t *testing.T) {
 			}
 		}
 	}
-	for _, after := range []time.Duration{0, 0, 0, time.Minute} {
-		begun.leaveUnchanged(owned, web, trialStart.Add(after), false)
+	for _, minute := range []time.Duration{0, 0, 0, 1, 2, 2, 2, 3} {
+		after := minute * time.Minute
+		if begun.leaveUnchanged(owned, web, trialStart.Add(after), false) {
+			begun.observe(t.Context(), created(after, false), memory.Workload{Ref: web}, trialStart.Add(after))
+		}
 	}
-	begun.observe(t.Context(), created(time.Minute, false), memory.Workload{Ref: web}, trialStart.Add(time.Minute))
-	if !begun.leaveUnchanged(owned, web, trialStart.Add(2*time.Minute), true) || len(*reports) != 1 {
+	if !begun.leaveUnchanged(owned, web, trialStart.Add(4*time.Minute), true) || len(*reports) != 1 {
 		t.Error("a dry run shows another pod than would be created, or is reported")
 	}
 }

@@ -111,7 +111,8 @@ func (t *Trials) compared(pod *metav1.ObjectMeta, of memory.WorkloadRef, now tim
 		delete(t.of, of)
 		return trial{}, false
 	}
-	if after, refused = t.of[of].unchangedCreated(pod.CreationTimestamp.Time, now); refused {
+	before, known := t.of[of]
+	if after, refused = before.unchangedCreated(pod.CreationTimestamp.Time, now); known {
 		t.of[of] = after
 	}
 	return after, refused
