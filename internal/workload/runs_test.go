@@ -107,7 +107,7 @@ func TestOwnersForbidToDisturbAPod(t *testing.T) {
 				build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict)),
 			),
 		}
-		if in := rolloutInput(s, NewState(), nil, began); in.Pods[0].Undisturbed != c.want {
+		if in := rolloutInput(s, NewState(), nil, &plans{}, began); in.Pods[0].Undisturbed != c.want {
 			t.Errorf("%s: %s: got %q", c.key, c.value, in.Pods[0].Undisturbed)
 		}
 	}
