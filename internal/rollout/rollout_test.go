@@ -645,18 +645,22 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.expectLimits("256Mi 256Mi")
 }
 
-// TestARollbackThatNoPodGetsIsNotAnnouncedForPods: another object sizes them, and memfit has changed none.
-func TestARollbackThatNoPodGetsIsNotAnnouncedForPods(t *testing.T) {
+// TestWhatPodsWereCreatedWithIsGivenBackBesideAnotherController, also where memfit has changed no pod in place.
+func TestWhatPodsWereCreatedWithIsGivenBackBesideAnotherController(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.lowersAll()
 	c.written.LastChange = time.Time{}
 	c.in.Conflict = "VerticalPodAutoscaler web"
+	for i := range c.in.Pods {
+		c.in.Pods[i].Containers[0].Owner = big
+	}
 	c.killed(1)
 	c.reconcile()
-	c.expectLimits("100Mi 100Mi 100Mi")
-	if !c.told("Limit 100Mi of container app is rolled back in the recommendation only, to 256Mi") {
+	if !c.told("Limit 100Mi of container app is rolled back from every pod, to 256Mi") {
 		t.Error(c.log)
 	}
+	c.reconcile()
+	c.expectLimits("256Mi 256Mi 256Mi")
 }
 
 // TestTheOwnersQueryTakesItBack: nothing is lowered before it is answered or while it has a series, the watch ends
