@@ -111,8 +111,8 @@ type Input struct {
 	Replicas int
 	// Kills of this container, oldest first. The ledger's last 20 are enough.
 	Kills []memory.OOMKill
-	// Runs are the peaks of the last runs of a container that runs to completion, in any order. They are described, and
-	// move no size.
+	// Runs are the peaks of the last runs of a container that runs to completion, in any order. They are described; what
+	// moves a size is that there are any: the container holds memory in hours with samples only.
 	Runs   []memory.Bytes
 	Traits Traits
 	Policy Policy
