@@ -80,6 +80,9 @@ type Policy struct {
 	// VolumesHold is what the memory-backed volumes of the container may hold (their size limits). A limit is not lowered
 	// below it. 0: none has a size limit.
 	VolumesHold memory.Bytes
+	// Before is what the replaced program needed, whose owner's size was another. A limit is not lowered below it, nor
+	// raised to it. 0: nothing.
+	Before memory.Bytes
 	// DecreaseNever is true if a recommendation is never below what the container has.
 	DecreaseNever bool
 	// SharesLimit is true if the pod has a size as a whole: where the container has no limit, its recommendation is a part
