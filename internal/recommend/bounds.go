@@ -54,6 +54,11 @@ func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []st
 		why = append(why, sprintf("limit stays at %s although %s would do: decrease is Never", orNone(current), limit))
 		limit = least
 	}
+	if floor := min(p.Before, least); limit < floor {
+		why = append(why, sprintf("limit stays at %s although %s would do: the program before this one needed it, and ran "+
+			"longer than this one has", floor, limit))
+		limit = floor
+	}
 	if floor := p.volumeFloor(current, rss); limit < floor {
 		why = append(why, sprintf("limit stays at %s although %s would do: memory-backed volumes may hold %s (sizeLimit)",
 			floor, limit, p.VolumesHold))

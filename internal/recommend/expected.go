@@ -19,7 +19,8 @@ import (
 // highest use of h hours is exceeded in the next one with a chance of 1/(h+1), by about as much as this container
 // exceeded its own records before. With a first guess of that, an excess has a Lomax distribution.
 type outlook struct {
-	kill    float64 // what a kill costs, in bytes held for a day
+	kill    float64 // what a kill costs, in bytes held for a day in those hours in which the container runs
+	hours   int     // in which it ran, of [history.HoursKept]
 	top     float64 // the highest of the last 24 hours, kills included
 	records lomax   // by how much a record goes beyond
 	rate    float64 // records a day
@@ -148,18 +149,22 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	hours := len(e.recent(all))
 	known := e.knownDays()
 	seen := e.History.Records()
+	ran := history.HoursKept
+	if len(e.Runs) > 0 { // between its runs it holds nothing; of others, samples may be missing
+		ran = max(len(all), 1)
+	}
 	o := outlook{
-		kill: float64(e.Policy.KillPrice), top: top,
+		kill: float64(e.Policy.KillPrice) * history.HoursKept / float64(ran), hours: ran, top: top,
 		records: lomax{m.Records + float64(seen.Seen), m.excess(top) + float64(seen.Excess) + e.killExcess(&known)},
 		// The hours of the day before are more where data is missing, and as few where the program does not always run.
 		rate: float64(max(min(hours, history.RecordHours), len(all)-hours)) / float64(min(hours, history.RecordHours)+1),
 		days: append(days, repeat{top, 1}), known: known,
 	}
 	total := 1.
-	ran, lasts := e.daysSince(e.History.RunningSince()), o.lasts()
+	oldest, lasts := e.daysSince(e.History.RunningSince()), o.lasts()
 	for age := 1; age < history.DaysKept; age++ {
 		d := &known[age]
-		if d.peak == 0 || float64(d.trough) > top && hours >= history.RecordHours && (age <= ran || lasts >= weekDays) {
+		if d.peak == 0 || float64(d.trough) > top && hours >= history.RecordHours && (age <= oldest || lasts >= weekDays) {
 			o.elsewhere = max(o.elsewhere, d.peak)
 			continue // it never came down to the highest of a whole day: another release, or another load
 		}
@@ -229,7 +234,7 @@ func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess fl
 	return excess
 }
 
-// cost of holding a limit for a day, in bytes.
+// cost of holding a limit for a day in those hours in which the container runs, in bytes.
 func (o *outlook) cost(limit float64) float64 { return limit + o.kill*o.kills(limit) }
 
 // kills returns the expected kills a day under a limit.
@@ -249,10 +254,14 @@ func (o *outlook) words(limit memory.Bytes) string {
 	lower, top := limit.Percent(90), memory.Bytes(o.top)
 	kills := o.kills(float64(limit))
 	more := o.kills(float64(lower)) - kills
+	price, runs := memory.Bytes(o.kill*float64(o.hours)/history.HoursKept), ""
+	if o.hours < history.HoursKept {
+		runs = sprintf(", or %s while it runs, %d of %d hours", memory.Bytes(o.kill), o.hours, history.HoursKept)
+	}
 	return sprintf("%s is %s above the last day's peak of %s: %s kills are expected in 100 days like the last %d; "+
-		"10 %% less would save %s and cost %s more, worth %s (posture: a kill is worth %s held for a day)", limit,
+		"10 %% less would save %s and cost %s more, worth %s (posture: a kill is worth %s held for a day%s)", limit,
 		limit.Minus(top), top, per100(kills), len(o.days), limit.Minus(lower), per100(more), memory.Bytes(o.kill*more),
-		memory.Bytes(o.kill))
+		price, runs)
 }
 
 // per100 returns a rate of kills a day as a number in 100 days.

@@ -18,8 +18,9 @@ import (
 // TestAnOperatorCanCheckALimit: the sentence about a limit has figures that follow from what is expected.
 func TestAnOperatorCanCheckALimit(t *testing.T) {
 	o := outlook{
-		kill: float64(8 * gib), top: float64(400 * mib), rate: 0.5, records: lomax{1, float64(100 * mib)},
-		days: []repeat{{float64(400 * mib), 0.5}, {float64(480 * mib), 0.25}, {float64(600 * mib), 0.25}},
+		kill: float64(8 * gib), hours: history.HoursKept, top: float64(400 * mib), rate: 0.5,
+		records: lomax{1, float64(100 * mib)},
+		days:    []repeat{{float64(400 * mib), 0.5}, {float64(480 * mib), 0.25}, {float64(600 * mib), 0.25}},
 	}
 	// A record above 500Mi comes with 0.5 x 1 / (1 + 100 / 100), one above 450Mi with 0.5 x 1 / (1 + 50 / 100).
 	const want = "500Mi is 100Mi above the last day's peak of 400Mi: 50 kills are expected in 100 days like the last 3; " +
@@ -359,6 +360,33 @@ func TestAYoungProcessSaysNothingAgainstAnOldOne(t *testing.T) {
 				t.Errorf("limit %s after %s in which %s of %s were used", limit, c.after, c.idle, c.busy)
 			}
 		})
+	}
+}
+
+// TestARunHoldsMemoryWhileItRuns: a Job runs for 20 minutes each night, and its last of the month needs twelve times as
+// much. What it holds costs an hour of a day, and a kill as much as ever.
+func TestARunHoldsMemoryWhileItRuns(t *testing.T) {
+	for _, month := range []int{28, 30, 31} {
+		h, limit := history.New(), 8*gib
+		for night := range 20 + month {
+			need := 500 * mib
+			if night == 20 {
+				need = 6 * gib
+			}
+			began := start.Add(time.Duration(night) * day)
+			now := began
+			for ; now.Before(began.Add(20 * time.Minute)); now = now.Add(15 * time.Second) {
+				s := sample(began.Format("run-0102"), now, need)
+				s.Started = began
+				h.Add(s, limit)
+			}
+			got := Evaluate(Input{
+				Policy: defaults, History: h, Current: sizeOf(limit, limit), Now: now, Runs: []memory.Bytes{need},
+			})
+			if limit = got.Size.Limit; night >= 20 && limit < 6*gib {
+				t.Fatalf("night %d of a month of %d: limit %s:\n%s", night-20, month, limit, strings.Join(got.Reasons, "\n"))
+			}
+		}
 	}
 }
 

@@ -80,6 +80,9 @@ type Policy struct {
 	// VolumesHold is what the memory-backed volumes of the container may hold (their size limits). A limit is not lowered
 	// below it. 0: none has a size limit.
 	VolumesHold memory.Bytes
+	// Before is what the replaced program needed, whose owner's size was another. A limit is not lowered below it, nor
+	// raised to it. 0: nothing.
+	Before memory.Bytes
 	// DecreaseNever is true if a recommendation is never below what the container has.
 	DecreaseNever bool
 	// SharesLimit is true if the pod has a size as a whole: where the container has no limit, its recommendation is a part
@@ -111,8 +114,8 @@ type Input struct {
 	Replicas int
 	// Kills of this container, oldest first. The ledger's last 20 are enough.
 	Kills []memory.OOMKill
-	// Runs are the peaks of the last runs of a container that runs to completion, in any order. They are described, and
-	// move no size.
+	// Runs are the peaks of the last runs of a container that runs to completion, in any order. They are described; what
+	// moves a size is that there are any: the container holds memory in hours with samples only.
 	Runs   []memory.Bytes
 	Traits Traits
 	Policy Policy

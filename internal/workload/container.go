@@ -81,13 +81,15 @@ type managedContainer struct {
 	podLimit, podRequest memory.Bytes
 	// volumesHold is the capacity of its memory-backed volumes; 0: none, or unknown.
 	volumesHold memory.Bytes
+	// floor is that of its evidence.
+	floor memory.Bytes
 	// sharesLimit is true if the pod has a size as a whole.
 	sharesLimit bool
 }
 
 func (c *managedContainer) ownPolicy() recommend.Policy {
 	p := c.policy.SizePolicy()
-	p.VolumesHold, p.SharesLimit = c.volumesHold, c.sharesLimit
+	p.VolumesHold, p.SharesLimit, p.Before = c.volumesHold, c.sharesLimit, c.floor
 	return p
 }
 

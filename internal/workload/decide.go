@@ -269,6 +269,9 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	if owner := st.programs[instanceKey{c.pod, c.Name}].Owner; owner.Request > 0 && owner.Request < owner.Limit {
 		c.guaranteed = false // it became so by the size that memfit gave it
 	}
+	if e != nil {
+		c.floor = e.floor()
+	}
 	in := containerInput{
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,

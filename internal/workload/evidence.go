@@ -57,8 +57,37 @@ type evidence struct {
 	// Size is its last recommended size; zero: none.
 	Size memory.Size `json:"d,omitzero"`
 	// Runs are the last runs, oldest first, of a workload whose pods run to completion.
-	Runs    []run `json:"r,omitempty"`
+	Runs []run `json:"r,omitempty"`
+	// Before is what the replaced program showed, whose owner's size was another; zero: nothing.
+	Before  predecessor `json:"b,omitzero"`
 	history *history.Container
+}
+
+// predecessor is the recommended limit of a program, and how long its evidence was. It raises nothing: the owner may
+// have changed the numbers because of it.
+type predecessor struct {
+	Limit memory.Bytes  `json:"l,omitempty"`
+	Shown time.Duration `json:"s,omitempty"`
+}
+
+// floor returns what a limit is not lowered below until this program has run for as long as its predecessor: the limit
+// that this one needed, or the owner's if that is lower. 0: none.
+func (e *evidence) floor() memory.Bytes {
+	if e.history.Span() >= e.Before.Shown {
+		return 0
+	}
+	if e.Owner.Limit == 0 {
+		return e.Before.Limit
+	}
+	return min(e.Owner.Limit, e.Before.Limit)
+}
+
+func (e *evidence) predecessor() predecessor {
+	p := predecessor{e.Size.Limit, min(e.history.Span(), (history.DaysKept * period.Day).Duration())}
+	if e.floor() > 0 {
+		p.Limit, p.Shown = max(p.Limit, e.Before.Limit), max(p.Shown, e.Before.Shown)
+	}
+	return p
 }
 
 // fresh reports whether the owner's size is so new that no evidence may go below it.
@@ -255,7 +284,7 @@ func earliest(pod *corev1.Pod, now time.Time) time.Time {
 }
 
 // meet returns the evidence of a pod's program, which becomes the newest. A new program continues the evidence of the
-// replaced one if the owner's size is the same; otherwise it starts empty.
+// replaced one if the owner's size is the same; otherwise it starts empty, with a floor for its limit.
 func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 	p := st.programIn(pod, name)
 	e, before := st.evidenceOf(name, p.ID), st.newest(name)
@@ -274,6 +303,9 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 	case e == nil:
 		e = &evidence{
 			Program: p.ID, Owner: p.Owner, Since: earliest(pod, now), Kin: []string{p.ID}, history: history.New(),
+		}
+		if before != nil {
+			e.Before = before.predecessor()
 		}
 	}
 	others := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })

@@ -663,6 +663,35 @@ func TestAWeekendAfterARestartDoesNotLowerTheWeek(t *testing.T) {
 	}
 }
 
+// TestAReleaseWithOtherMemoryKeepsWhatTheOneBeforeNeeded: four weeks with a weekly peak of 800Mi, then a release whose
+// owner gives more because of it. Six days later the peak comes again. A limit that the owner lowered is not raised.
+func TestAReleaseWithOtherMemoryKeepsWhatTheOneBeforeNeeded(t *testing.T) {
+	for _, limit := range []memory.Bytes{1536, 512} {
+		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(512, 1024), 200*memory.MiB, 3)
+		d.need["web:2"] = d.need["web:1"]
+		for range 4 {
+			d.run(7*24*time.Hour-time.Hour, 10*time.Minute)
+			d.burst = 600 * memory.MiB
+			d.run(time.Hour, time.Minute)
+			d.burst = 0
+		}
+		d.image, d.owner = "web:2", sizeMi(512, limit)
+		d.deploy("a release with another limit")
+		d.run(6*24*time.Hour, 10*time.Minute)
+		if most := slices.Max(d.limits()); most > limit*memory.MiB {
+			d.fail("raised to %s without need", most)
+		}
+		if limit < 800 {
+			continue
+		}
+		d.kills, d.burst = 0, 600*memory.MiB
+		d.run(5*time.Minute, 10*time.Second)
+		if d.kills > 0 {
+			d.fail("%d kills at the weekly peak; now pods have %v", d.kills, d.limits())
+		}
+	}
+}
+
 // TestDecreaseNeverGivesNoFirstLimit: no limit is above every limit, so that neither running nor new pods get one.
 func TestDecreaseNeverGivesNoFirstLimit(t *testing.T) {
 	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingInPlace, v1alpha1.SizingOnCreate} {
