@@ -131,6 +131,7 @@ func TestALimitThatKillsWithinASecondIsRolledBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 256), 33*memory.MiB, 3)
+			d.run(23*time.Hour, 2*time.Minute)
 			for d.lowered() == 0 {
 				d.run(10*time.Second, 10*time.Second)
 			}
