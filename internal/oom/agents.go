@@ -187,20 +187,19 @@ func mayBe(k *memory.OOMKill, noticed time.Time) bool {
 	return -statusLag <= late && late <= statusLead
 }
 
-// explain adds an agent's report to a kill.
+// explain adds an agent's report to a kill. Its limit may be from before a change that the ledger knows: it reads one
+// that is far from its limit every few seconds, and none whose cgroup is gone. So it proves what was asked for, or that
+// less was effective, but never more.
 func explain(k *memory.OOMKill, a AgentKill) {
 	k.Account, k.AccountAt = a.Account, a.Time
 	attribute(k, a)
-	if a.Limit == 0 || k.Limit == 0 || k.Kind == memory.OOMPodLimit {
+	asked := max(k.Limit, k.Asked)
+	if a.Limit == 0 || k.Limit == 0 || a.Limit > asked || k.Kind == memory.OOMPodLimit {
 		return
 	}
-	asked := max(k.Limit, k.Asked)
-	k.Limit, k.Asked, k.Proven = a.Limit, 0, true
-	switch {
-	case asked > a.Limit+memory.CgroupRounding:
-		k.Asked = asked
-	case asked >= a.Limit: // the kernel rounds to whole pages
-		k.Limit = asked
+	k.Limit, k.Asked, k.Proven = asked, 0, true
+	if asked > a.Limit+memory.CgroupRounding {
+		k.Limit, k.Asked = a.Limit, asked
 	}
 }
 

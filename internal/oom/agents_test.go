@@ -148,6 +148,19 @@ func TestAgents(t *testing.T) {
 			},
 			want: []kill{{memory.OOMMainProcess, "512Mi", "0", "node died"}}, found: 1, explained: 1,
 		},
+		"a limit that was lowered after the agent had read it last": {
+			steps: []step{
+				begun, status(8, resizedTo("64Mi", running(0, 0))), status(8.1, resizedTo("64Mi", ended(0, oom(0, 0, 8)))),
+				sees(8.2, false, "256Mi", 10*time.Second),
+			},
+			want: []kill{{memory.OOMMainProcess, "64Mi", "0", "node died"}}, found: 1, explained: 1,
+		},
+		"the same, taken for a child until the container ends": {
+			steps: []step{
+				begun, sees(8, true, "256Mi", 0), status(8.1, resizedTo("64Mi", ended(0, oom(0, 0, 8)))),
+			},
+			want: []kill{{memory.OOMMainProcess, "64Mi", "0", "node died"}}, found: 1,
+		},
 		"a page of the limit is no other limit": {
 			steps: []step{begun, status(8.1, pod(ended(0, oom(0, 0, 8)))), sees(8.2, false, "268431360", 10*time.Second)},
 			want:  []kill{{memory.OOMMainProcess, "256Mi", "0", "node died"}}, found: 1, explained: 1,

@@ -370,17 +370,16 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	o.state.Lowerings = slices.DeleteFunc(slices.Clone(o.state.Lowerings), func(other Lowering) bool {
 		return other.of(l.Container, l.Program) && other.From.Limit <= l.From.Limit
 	})
-	o.state.revert(Revert{
+	r := Revert{
 		Container: l.Container, Program: l.Program, Tried: l.To, Restored: l.From, At: toSeconds(o.Now), Why: why,
-	})
-	until, hint := format.Time(o.Now.Add(RevertHold.Duration())), ""
+	}
+	o.state.revert(r)
+	f := o.rolledBack(&r, pod.Name, pod.UID)
 	if !killed && l.From.Limit == NoLimit && !o.Policy.OnlyRecommend && o.Conflict == "" {
-		hint = fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace,
+		f.Message += fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace,
 			pod.Name)
 	}
-	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
-		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
-			"before %s%s", l.To.Limit, l.Container, o.rolledBackWhere(&l), l.From.Limit.OrNone(), why, until, hint)})
+	o.findings = append(o.findings, f)
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}
 	if l.From.Limit == NoLimit {
 		to = nil
@@ -388,13 +387,47 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
+// RolledBack returns the rollbacks since a time as they were found, as far as the pods that disproved them exist: a
+// process may end after it stored one and before it reported it.
+func RolledBack(in Input, since time.Time) (all []Finding) {
+	o := observation{Input: in, state: in.State}
+	for i := range in.State.Reverts {
+		r := &in.State.Reverts[i]
+		if r.At.Before(since) {
+			continue
+		}
+		of := func(c Change) bool {
+			_, found := c.From[r.Container]
+			return found && c.Kind == Reverted && c.At.Equal(r.At)
+		}
+		for _, c := range in.State.Changes {
+			if at := slices.IndexFunc(in.Pods, func(p Pod) bool { return of(c) && p.Name == c.Pod }); at >= 0 {
+				all = append(all, o.rolledBack(r, c.Pod, in.Pods[at].UID))
+				break
+			}
+		}
+	}
+	return all
+}
+
+func (o *observation) rolledBack(r *Revert, pod string, uid types.UID) Finding {
+	return Finding{
+		Kind: Reverted, Pod: pod, UID: uid, At: r.At, ID: r.Container + " " + r.Program,
+		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
+			"before %s", r.Tried.Limit, r.Container, o.rolledBackWhere(r.Restored.Limit), r.Restored.Limit.OrNone(), r.Why,
+			format.Time(r.At.Add(RevertHold.Duration()))),
+	}
+}
+
 // rolledBackWhere describes the rollback. No resize removes the limit of a running pod.
-func (o *observation) rolledBackWhere(l *Lowering) string {
+func (o *observation) rolledBackWhere(to memory.Bytes) string {
 	onlyRecommend := o.Policy.OnlyRecommend || o.Conflict != ""
 	switch {
-	case onlyRecommend && l.From.Limit == NoLimit:
+	case onlyRecommend && to == NoLimit:
 		return "in the recommendation only"
-	case l.From.Limit == NoLimit:
+	case onlyRecommend:
+		return "from the pods that have it"
+	case to == NoLimit:
 		return "from new pods"
 	}
 	return "from every pod"

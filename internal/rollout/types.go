@@ -227,6 +227,9 @@ type Finding struct {
 	Pod     string
 	UID     types.UID
 	Message string // a sentence with numbers
+	// At and ID are equal if it is reported again ([RolledBack]); zero: it never is.
+	At time.Time
+	ID string
 }
 
 // FindingKind is the reason of the Event.

@@ -45,10 +45,11 @@ type result struct {
 	sizes       map[rollout.Key]memory.Size
 	// endangered is a pod that should be restarted for its memory; nil: none.
 	endangered *rollout.Candidate
-	// findings are the outcomes of earlier changes, rollout the changes of running pods to make now.
-	findings []rollout.Finding
-	rollout  rollout.Transition
-	timing   Timing
+	// findings are the outcomes of earlier changes, rollout the changes of running pods to make now. rolledBack are
+	// findings of the last minutes.
+	findings, rolledBack []rollout.Finding
+	rollout              rollout.Transition
+	timing               Timing
 	// outgrown describes a pod that was raised in place without its memory-backed volume; empty: none.
 	outgrown string
 	// canaryWaits is what the first new pod with a lower limit waits for; empty: nothing.
@@ -93,6 +94,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	})
 	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // PerRun makes no difference to those who ask
 	d.rollout = rolloutInput(s, st, d.observed, &d.plans, now)
+	d.v.rolledBack = rollout.RolledBack(d.rollout, now.Add(-replayed))
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.helped())
 	if s.Template != nil {
 		d.containers()

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +34,8 @@ type Event struct {
 	ID string
 }
 
-// replayed is the age of kills that a new process reports again, in case an earlier process ended between its
-// checkpoint and its Events. Existing Events are not written twice.
+// replayed is the age of kills and rollbacks that a new process reports again, in case an earlier process ended between
+// its checkpoint and its Events. Existing Events are not written twice.
 const replayed = 2 * time.Minute
 
 // news returns the Events about what happened.
@@ -47,7 +48,7 @@ func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stal
 		all = append(all, killExplained(s, &explained[i]))
 	}
 	all = append(all, stallEvents(s, stalls, summaries)...)
-	for _, f := range v.findings {
+	for _, f := range slices.Concat(v.rolledBack, v.findings) {
 		all = append(all, found(s.Owner, f))
 	}
 	return all
@@ -196,7 +197,7 @@ func found(o memory.Workload, f rollout.Finding) Event {
 	}
 	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID}
 	e := ofPod(o, pod, kind, string(f.Kind), "Observed", f.Message)
-	e.OnRelated = "Pod " + f.Pod + ": " + f.Message
+	e.OnRelated, e.At, e.ID = "Pod "+f.Pod+": "+f.Message, f.At, f.ID
 	return e
 }
 

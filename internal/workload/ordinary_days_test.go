@@ -59,6 +59,9 @@ type day struct {
 	// backoff is how long a container stays down after it aborted; reports: the kubelet reports the pod's cgroup.
 	backoff time.Duration
 	reports bool
+	// agents are what the agents of nodes saw, by pod. events are those of the last step.
+	agents map[types.UID]*v1alpha1.MemorySnapshot
+	events []Event
 	// ahead is how far memfit's clock is ahead of all others.
 	ahead time.Duration
 	// noRight: memfit may not resize pods.
@@ -328,7 +331,7 @@ func (d *day) kubelet() {
 func (d *day) step() {
 	s := &Snapshot{
 		Owner:   memory.Workload{Ref: d.of, UID: "web"},
-		Profile: d.named, paused: d.pause, Replica: "memfit-0", Earlier: d.earlier,
+		Profile: d.named, paused: d.pause, Replica: "memfit-0", Earlier: d.earlier, Snapshots: d.agents,
 	}
 	for _, p := range d.pods {
 		pod := p.shown()
@@ -359,7 +362,7 @@ func (d *day) step() {
 		s.Events.Samples = nil // the collector takes none (usage.MostBehind)
 	}
 	next, effects := Step(d.state, s, d.now.Add(d.ahead))
-	d.state = next
+	d.state, d.events = next, effects.Events
 	if !d.idle {
 		d.save()
 	}

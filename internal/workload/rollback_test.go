@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -110,6 +111,69 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 				t.Errorf("rolled back: %s", e.Findings[i].Message)
 			case test.want != "" && (i < 0 || !strings.Contains(e.Findings[i].Message, test.want)):
 				t.Errorf("findings %v, want one that says %q", e.Findings, test.want)
+			}
+		})
+	}
+}
+
+// Seen on a real node: memfit lowered a limit from 256Mi to 41Mi, and the container was killed a second later, before
+// its agent had read the new limit, so that the agent reported a kill at 256Mi. memfit was killed as well.
+func TestALimitThatKillsWithinASecondIsRolledBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		// reports is the step with the agent's report, and killed the one before which memfit is killed, without having
+		// written its last Events; 0: it is not. Step 1 sees the kill.
+		reports, killed int
+	}{
+		"the agent's report comes with the kill":             {reports: 1},
+		"it comes later":                                     {reports: 2},
+		"memfit is killed before it sees the kill":           {reports: 1, killed: 1},
+		"memfit is killed before the report":                 {reports: 2, killed: 2},
+		"memfit is killed after both, and before its Events": {reports: 1, killed: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 256), 33*memory.MiB, 3)
+			d.run(23*time.Hour, 2*time.Minute)
+			for d.lowered() == 0 {
+				d.run(10*time.Second, 10*time.Second)
+			}
+			d.step() // it is effective
+			first := d.pods[slices.IndexFunc(d.pods, func(p *dayPod) bool { return p.size.Limit < 256*memory.MiB })]
+			lowered := first.size.Limit
+			told := map[string]bool{}
+			for step := range 4 {
+				if step > 0 && step == test.killed {
+					d.restart()
+					clear(told)
+				}
+				d.now = d.now.Add(time.Second)
+				if step == 1 {
+					first.need = 200 * memory.MiB
+				}
+				d.kubelet()
+				first.need = 0
+				if step == test.reports {
+					saw := sawKill(first.last.FinishedAt.Time, "MainProcess")
+					saw.Evidence, saw.ContainerLimit, saw.PodLimit = "PodStatus", quantity("256Mi"), quantity("256Mi")
+					d.agents = map[types.UID]*v1alpha1.MemorySnapshot{first.uid: {Status: v1alpha1.MemorySnapshotStatus{
+						NodeName: "node-1", Containers: []v1alpha1.ContainerSnapshot{{Container: "app", LastKill: saw}},
+					}}}
+				}
+				d.step()
+				for _, e := range d.events {
+					if e.Reason == v1alpha1.EventReverted {
+						told[e.At.String()+e.ID] = true
+					}
+				}
+			}
+			d.run(10*time.Minute, 10*time.Second)
+			if kills := d.state.ledger.Kills("app"); len(kills) != 1 || kills[0].Limit != lowered {
+				d.fail("kills %+v, want one at %s", kills, lowered)
+			}
+			if len(told) != 1 {
+				d.fail("%d rollbacks were reported, want 1: %v", len(told), told)
+			}
+			if slices.ContainsFunc(d.limits(), func(l memory.Bytes) bool { return l != 256*memory.MiB }) {
+				d.fail("limits %v, want what the owner asks for", d.limits())
 			}
 		})
 	}

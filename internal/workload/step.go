@@ -102,6 +102,9 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		Learned: v.learned,
 	}
 	e.Timing.Known = m.youngest()
+	if !before.steppedAt.IsZero() {
+		v.rolledBack = nil // it was reported
+	}
 	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
 	changed, announced := changes(s, m, &v)
 	e.Events, m.announced = append(e.Events, changed...), announced

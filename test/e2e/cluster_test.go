@@ -197,13 +197,31 @@ func managerPods(ctx context.Context) []corev1.Pod {
 	return list.Items
 }
 
-// killManagers ends every memfit pod without giving it time to write anything.
-func killManagers(ctx context.Context) {
+// killManagers ends every memfit pod without giving it time to write anything, and returns them.
+func killManagers(ctx context.Context) []corev1.Pod {
 	GinkgoHelper()
-	now := client.GracePeriodSeconds(0)
-	for _, p := range managerPods(ctx) {
+	now, killed := client.GracePeriodSeconds(0), managerPods(ctx)
+	for _, p := range killed {
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, &p, now))).To(Succeed())
 	}
+	return killed
+}
+
+// killedAndReplaced kills every memfit pod, and waits until others are ready. The killed ones may act until their
+// kubelet ends them, and the status of the Deployment shows them as ready for as long.
+func killedAndReplaced(ctx context.Context) {
+	GinkgoHelper()
+	killed := killManagers(ctx)
+	Eventually(func(g Gomega) {
+		others := managerPods(ctx)
+		g.Expect(others).To(HaveLen(2))
+		for i := range others {
+			g.Expect(killed).NotTo(ContainElement(HaveField("UID", others[i].UID)))
+			g.Expect(others[i].Status.Conditions).To(
+				ContainElement(And(HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue))),
+			)
+		}
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
 // restartManagers replaces both replicas as an upgrade does, one by one, and waits for the end of it.

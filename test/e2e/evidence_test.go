@@ -216,8 +216,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			first := &some[0]
 
 			By("killing memfit while it watches")
-			killManagers(ctx)
-			Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
+			killedAndReplaced(ctx)
 
 			By("exceeding the lower limit")
 			needs(ctx, first, "230Mi")

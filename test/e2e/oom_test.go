@@ -217,8 +217,7 @@ var _ = Describe("an OOM kill", func() {
 		}
 		Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 		Eventually(counted).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		killManagers(ctx)
-		Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
+		killedAndReplaced(ctx)
 		Consistently(counted).WithContext(ctx).WithTimeout(soon / 4).Should(Succeed())
 		Expect(died(ctx, *namespace)).To(BeEquivalentTo(kills), "the containers themselves died exactly so often")
 	}, SpecTimeout(later*3))

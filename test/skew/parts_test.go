@@ -31,9 +31,9 @@ const oldest = "d9c1f1b4"
 // older builds the commit that OLDER names.
 func older(t *testing.T) release {
 	t.Helper()
-	commit, tree := cmp.Or(os.Getenv("OLDER"), oldest), t.TempDir()
+	commit, target := cmp.Or(os.Getenv("OLDER"), oldest), t.TempDir()
 	archive := exec.CommandContext(t.Context(), "git", "-C", tree.Root(), "archive", commit)
-	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", tree)
+	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", target)
 	var said bytes.Buffer
 	archive.Stderr, unpack.Stderr = &said, &said
 	var err error
@@ -50,7 +50,7 @@ func older(t *testing.T) release {
 	if err := unpack.Wait(); err != nil {
 		t.Fatalf("unpacking commit %s: %v: %s", commit, err, said.String())
 	}
-	return built(t, commit, tree)
+	return built(t, commit, target)
 }
 
 func built(t *testing.T, name, tree string) release {
