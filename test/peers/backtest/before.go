@@ -41,8 +41,9 @@ func formerRules(text string) (map[string]former, error) {
 	return all, nil
 }
 
-// Change is what the cheapest posture costs at one price, now and by the rules before.
-type Change struct{ Price, Now, Before float64 }
+// Change is what the cheapest posture costs at one price, now and by the rules before. Priced is that of postures and
+// amounts, which an owner may write since.
+type Change struct{ Price, Now, Priced, Before float64 }
 
 // Changes compares at each price; nil for a set that the former rules were not measured on.
 func (f former) Changes(v Verdict) (all []Change) {
@@ -55,7 +56,9 @@ func (f former) Changes(v Verdict) (all []Change) {
 	}
 	c := newCurve(before)
 	for _, price := range prices {
-		all = append(all, Change{price, v.mine.cheapest(price).cost(price), c.cheapest(price).cost(price)})
+		all = append(all, Change{
+			price, v.mine.cheapest(price).cost(price), v.priced.cheapest(price).cost(price), c.cheapest(price).cost(price),
+		})
 	}
 	return all
 }
@@ -64,7 +67,9 @@ func (f former) Changes(v Verdict) (all []Change) {
 func printChanges(w io.Writer, v Verdict, all []Change) {
 	most := 1.03 * v.trades["clairvoyant"].slack
 	for _, c := range all {
-		fmt.Fprintf(w, "set=%s price=%g now=%.2f before=%.2f change=%+.1f%% within=%t\n", v.Set, c.Price, c.Now, c.Before,
-			100*(c.Now/c.Before-1), c.Before <= most)
+		fmt.Fprintf(
+			w, "set=%s price=%g now=%.2f priced=%.2f before=%.2f change=%+.1f%% priced_change=%+.1f%% within=%t\n",
+			v.Set, c.Price, c.Now, c.Priced, c.Before, 100*(c.Now/c.Before-1), 100*(c.Priced/c.Before-1), c.Before <= most,
+		)
 	}
 }

@@ -15,13 +15,13 @@ func TestTheCheapestPostureIsComparedWithTheCheapestBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := verdict("s", map[string]trade{
-		"memfit": {9, 2}, "memfit-cautious": {33, 0}, "vpa": {50, 1}, "clairvoyant": {30, 0},
+		"memfit": {9, 2}, "memfit-cautious": {33, 0}, "price-100": {27, 0}, "vpa": {50, 1}, "clairvoyant": {30, 0},
 	})
 	var out bytes.Buffer
 	printChanges(&out, v, all["s"].Changes(v))
 	for _, want := range []string{
-		"set=s price=1 now=11.00 before=12.00 change=-8.3% within=true\n",
-		"set=s price=50 now=33.00 before=30.00 change=+10.0% within=true\n",
+		"set=s price=1 now=11.00 priced=11.00 before=12.00 change=-8.3% priced_change=-8.3% within=true\n",
+		"set=s price=50 now=33.00 priced=27.00 before=30.00 change=+10.0% priced_change=-10.0% within=true\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

@@ -22,6 +22,7 @@ type Verdict struct {
 	Set    string
 	trades map[string]trade // by policy
 	mine   curve            // over memfit's postures
+	priced curve            // over memfit's postures and the amounts that an owner may write as one
 	wider  curve            // over memfit's settings: postures, headroom and least limit
 	vpa    curve            // over VPA's flags
 }
@@ -32,11 +33,13 @@ func Judge(set string, outcomes []Outcome) Verdict {
 	for _, o := range outcomes {
 		v.trades[o.Policy] = o.Trade()
 	}
-	var mine, wider, vpa []trade
+	var mine, amounts, wider, vpa []trade
 	for policy, t := range v.trades {
 		switch {
 		case strings.HasPrefix(policy, "memfit"):
 			mine, wider = append(mine, t), append(wider, t)
+		case strings.HasPrefix(policy, pricePrefix):
+			amounts = append(amounts, t)
 		case strings.HasPrefix(policy, settingsPrefix):
 			wider = append(wider, t)
 		case strings.HasPrefix(policy, "vpa"):
@@ -44,6 +47,7 @@ func Judge(set string, outcomes []Outcome) Verdict {
 		}
 	}
 	v.mine, v.wider, v.vpa = newCurve(mine), newCurve(wider), newCurve(vpa)
+	v.priced = newCurve(slices.Concat(mine, amounts))
 	return v
 }
 

@@ -62,7 +62,7 @@ func TestEveryQuestionHasAPicture(t *testing.T) {
 	})
 	a := answer{
 		verdict: v, paired: []Paired{{Price: 1, Difference: -1, Against: 4}, {Price: 50, Difference: 2, Against: 4}},
-		changes: []Change{{1, 8, 9}, {50, 100, 90}},
+		changes: []Change{{1, 8, 8, 9}, {50, 100, 100, 90}},
 		words: map[string]Words{
 			"memfit-frugal": {0.34, 0.88, 1.18, 1}, "memfit": {0.36, 0.91, 1.19, 1}, "memfit-cautious": {0.37, 0.95, 1.19, 1},
 			"vpa": {0.38, 0.95, 1.38, 1}, "krr": {0.34, 0.88, 1.24, 1}, "attune": {0.35, 0.91, 1.28, 1},

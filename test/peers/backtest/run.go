@@ -27,9 +27,10 @@ const pricePrefix = "price-"
 
 func pricedName(price float64) string { return fmt.Sprintf("%s%g", pricePrefix, price) }
 
-// priced are memfit with each of the prices as its posture.
+// priced are memfit with each of the prices as its posture, and with the next of their series (1, 2, 5, 10, ...) up to
+// that of Cautious.
 func priced() (all []contender) {
-	for _, price := range prices {
+	for _, price := range slices.Concat(prices, []float64{100, 200}) {
 		all = append(all, contender{
 			pricedName(price), func() Policy { return newMemfit(memory.Bytes(price) * memory.GiB) },
 		})
