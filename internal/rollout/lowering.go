@@ -425,12 +425,10 @@ func (o *observation) rolledBackWhere(to memory.Bytes) string {
 	switch {
 	case onlyRecommend && to == NoLimit:
 		return "in the recommendation only"
-	case onlyRecommend:
-		return "from the pods that have it"
 	case to == NoLimit:
 		return "from new pods"
 	}
-	return "from every pod"
+	return "from every pod that has it"
 }
 
 // revert rolls back lower limits that were followed by kills, and those of watched pods that [observation.findSymptom]

@@ -513,8 +513,8 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi 256Mi")
 	if !c.told(
-		"Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 was OOM " +
-			"killed at that limit",
+		"Reverted web-1: Limit 100Mi of container app is rolled back from every pod that has it, to 256Mi, because pod " +
+			"web-1 was OOM killed at that limit",
 	) {
 		t.Error(c.log)
 	}
@@ -635,8 +635,8 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.passes(time.Minute)
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
-	if !c.told("Reverted web-1: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because pod web-1 " +
-		"has not been ready since 2026-03-02T09:31:35Z, and was before it") {
+	if !c.told("Reverted web-1: Limit 100Mi of container app is rolled back from every pod that has it, to 256Mi, " +
+		"because pod web-1 has not been ready since 2026-03-02T09:31:35Z, and was before it") {
 		t.Error(c.log)
 	}
 	c.in.Pods[0].Ready = true
@@ -656,7 +656,7 @@ func TestWhatPodsWereCreatedWithIsGivenBackBesideAnotherController(t *testing.T)
 	}
 	c.killed(1)
 	c.reconcile()
-	if !c.told("Limit 100Mi of container app is rolled back from every pod, to 256Mi") {
+	if !c.told("Limit 100Mi of container app is rolled back from every pod that has it, to 256Mi") {
 		t.Error(c.log)
 	}
 	c.reconcile()
@@ -704,9 +704,9 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 	c.reconcile()
 	c.passes(5 * time.Second)
 	look("256Mi 256Mi")
-	if !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from every pod, to 256Mi, because " +
-		"rollbackQuery has 1 series in its answer of 2026-03-02T09:21:10Z, and had none when the limit of pod web-2 was " +
-		"lowered") {
+	if !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from every pod that has it, " +
+		"to 256Mi, because rollbackQuery has 1 series in its answer of 2026-03-02T09:21:10Z, and had none when the " +
+		"limit of pod web-2 was lowered") {
 		t.Error(c.log)
 	}
 	answered(0)

@@ -333,7 +333,7 @@ func TestAKillOfAnEarlierPodTakesItsLowerLimitBack(t *testing.T) {
 	c := createdWithLess(t)
 	c.passes(time.Hour)
 	c.killed(1)
-	if c.reconcile(); !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from every pod, to 256Mi") {
+	if c.reconcile(); !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from every pod") {
 		t.Error(c.log)
 	}
 }

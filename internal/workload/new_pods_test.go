@@ -195,7 +195,7 @@ func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
 	}
 	series = 2
 	d.run(2*time.Minute, 30*time.Second)
-	const why = "rolled back from new pods, to 512Mi, because rollbackQuery has 2 series"
+	const why = "rolled back from every pod that has it, to 512Mi, because rollbackQuery has 2 series"
 	if !strings.Contains(strings.Join(d.log, "\n"), why) {
 		d.fail("the lower limit is not rolled back")
 	}

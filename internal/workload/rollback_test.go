@@ -261,7 +261,7 @@ func TestWhoLowersAtCreationGivesBack(t *testing.T) {
 		if d.kills > 3 || d.lowered() > 0 {
 			d.fail("%s: %d kills of three pods, which have %v", mode, d.kills, d.limits())
 		}
-		if log := strings.Join(d.log, "\n"); !strings.Contains(log, "is rolled back from every pod, to 1Gi") {
+		if log := strings.Join(d.log, "\n"); !strings.Contains(log, "is rolled back from every pod that has it, to 1Gi") {
 			d.fail("%s: nobody is told what became of the lower limit", mode)
 		}
 	}
@@ -312,7 +312,7 @@ func TestARollbackAfterTheModeWasLeftReachesRunningPods(t *testing.T) {
 	if d.step(); d.lowered() > 0 {
 		d.fail("pods have %v", d.limits())
 	}
-	if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back from every pod, to 512Mi") {
+	if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back from every pod that has it, to 512Mi") {
 		d.fail("nobody is told what became of the lower limit")
 	}
 }

@@ -225,7 +225,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(told).To(HaveLen(1))
 				g.Expect(told[0].Message).To(
-					And(ContainSubstring("is rolled back from every pod, to 256Mi"),
+					And(ContainSubstring("is rolled back from every pod that has it, to 256Mi"),
 						ContainSubstring(first.Name+" was OOM killed")),
 				)
 				for _, pod := range pods(ctx, canary) {
