@@ -76,11 +76,10 @@ func (t trial) next(now time.Time) (after trial, unchanged bool) {
 	return t, false
 }
 
-// unchangedCreated returns the trial after a pod was seen that memfit had not changed, and whether that shows that its
-// changes are refused: the second time.
-func (t trial) unchangedCreated(created, now time.Time) (after trial, refused bool) {
-	// The clock of the API server may differ. What has been Pending since before the trial shows nothing.
-	if !t.probes || created.Add(patience).Before(t.since) {
+// unchangedCreated returns the trial after a pod that memfit had not changed was first seen, and whether that shows that
+// memfit's changes are refused: the second time.
+func (t trial) unchangedCreated(now time.Time) (after trial, refused bool) {
+	if !t.probes {
 		return t, false
 	}
 	t.probes = false

@@ -56,7 +56,7 @@ func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 		}
 		first := !now.came
 		var refused bool
-		if now, refused = now.unchangedCreated(at, at); refused == first {
+		if now, refused = now.unchangedCreated(at); refused == first {
 			t.Fatalf("hold %d: with the first pod that was left %t, the policy is named: %t", len(holds), first, refused)
 		}
 		if waited := at.Sub(began); waited > 82*time.Second || !first && waited > 21*time.Second {
@@ -94,7 +94,7 @@ func TestAnOutageIsNoPolicy(t *testing.T) {
 		if !leave {
 			continue // it was changed, and created
 		}
-		now, refused := now.unchangedCreated(at, at)
+		now, refused := now.unchangedCreated(at)
 		if _, leave = now.next(at.Add(probing)); leave || refused {
 			t.Errorf("%s: the next pod is left: %t; a policy is named: %t", outage, leave, refused)
 		}
@@ -115,18 +115,6 @@ func TestPodsThatAreRefusedForAnotherReasonAreChanged(t *testing.T) {
 	}
 	if now.hold != 0 || unchanged == 0 || unchanged > attempts/4 {
 		t.Errorf("%d of %d attempts were left unchanged, held for %s", unchanged, attempts, now.hold)
-	}
-}
-
-// TestWhatWasPendingBeforeShowsNothing: a pod that waits for a node since before memfit was installed, and is updated.
-func TestWhatWasPendingBeforeShowsNothing(t *testing.T) {
-	probe := trialStart.Add(time.Minute)
-	_, last := left(0, 0, 0, time.Minute)
-	if last, _ := last.unchangedCreated(trialStart.Add(-time.Hour), probe); last.came {
-		t.Error("an old pod is taken for one of the probe")
-	}
-	if last, _ := last.unchangedCreated(probe.Add(-30*time.Second), probe); !last.came {
-		t.Error("a clock of the API server that is 30 s behind hides that the pod came")
 	}
 }
 
@@ -157,7 +145,7 @@ func TestACreationThatFailedOnceIsNoPolicy(t *testing.T) {
 func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	_, of := left(0, time.Second, 2*time.Second, time.Minute)
 	of.came = true
-	of, _ = of.unchangedCreated(trialStart.Add(time.Minute), trialStart.Add(time.Minute))
+	of, _ = of.unchangedCreated(trialStart.Add(time.Minute))
 	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created; two that " +
 		"it left unchanged were: another admission policy refuses memfit's changes (the Event FailedCreate of their " +
 		"controller quotes it). New pods are left unchanged until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy " +

@@ -112,7 +112,7 @@ func (t *Trials) compared(pod *metav1.ObjectMeta, of memory.WorkloadRef, now tim
 		return trial{}, false
 	}
 	before, known := t.of[of]
-	if after, refused = before.unchangedCreated(pod.CreationTimestamp.Time, now); known {
+	if after, refused = before.unchangedCreated(now); known {
 		t.of[of] = after
 	}
 	return after, refused
