@@ -76,8 +76,8 @@ func (t trial) next(now time.Time) (after trial, unchanged bool) {
 	return t, false
 }
 
-// unchangedCreated returns the trial after a pod that memfit had not changed was first seen, and whether that shows that
-// memfit's changes are refused: the second time.
+// unchangedCreated returns the trial after a pod that memfit had not changed was first seen, and whether this shows that
+// its changes are refused: the second time.
 func (t trial) unchangedCreated(now time.Time) (after trial, refused bool) {
 	if !t.probes {
 		return t, false
