@@ -76,7 +76,7 @@ func (t trial) next(now time.Time) (after trial, unchanged bool) {
 	return t, false
 }
 
-// unchangedCreated returns the trial after a pod that memfit had not changed was first seen, and whether this shows that
+// unchangedCreated returns the trial after a pod that memfit had not changed was first seen, and whether it shows that
 // its changes are refused: the second time.
 func (t trial) unchangedCreated(now time.Time) (after trial, refused bool) {
 	if !t.probes {
