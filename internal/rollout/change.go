@@ -93,10 +93,10 @@ func (ch *change) lowersRequest() bool {
 }
 
 // withdraws reports whether a change only takes the request that a node has no memory for out of a raise in the pod's
-// spec, so that the limit is effective.
+// spec, so that the limit is effective: its own, or that of another container.
 func (ch *change) withdraws() bool {
 	return ch.kind&(raiseInPlace|rollBackInPlace) != 0 && ch.pod.Writer == "" && ch.pod.limitDeferred() &&
-		ch.to.Limit == ch.c.Spec.Limit && ch.to.Request <= ch.c.Spec.Request
+		ch.to.Limit == ch.c.Spec.Limit && ch.c.Actual.Request <= ch.to.Request && ch.to.Request < ch.c.Spec.Request
 }
 
 // sameAsRefused reports whether the new size is near a refused one, or has a higher request.

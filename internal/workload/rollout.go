@@ -99,7 +99,7 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 		}
 		w := rollout.Waiting{
 			Name: pod.Name, UID: pod.UID, Since: pod.CreationTimestamp.UTC(), From: map[string]memory.Size{}, To: to,
-			Completes: s.isRun(pod), Stays: pod.Spec.Resources != nil,
+			Completes: s.isRun(pod), Undisturbed: constraints.Undisturbed(pod.Annotations), Stays: pod.Spec.Resources != nil,
 		}
 		w.Scheduler, _ = unscheduled(pod)
 		for c := range constraints.Containers(&pod.Spec) {
