@@ -271,7 +271,7 @@ func (p *dayPod) shown() *corev1.Pod {
 		pod.Spec.NodeName, pod.Status.Phase, pod.Status.ContainerStatuses = "", corev1.PodPending, nil
 		pod.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-			Message: "0/3 nodes are available: 1 node(s) had untolerated taint(s), " + cmp.Or(p.of.lacks, "2 Insufficient memory."),
+			Message: "0/3 nodes are available: 1 Too many pods, " + cmp.Or(p.of.lacks, "2 Insufficient memory."),
 		}}
 	}
 	if p.of.reports {
