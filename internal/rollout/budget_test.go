@@ -372,6 +372,11 @@ func TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet(t *testing.T) {
 		if sent != (given == nil) {
 			t.Errorf("an eviction begun before is sent: %v", sent)
 		}
+		c.in.State.Steps[0].UID, c.in.Now = "uid-0", start.Add(successorTimeout)
+		after, _ := Observe(c.in, nil)
+		if inVain := len(after.Refusals) > 0; inVain != (given == nil) {
+			t.Errorf("the pod was evicted in vain: %v", after.Refusals)
+		}
 	}
 }
 
