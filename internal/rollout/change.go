@@ -267,7 +267,32 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 		}
 		sizes[c.Name] = d.granted(ch, to, less)
 	}
-	return sizes
+	given, useless := d.brings(pod, sizes)
+	if useless != "" {
+		d.noteRefusal(v1alpha1.ReasonUnschedulable, fmt.Sprintf("pod %s is not evicted, because the next one would not get "+
+			"the limit: %s", pod.Name, useless))
+		return nil
+	}
+	return given
+}
+
+// brings returns the sizes that the eviction of a pod for these brings, and why it is useless; empty: it is not.
+func (d *decider) brings(pod *Pod, sizes map[string]memory.Size) (given map[string]memory.Size, useless string) {
+	given, why := pod.given(sizes)
+	for name, size := range given {
+		c, _ := pod.container(name)
+		if size.Limit != sizes[name].Limit && size.Limit <= d.changeOf(pod, c, sizes[name], true).from.Limit {
+			return nil, why
+		}
+	}
+	return given, ""
+}
+
+func (p *Pod) given(sizes map[string]memory.Size) (given map[string]memory.Size, why string) {
+	if p.Given == nil {
+		return sizes, ""
+	}
+	return p.Given(sizes)
 }
 
 // granted returns the size that a container gets, and reports why it is less.

@@ -377,7 +377,7 @@ func (d *decider) outdated(st Step) bool {
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}
-	if d.Policy.OnlyWatch && st.evicts() {
+	if _, useless := d.brings(pod, st.To); st.evicts() && (d.Policy.OnlyWatch || useless != "") {
 		return true
 	}
 	for name, size := range st.To {
