@@ -469,7 +469,7 @@ type MemoryRecommendationStatus struct {
 	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
 
 	// refusedRequest is the least memory request, with the pod's overhead, that memfit gave a pod of this workload and for
-	// which no node had memory for 10 minutes (PodScheduled is False, reason Unschedulable, and the message says
+	// which no node had memory for 10 minutes (PodScheduled is False, reason Unschedulable, and the message contains
 	// "Insufficient memory"). For a day after that, new pods that would request as much keep their template's requests,
 	// with the limits that memfit gives. Absent: none.
 	RefusedRequest *resource.Quantity `json:"refusedRequest,omitempty"`
