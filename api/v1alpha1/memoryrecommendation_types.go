@@ -468,9 +468,10 @@ type MemoryRecommendationStatus struct {
 	// Set where sizing.mode sizes new pods.
 	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
 
-	// refusedRequest is a memory request that memfit gave a pod of this workload and that no node took for 10 minutes
-	// (PodScheduled is False, reason Unschedulable). For a day after that, new pods keep their template's requests, with
-	// the limits that memfit gives. Absent: none.
+	// refusedRequest is the least memory request, with the pod's overhead, that memfit gave a pod of this workload and for
+	// which no node had memory for 10 minutes (PodScheduled is False, reason Unschedulable, and the message says
+	// "Insufficient memory"). For a day after that, new pods that would request as much keep their template's requests,
+	// with the limits that memfit gives. Absent: none.
 	RefusedRequest *resource.Quantity `json:"refusedRequest,omitempty"`
 
 	// oomKills is the number of OOM kills counted so far.

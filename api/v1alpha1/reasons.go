@@ -217,8 +217,9 @@ const (
 	// ReasonNotEffective: the container's status shows the new limit, and the cgroup of its pod still has the old one, or
 	// its process a heap cap for that. Delete the pod that the message names, unless the mode allows its eviction.
 	ReasonNotEffective = "NotEffective"
-	// ReasonUnschedulable: no node takes a pod with the request that memfit gave it. The pod and new ones get their
-	// template's request back; the message has what to do where memfit cannot give it back.
+	// ReasonUnschedulable: no node has memory for the request that memfit gave a pod. The pod and new ones get their
+	// template's request back; the message has what to do where memfit cannot give it back. No pod is evicted for a limit
+	// that its successor would not get without such a request.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonRefused: the API server refused the resize, or the eviction where the mode allows one. The message quotes the
 	// answer; grant the right it names, or fix the cause. memfit retries after an hour, or 10 minutes for a missing

@@ -302,8 +302,12 @@ func Evictor(core rest.Interface, dryRun ...string) func(context.Context, *corev
 			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}, DryRun: dryRun},
 		}
-		return core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
-			SubResource("eviction").Body(eviction).Do(ctx).Error()
+		request := core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+			SubResource("eviction").Body(eviction)
+		for _, dry := range dryRun {
+			request.Param("dryRun", dry) // the API server reads either, and tells admission webhooks only of this one
+		}
+		return request.Do(ctx).Error()
 	}
 }
 

@@ -483,6 +483,34 @@ var _ = Describe("An action that the API server forbids", func() {
 	})
 })
 
+var _ = Describe("A question whether a pod may be evicted", func() {
+	It("evicts nothing, and admission webhooks know that", func() {
+		w := newWorld()
+		onNode(w)
+		f := newFleet(w, 1)
+		var asked string
+		spied := rest.CopyConfig(config)
+		spied.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(r *http.Request) (*http.Response, error) {
+				asked = r.URL.RawQuery
+				return next.RoundTrip(r)
+			})
+		})
+		core := kubernetes.NewForConfigOrDie(spied).CoreV1().RESTClient()
+		Expect(Evictor(core, metav1.DryRunAll)(w.ctx, f.pods[0])).To(Succeed())
+		Expect(asked).To(Equal("dryRun=All"))
+		Expect(expect.Exists(w.ctx, w.client, w.namespace, f.pods[0].Name, &corev1.Pod{}).DeletionTimestamp).To(BeNil())
+
+		Expect(Evictor(core)(w.ctx, f.pods[0])).To(Succeed())
+		Expect(asked).To(BeEmpty())
+		Expect(f.left()).To(BeEmpty())
+	})
+})
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
 var _ = Describe("A pod that no node takes", func() {
 	It("gets the request of its template back, of an API server that resizes what is not scheduled", func() {
 		w := newWorld()

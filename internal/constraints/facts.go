@@ -42,7 +42,7 @@ type Facts struct {
 	// Nodes has all nodes. LargestNode may be only that of nodes known to run the pod; NodeIs describes it.
 	Nodes
 	NodeIs string
-	// Refused is the request of a pod of the workload that no node takes; 0: none.
+	// Refused is the least request, as [Need] returns it, of a pod of the workload that no node took; 0: none.
 	Refused memory.Bytes
 
 	limits []limits

@@ -65,9 +65,9 @@ func (t *trial) lowerRequest(i int, by memory.Bytes) memory.Size {
 	return s
 }
 
-// fitNode keeps the template's requests if no node could hold the new ones, or none takes larger ones now.
+// fitNode keeps the template's requests if no node could hold the new ones, or none took as much.
 func (t *trial) fitNode() {
-	if refused := t.facts.Refused; refused > 0 {
+	if refused := t.facts.Refused; refused > 0 && t.need().Request >= refused {
 		t.keepRequests("no node took a pod that requests %s", refused)
 	}
 	const why = "the pod would request %s, but %s has only %s allocatable"
@@ -96,12 +96,7 @@ func (t *trial) fitQuota() {
 	}
 }
 
-// need returns the size of the pod for quotas and the scheduler, with its other containers and its overhead.
-func (t *trial) need() memory.Size {
-	need := Total(t.pod, t.sizes)
-	overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory())
-	return need.Plus(memory.Size{Request: overhead, Limit: overhead})
-}
+func (t *trial) need() memory.Size { return Need(t.pod, t.sizes) }
 
 // keepRequests keeps the template's request if lower; and the limit, if the template has no request or both are equal.
 func (t *trial) keepRequests(format string, args ...any) {

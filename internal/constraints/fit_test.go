@@ -128,12 +128,22 @@ func TestFit(t *testing.T) {
 			ask: mib(1000, 1000), want: mib(256, 256), why: "the largest node has only 500Mi",
 		},
 		"no node takes as much": {
-			refused: 700 * memory.MiB, want: mib(128, 1000),
-			why: "request 128Mi instead of 512Mi: no node took a pod that requests 700Mi",
+			refused: 512 * memory.MiB, want: mib(128, 1000),
+			why: "request 128Mi instead of 512Mi: no node took a pod that requests 512Mi",
 		},
-		"none takes as much, but less is asked": {refused: 700 * memory.MiB, ask: mib(64, 256), want: mib(64, 256)},
+		"none took more": {refused: 513 * memory.MiB, want: mib(512, 1000)},
+		"none takes as much with the runtime's": {
+			refused: 612 * memory.MiB, want: mib(128, 1000), why: "no node took a pod that requests 612Mi",
+			pod: &corev1.Pod{
+				Spec: corev1.PodSpec{
+					Containers: []corev1.Container{app()},
+					Overhead:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")},
+				},
+			},
+		},
+		"none takes as much, but less is asked": {refused: 60 * memory.MiB, ask: mib(64, 256), want: mib(64, 256)},
 		"none takes as much, and must be equal": {
-			refused: 700 * memory.MiB, equal: true, base: mib(256, 256), ask: mib(512, 512), want: mib(256, 256),
+			refused: 400 * memory.MiB, equal: true, base: mib(256, 256), ask: mib(512, 512), want: mib(256, 256),
 			why: "no node took",
 		},
 		"too small for pod and runtime": {

@@ -48,6 +48,12 @@ func Total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	return sum
 }
 
+// Need returns what quotas and the scheduler count for a pod: its size and its overhead (spec.overhead).
+func Need(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
+	overhead := memory.FromQuantity(*pod.Spec.Overhead.Memory())
+	return Total(pod, sizes).Plus(memory.Size{Request: overhead, Limit: overhead})
+}
+
 // Sidecar reports whether an init container is a native sidecar, which runs beside the others.
 func Sidecar(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways

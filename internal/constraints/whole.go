@@ -120,8 +120,10 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 		part := parts[k.Name]
 		switch {
 		case size.Limit > 0:
-		case part.Limit > 0:
-			c.shared = true
+		case part != (memory.Size{}):
+			if c.shared = true; part.Limit == 0 && !once {
+				c.missing = cmp.Or(c.missing, k.Name)
+			}
 			if size.Request == 0 {
 				c.unrequested = true
 				size.Request = part.Request

@@ -56,6 +56,14 @@ func TestWholeOf(t *testing.T) {
 			pod(container("bare", "", "")), mib(200, 400),
 			[]Ask{bare(memory.Size{}, memory.Size{}, mib(80, 300))}, mib(80, 400), "",
 		},
+		"its request, without a limit": {
+			pod(container("bare", "", "")), mib(200, 0),
+			[]Ask{bare(memory.Size{}, memory.Size{}, mib(300, 0))}, mib(300, 0), "",
+		},
+		"no need of a limit, where the pod has one": {
+			pod(container("bare", "", "")), mib(200, 400),
+			[]Ask{bare(memory.Size{}, memory.Size{}, mib(300, 0))}, mib(200, 400), "holds container bare",
+		},
 		"it has a request, and room stays": {
 			pod(container("bare", "64Mi", "")), mib(200, 400),
 			[]Ask{bare(mib(64, 0), mib(80, 0), mib(80, 300))}, mib(216, 400), "",

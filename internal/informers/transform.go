@@ -81,7 +81,7 @@ func slimPod(pod *corev1.Pod) {
 		Volumes: volumes, InitContainers: slimContainers(spec.InitContainers, volumes),
 		Containers:    slimContainers(spec.Containers, volumes),
 		RestartPolicy: spec.RestartPolicy, NodeName: spec.NodeName, Resources: slimResourcesPointer(spec.Resources),
-		OS: spec.OS, Affinity: affinity,
+		OS: spec.OS, Affinity: affinity, Overhead: shared.memory(spec.Overhead),
 		// quotas select pods by these
 		PriorityClassName: spec.PriorityClassName, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
 	}

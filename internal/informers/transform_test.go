@@ -126,6 +126,7 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 	whole.Status.Conditions = append(whole.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 	})
+	whole.Spec.Overhead = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("120Mi")}
 	if n := len(oom.Observe(whole)[0].Ephemeral); n != 2 {
 		t.Fatalf("%d debug sessions are observed in the whole pod", n)
 	}
@@ -163,6 +164,9 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 		if wantState != gotState || wantWhy != gotWhy {
 			t.Errorf("%s: the whole pod is %s (%s), the slim one %s (%s)", runtime, wantState, wantWhy, gotState, gotWhy)
 		}
+	}
+	if want, got := constraints.Need(whole, nil), constraints.Need(slim, nil); got != want {
+		t.Errorf("the whole pod needs %s, the slim one %s", want, got)
 	}
 	if constraints.Undisturbed(slim.Annotations) == "" {
 		t.Error("that its owner forbids to disturb it is lost")

@@ -98,7 +98,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 		return s
 	}
 	want, s.why = bounded(t, want, s.base)
-	if t.sharesLimit && s.base.Limit == 0 {
+	if t.whole != (memory.Size{}) && s.base.Limit == 0 {
 		s.part, s.never = want, t.policy.SizePolicy().DecreaseNever
 		if s.base.Request > 0 && want.Request > 0 {
 			s.next.Request = want.Request
@@ -212,7 +212,7 @@ func (c *ContainerPlan) size(s sizing, w *working) {
 // bounded returns a recommended size within the profile's current bounds, which may have changed.
 func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	policy := t.policy.SizePolicy()
-	policy.VolumesHold, policy.SharesLimit = t.volumesHold, t.sharesLimit
+	policy.VolumesHold, policy.SharesLimit = t.volumesHold, t.whole.Limit > 0
 	size, why := policy.Bound(want, base)
 	return size, why
 }

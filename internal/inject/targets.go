@@ -23,7 +23,7 @@ type target struct {
 	policy      profile.Container
 	found       *v1alpha1.FoundRuntime
 	volumesHold memory.Bytes // the capacity of its memory-backed volumes, see [VolumesHold]
-	sharesLimit bool         // the pod has a size as a whole
+	whole       memory.Size  // that of the pod as a whole; zero: none
 	once        bool         // a plain init container, which is managed only because the profile names it
 	// before is the record of an earlier plan; nil: none. work is the container without it, which the plan changes.
 	before  *containerRecord
@@ -43,7 +43,7 @@ func targets(in Input) []target {
 		}
 		t.once = init && !constraints.Sidecar(c)
 		t.volumesHold = VolumesHold(pod, c)
-		t.sharesLimit = constraints.WholeSize(pod) != (memory.Size{})
+		t.whole = constraints.WholeSize(pod)
 		if !t.policy.Managed || t.once && !t.policy.Listed {
 			continue
 		}

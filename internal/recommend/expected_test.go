@@ -336,9 +336,9 @@ func TestAYoungProcessSaysNothingAgainstAnOldOne(t *testing.T) {
 		"a weekend, less falling": {3 * gib, 2900 * mib, true, 60 * time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, limit, now := history.New(), c.busy.Percent(130).CeilTo(mib), start
+			h, limit := history.New(), c.busy.Percent(130).CeilTo(mib)
 			for since := time.Duration(0); since <= restart+c.after; since += 5 * time.Minute {
-				now = start.Add(since)
+				now := start.Add(since)
 				s := sample("pod-0", now, c.busy)
 				s.Started = start
 				if since >= restart {

@@ -85,8 +85,8 @@ type Policy struct {
 	Before memory.Bytes
 	// DecreaseNever is true if a recommendation is never below what the container has.
 	DecreaseNever bool
-	// SharesLimit is true if the pod has a size as a whole: where the container has no limit, its recommendation is a part
-	// of that.
+	// SharesLimit is true if the pod has a limit as a whole: where the container has none, its recommendation is a part of
+	// that.
 	SharesLimit bool
 	// IncreaseAfterKill is true if a limit is raised only after a kill or a stall at the one the container has.
 	IncreaseAfterKill bool

@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -314,4 +315,71 @@ func TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet: no node takes what that would request, so the webhook gives its
+// template's size.
+func TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		have  memory.Size
+		later bool // it is known after the first eviction
+		want  int
+	}{
+		"a raise":                      {have: small},
+		"known after an eviction":      {have: small, later: true, want: 1},
+		"the template's would be less": {have: size(small.Request, small.Limit+20*mib)},
+		"it is more than there is":     {have: size(small.Request, small.Limit-20*mib), want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, tc.have)
+			c.in.Policy.Evict, c.in.Policy.SingleReplicaMayRestart, c.unchanged = true, true, small
+			c.wants(big, true)
+			for range 60 {
+				app, pod := c.app(0), &c.in.Pods[0]
+				app.Brief, app.Started, app.Effective = true, time.Time{}, 0 // no resize reaches it
+				if app.Spec == big {
+					app.Effective = small.Limit
+					if c.evictions() == 0 {
+						app.Effective = tc.have.Limit
+					}
+				}
+				if pod.Given = nil; !tc.later || c.evictions() > 0 {
+					pod.Given = onlySmall
+				}
+				c.reconcile()
+				c.passes(time.Minute)
+			}
+			if n := c.evictions(); n != tc.want {
+				t.Errorf("%d evictions, want %d: %v", n, tc.want, c.log)
+			}
+			c.expectReason(v1alpha1.ReasonUnschedulable, "would not get the limit: no node took that")
+			for _, r := range c.state().Refusals {
+				if strings.Contains(r.Why, "came without") {
+					t.Errorf("refused: %s", r.Why)
+				}
+			}
+		})
+	}
+	for _, given := range []func(map[string]memory.Size) (map[string]memory.Size, string){nil, onlySmall} {
+		c := newCluster(t, 1, small)
+		c.in.Policy.Evict, c.in.Policy.SingleReplicaMayRestart, c.in.Pods[0].Given = true, true, given
+		c.wants(big, true)
+		c.in.State.Steps = []Step{{
+			Pod: "web-1", UID: "uid-1", At: start, Phase: Evicting,
+			From: map[string]memory.Size{"app": small}, To: map[string]memory.Size{"app": big},
+		}}
+		sent := slices.ContainsFunc(Decide(c.in).Actions, func(a Action) bool { return a.Evict })
+		if sent != (given == nil) {
+			t.Errorf("an eviction begun before is sent: %v", sent)
+		}
+		c.in.State.Steps[0].UID, c.in.Now = "uid-0", start.Add(successorTimeout)
+		after, _ := Observe(c.in, nil)
+		if inVain := len(after.Refusals) > 0; inVain != (given == nil) {
+			t.Errorf("the pod was evicted in vain: %v", after.Refusals)
+		}
+	}
+}
+
+func onlySmall(map[string]memory.Size) (map[string]memory.Size, string) {
+	return map[string]memory.Size{"app": small}, "no node took that"
 }

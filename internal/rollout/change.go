@@ -93,10 +93,10 @@ func (ch *change) lowersRequest() bool {
 }
 
 // withdraws reports whether a change only takes the request that a node has no memory for out of a raise in the pod's
-// spec, so that the limit is effective.
+// spec, so that the limit is effective: its own, or that of another container.
 func (ch *change) withdraws() bool {
 	return ch.kind&(raiseInPlace|rollBackInPlace) != 0 && ch.pod.Writer == "" && ch.pod.limitDeferred() &&
-		ch.to.Limit == ch.c.Spec.Limit && ch.to.Request <= ch.c.Spec.Request
+		ch.to.Limit == ch.c.Spec.Limit && ch.c.Actual.Request <= ch.to.Request && ch.to.Request < ch.c.Spec.Request
 }
 
 // sameAsRefused reports whether the new size is near a refused one, or has a higher request.
@@ -267,7 +267,32 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 		}
 		sizes[c.Name] = d.granted(ch, to, less)
 	}
-	return sizes
+	given, useless := d.brings(pod, sizes)
+	if useless != "" {
+		d.noteRefusal(v1alpha1.ReasonUnschedulable, fmt.Sprintf("pod %s is not evicted, because the next one would not get "+
+			"the limit: %s", pod.Name, useless))
+		return nil
+	}
+	return given
+}
+
+// brings returns the sizes that the eviction of a pod for these brings, and why it is useless; empty: it is not.
+func (d *decider) brings(pod *Pod, sizes map[string]memory.Size) (given map[string]memory.Size, useless string) {
+	given, why := pod.given(sizes)
+	for name, size := range given {
+		c, _ := pod.container(name)
+		if size.Limit != sizes[name].Limit && size.Limit <= d.changeOf(pod, c, sizes[name], true).from.Limit {
+			return nil, why
+		}
+	}
+	return given, ""
+}
+
+func (p *Pod) given(sizes map[string]memory.Size) (given map[string]memory.Size, why string) {
+	if p.Given == nil {
+		return sizes, ""
+	}
+	return p.Given(sizes)
 }
 
 // granted returns the size that a container gets, and reports why it is less.

@@ -127,14 +127,17 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 // owed returns what a container gets back where running pods are to keep their size: a limit that memfit lowered in
 // place is memfit's doing, and no longer wanted. One that it was created with is given back when it did harm: a
 // container that is killed again and again keeps its pod; beside another controller, if it is the one that did the
-// harm. During a pause, beside another controller, or by a restart, only what did harm is given back.
+// harm. In place of no limit it gets what is recommended, and more only for a kill. During a pause, beside another
+// controller, or by a restart, only what did harm is given back.
 func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
 	back := c.Owed
 	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
 	if harmed && (d.Conflict == "" || c.Spec.Limit == r.Tried.Limit) {
 		enough := min(c.Owner.Limit, r.Restored.Limit)
-		if enough == NoLimit { // no resize gives that back
-			enough = d.Desired[c.Key()].Recommendation.Size.Limit
+		if rec := d.Desired[c.Key()].Recommendation; enough == NoLimit { // no resize gives that back
+			if enough = 0; c.Spec.Limit <= r.Tried.Limit || rec.Urgent {
+				enough = rec.Size.Limit
+			}
 		}
 		back = max(back, enough)
 	}
@@ -374,7 +377,7 @@ func (d *decider) outdated(st Step) bool {
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}
-	if d.Policy.OnlyWatch && st.evicts() {
+	if _, useless := d.brings(pod, st.To); st.evicts() && (d.Policy.OnlyWatch || useless != "") {
 		return true
 	}
 	for name, size := range st.To {

@@ -489,3 +489,42 @@ func TestARequestThatIsWithdrawnRestartsNothing(t *testing.T) {
 	}
 	c.expectLimits("100Mi")
 }
+
+// TestAPauseWithdrawsOnlyWhatHoldsUpALimit: what waits of the request of another container, and no more.
+func TestAPauseWithdrawsOnlyWhatHoldsUpALimit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asked, wants memory.Bytes
+		ratio        int64 // keeps the container's own request with its limit
+		limits       string
+	}{
+		"what waits":          {asked: 90 * mib, wants: 90 * mib, limits: "400Mi 400Mi"},
+		"less is recommended": {asked: small.Request, wants: 20 * mib, ratio: 1500, limits: "256Mi 256Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := withSidecar(t)
+			c.fills()
+			c.wants(size(400*mib, 400*mib), true)
+			proxy := c.in.Desired[Key{Container: "app"}]
+			c.desired(func(d *Desired) { d.Range.Ratio = tc.ratio })
+			asks := func(request memory.Bytes) {
+				proxy.Recommendation.Size = size(request, small.Limit)
+				c.in.Desired[Key{Container: "proxy"}] = proxy
+			}
+			asks(tc.asked)
+			c.reconcile()
+			if !c.in.Pods[0].Resize.Deferred {
+				t.Fatal(c.last.Message)
+			}
+			c.in.Paused = "memfit.dev/pause"
+			asks(tc.wants)
+			for range 4 {
+				c.passes(c.in.Policy.Cooldown)
+				c.reconcile()
+			}
+			if got := c.in.Pods[0].Containers[1].Spec.Request; got != small.Request {
+				t.Errorf("the other requests %s: %v", got, c.log)
+			}
+			c.expectLimits(tc.limits)
+		})
+	}
+}

@@ -789,3 +789,30 @@ func TestDecreaseNeverIsForEachPod(t *testing.T) {
 	c.expectLimits("100Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonUpToDate)
 }
+
+// TestARaiseThatOnlyARestartWouldMakeEffectiveEnds: it was sent while the container was down, and never reached its
+// pod. Sent again, it would restart what must not be.
+func TestARaiseThatOnlyARestartWouldMakeEffectiveEnds(t *testing.T) {
+	for name, edit := range map[string]func(*Pod){
+		"a protected pod": func(p *Pod) { p.Undisturbed = `karpenter.sh/do-not-disrupt: "true"` },
+		"a Job's run":     func(p *Pod) { p.Completes = true },
+	} {
+		c := newCluster(t, 2, small)
+		c.buggy()
+		c.app(0).RestartsOnResize = true
+		edit(&c.in.Pods[0])
+		c.wants(big, true)
+		c.dies(0, time.Minute)
+		c.reconcile()
+		c.runs(0)
+		c.in.Pods[0].Ready = true
+		for range 4 {
+			c.passes(statusDelay)
+			c.reconcile()
+		}
+		if len(c.written.Steps) > 0 || c.writes() != 2 || !c.told("NotResized web-1: container app is to have") {
+			t.Errorf("%s: %+v: %v", name, c.written.Steps, c.log)
+		}
+		c.expectReason(v1alpha1.ReasonWaitingForNewPods, "restart")
+	}
+}

@@ -66,7 +66,7 @@ type gate struct {
 	onlyNew       bool          // it does not apply to what is left of a resize that was sent ([change.withdraws])
 }
 
-func (g *gate) appliesTo(ch *change) bool { return g.of&ch.kind != 0 && !(g.onlyNew && ch.withdraws()) }
+func (g *gate) appliesTo(ch *change) bool { return g.of&ch.kind != 0 && (!g.onlyNew || !ch.withdraws()) }
 
 // pendingEffect is the effect on a step that was not sent.
 type pendingEffect uint8

@@ -594,3 +594,30 @@ func TestARollbackWaitsForNoOtherController(t *testing.T) {
 		})
 	}
 }
+
+// TestInPlaceOfNoLimitAPodGetsWhatIsRecommended: it did harm. Pods that have more already keep that, as their mode is
+// to, until a kill asks for more.
+func TestInPlaceOfNoLimitAPodGetsWhatIsRecommended(t *testing.T) {
+	for name, tc := range map[string]struct {
+		has    memory.Bytes
+		urgent bool
+		want   memory.Bytes
+	}{
+		"what was rolled back":    {has: 100 * mib, want: 256 * mib},
+		"less":                    {has: 90 * mib, want: 256 * mib},
+		"more":                    {has: 160 * mib, want: 160 * mib},
+		"more, and a kill at it":  {has: 160 * mib, urgent: true, want: 256 * mib},
+		"more than a kill is for": {has: 300 * mib, urgent: true, want: 300 * mib},
+	} {
+		c := newCluster(t, 1, size(50*mib, tc.has))
+		c.in.Policy.OnlyWatch = true
+		c.app(0).Owner = size(50*mib, NoLimit)
+		c.written.Reverts = []Revert{{
+			Container: "app", At: start, Tried: size(0, 100*mib), Restored: size(0, NoLimit),
+		}}
+		c.wants(big, tc.urgent)
+		if c.reconcile(); c.app(0).Spec.Limit != tc.want {
+			t.Errorf("%s: limit %s, want %s: %s", name, c.app(0).Spec.Limit, tc.want, c.last.Message)
+		}
+	}
+}

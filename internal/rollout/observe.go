@@ -278,7 +278,8 @@ func (o *observation) followEviction(st *Step) (done bool) {
 // longer.
 func (o *observation) refuseInVain(st *Step) {
 	without := func(p Pod) bool {
-		_, lacks := p.first(st.To, func(c Container) bool { return currentSize(c).Limit != st.To[c.Name].Limit })
+		given, _ := p.given(st.To)
+		_, lacks := p.first(st.To, func(c Container) bool { return currentSize(c).Limit != given[c.Name].Limit })
 		return lacks && !p.Terminating && st.Present.isNewer(&p) && p.runs(st.Programs)
 	}
 	i := slices.IndexFunc(o.Pods, without)

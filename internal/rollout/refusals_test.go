@@ -129,3 +129,24 @@ func TestPodsThatWaitForTheirNodesTakeNoPlaceOfOthers(t *testing.T) {
 		t.Errorf("%d steps are remembered", got)
 	}
 }
+
+// TestAHoldOfLowerLimitsOutlastsOneOfAll: the budget refuses an eviction for a kill, for a minute.
+func TestAHoldOfLowerLimitsOutlastsOneOfAll(t *testing.T) {
+	inVain := Refusal{UID: "uid-1", Evict: true, All: true, OnlyLower: true, Until: start.Add(inVainHold.Duration())}
+	for _, first := range []bool{true, false} {
+		var s State
+		if first {
+			s.refuse(inVain)
+		}
+		s.Note(Action{UID: "uid-2", Evict: true}, Outcome{Kind: OutcomeBudget}, start)
+		if !first {
+			s.refuse(inVain)
+		}
+		for after, want := range map[time.Duration]int{0: 2, budgetHold: 1, inVainHold.Duration(): 0} {
+			later := s.clone()
+			if later.forget(nil, nil, start.Add(after)); len(later.Refusals) != want {
+				t.Errorf("first: %t, after %s: %+v", first, after, later.Refusals)
+			}
+		}
+	}
+}

@@ -260,7 +260,7 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 func (s *State) refuse(r Refusal) {
 	r.Until = toSeconds(r.Until)
 	s.Refusals = slices.DeleteFunc(slices.Clone(s.Refusals), func(old Refusal) bool {
-		return old.Evict == r.Evict && (old.UID == r.UID || old.All && r.All)
+		return old.Evict == r.Evict && old.OnlyLower == r.OnlyLower && (old.UID == r.UID || old.All && r.All)
 	})
 	s.Refusals = newest(append(s.Refusals, r), maxRefusals)
 }

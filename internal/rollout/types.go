@@ -41,6 +41,9 @@ type Pod struct {
 	// Inadmissible returns why LimitRanges would refuse the pod with these sizes of some containers; empty: they would
 	// not. Nil: there are none.
 	Inadmissible func(sizes map[string]memory.Size) string
+	// Given returns the sizes that the webhook gives a new pod instead of this one while no node takes a larger request,
+	// and why they are less than these. Nil: it gives these.
+	Given func(sizes map[string]memory.Size) (given map[string]memory.Size, why string)
 }
 
 // Resize has the pod's conditions PodResizePending and PodResizeInProgress.

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -23,8 +24,9 @@ type Waiting struct {
 	Scheduler string
 	// From are the sizes of the containers with such a request, and To those with their template's.
 	From, To map[string]memory.Size
-	// Stays: no resize can return the requests. Completes: it runs to completion, so that it is not evicted.
+	// Stays: no resize can return the requests. Completes, Undisturbed: as of a [Pod].
 	Stays, Completes bool
+	Undisturbed      string
 }
 
 // takeBackRequests gives waiting pods their template's requests: in place or, where that is not possible and the mode
@@ -53,15 +55,12 @@ func (d *decider) evicts(w *Waiting) (evict bool, refused Verdict) {
 	case !found:
 		refused = Verdict{v1alpha1.ReasonUnschedulable, "no resize removes a request, or changes that of a whole pod"}
 	}
-	if !d.Policy.Evict || d.Policy.NoEvict != "" || w.Completes {
+	pod := &Pod{UID: w.UID, Completes: w.Completes, Undisturbed: w.Undisturbed}
+	ch := &change{kind: rollBackByEviction, pod: pod, evict: true}
+	if !d.Policy.Evict || d.notPermitted(ch) != (Verdict{}) {
 		return false, refused
 	}
-	for _, r := range d.State.Refusals {
-		if r.Evict && (r.UID == w.UID || r.All) {
-			return true, Verdict{r.Reason, r.Why}
-		}
-	}
-	return true, Verdict{}
+	return true, cmp.Or(d.paused(ch), d.refusedRecently(ch))
 }
 
 // waits describes the first pod that no node takes; empty: there is none.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rescue"
 )
@@ -183,5 +184,50 @@ func TestAPodThatWaitsForItsNodeKeepsNoLoan(t *testing.T) {
 	}
 	if got := g.verdict(false); got != (Verdict{}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestAPodThatNoNodeTakesIsEvictedWhereThatIsAllowed: no resize returns its request. A promise is kept.
+func TestAPodThatNoNodeTakesIsEvictedWhereThatIsAllowed(t *testing.T) {
+	held := func(r Refusal) func(*Input) {
+		r.Reason, r.Why, r.Until = v1alpha1.ReasonRefused, "it is refused", start.Add(time.Hour)
+		return func(in *Input) { in.State.Refusals = []Refusal{r} }
+	}
+	for name, tc := range map[string]struct {
+		edit  func(in *Input)
+		stays bool
+	}{
+		"anyhow":                 {edit: func(*Input) {}},
+		"a hold of lower limits": {edit: held(Refusal{UID: "uid-1", Evict: true, All: true, OnlyLower: true})},
+		"a hold of all":          {edit: held(Refusal{UID: "uid-1", Evict: true, All: true}), stays: true},
+		"a hold of another":      {edit: held(Refusal{UID: "uid-1", Evict: true})},
+		"its own":                {edit: held(Refusal{UID: "uid-2", Evict: true}), stays: true},
+		"a pause":                {edit: func(in *Input) { in.Paused = "memfit.dev/pause" }, stays: true},
+		"a Job's run":            {edit: func(in *Input) { in.Waiting[0].Completes = true }, stays: true},
+		"a protected pod": {edit: func(in *Input) {
+			in.Waiting[0].Undisturbed = `karpenter.sh/do-not-disrupt: "true"`
+		}, stays: true},
+		"a bare pod": {edit: func(in *Input) { in.Policy.NoEvict = "no controller recreates this pod" }, stays: true},
+		"InPlace":    {edit: func(in *Input) { in.Policy.Evict = false }, stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := Input{Now: start, Policy: ownersDefaults(), Waiting: []Waiting{{
+				Name: "web-2", UID: "uid-2", Since: start.Add(-time.Hour), Stays: true,
+				From: sizes("app", size(200*mib, 256*mib)), To: sizes("app", size(100*mib, 0)),
+			}}}
+			in.Policy.Evict = true
+			tc.edit(&in)
+			out := Decide(in)
+			if got := len(out.Actions) == 0; got != tc.stays {
+				t.Errorf("it stays: %t, want %t: %s", got, tc.stays, out.Message)
+			}
+			if promised := strings.Contains(out.Message, "the pod is evicted"); promised == tc.stays {
+				t.Errorf("promised: %t: %s", promised, out.Message)
+			}
+			in.Waiting[0].Stays = false
+			if out = Decide(in); len(out.Actions) != 1 || out.Actions[0].Evict {
+				t.Errorf("its request is not taken back in place: %s", out.Message)
+			}
+		})
 	}
 }

@@ -233,8 +233,8 @@ func newPodsGet(s *Snapshot, v *result) string {
 		return text
 	}
 	if refused := v.status.RefusedRequest; refused != nil {
-		return fmt.Sprintf("new pods get its limits, with their template's requests until a day has passed since no node "+
-			"took %s", refused)
+		return fmt.Sprintf("new pods get its limits, but where they would request %s or more, which no node took within the "+
+			"last day, their template's requests", refused)
 	}
 	return "new pods get it"
 }

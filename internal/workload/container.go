@@ -83,8 +83,14 @@ type managedContainer struct {
 	volumesHold memory.Bytes
 	// floor is that of its evidence.
 	floor memory.Bytes
-	// sharesLimit is true if the pod has a size as a whole.
+	// sharesLimit is true if the pod has a limit as a whole.
 	sharesLimit bool
+}
+
+// staysGuaranteed reports whether the pod is Guaranteed, other than by the sizes that memfit gave it.
+func (st *State) staysGuaranteed(c *managedContainer) bool {
+	owner := st.programs[instanceKey{c.pod, c.Name}].Owner
+	return c.guaranteed && (owner.Request == 0 || owner.Request >= owner.Limit)
 }
 
 func (c *managedContainer) ownPolicy() recommend.Policy {
@@ -118,7 +124,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 			current: sizeEffective(constraints.Find(pod, c.Name)),
 			another: another(pod), volumesHold: inject.VolumesHold(pod, c),
 			guaranteed:  pod.Status.QOSClass == corev1.PodQOSGuaranteed,
-			sharesLimit: constraints.WholeSize(pod) != (memory.Size{}),
+			sharesLimit: constraints.WholeSize(pod).Limit > 0,
 		}
 		m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 		all = append(all, m)

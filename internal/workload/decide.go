@@ -268,9 +268,7 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 // input returns the data about one program in one container; e nil: unknown.
 func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
-	if owner := st.programs[instanceKey{c.pod, c.Name}].Owner; owner.Request > 0 && owner.Request < owner.Limit {
-		c.guaranteed = false // it became so by the size that memfit gave it
-	}
+	c.guaranteed = st.staysGuaranteed(&c)
 	if e != nil {
 		c.floor = e.floor()
 	}

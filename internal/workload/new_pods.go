@@ -86,11 +86,17 @@ func (c *creation) least(a, b memory.Size) memory.Size {
 }
 
 func (d *decider) creationOf(name string, recommended memory.Size) creation {
-	c := creation{recommended: recommended, paused: d.s.paused != ""}
-	if e := d.st.newest(name); e != nil {
-		c.owner, c.held, c.most, c.fresh = e.Owner, e.Held, e.Most, e.fresh(d.now)
-		c.proven = d.rollout.State.Proven(name, e.Program)
-		r, _ := d.rollout.State.ActiveRevert(rollout.Key{Container: name, Program: e.Program}, d.now)
+	return d.st.creationOf(d.s, &d.rollout.State, name, recommended, d.now)
+}
+
+func (st *State) creationOf(
+	s *Snapshot, sizing *rollout.State, name string, recommended memory.Size, now time.Time,
+) creation {
+	c := creation{recommended: recommended, paused: s.paused != ""}
+	if e := st.newest(name); e != nil {
+		c.owner, c.held, c.most, c.fresh = e.Owner, e.Held, e.Most, e.fresh(now)
+		c.proven = sizing.Proven(name, e.Program)
+		r, _ := sizing.ActiveRevert(rollout.Key{Container: name, Program: e.Program}, now)
 		if c.restored = r.Restored.Limit; c.restored == rollout.NoLimit && c.owner.Limit > 0 {
 			c.restored = 0 // its owner has set a limit since
 		}
@@ -133,7 +139,7 @@ func (d *decider) offerOthers() {
 		status := &d.v.status.Containers[i]
 		container := d.s.Profile.Container(status.Container, d.s.Template.Annotations)
 		policy := container.SizePolicy()
-		policy.SharesLimit = constraints.WholeSize(d.s.Template) != (memory.Size{})
+		policy.SharesLimit = constraints.WholeSize(d.s.Template).Limit > 0
 		for _, e := range d.st.containers[status.Container] {
 			size := e.Held
 			if d.s.paused == "" {

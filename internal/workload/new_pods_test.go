@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -415,5 +416,22 @@ func TestPodsOfAnEarlierReleaseGetWhatItNeeds(t *testing.T) {
 				d.fail("with other numbers of its owner the pod is created with %s", got)
 			}
 		})
+	}
+}
+
+// TestDecreaseNeverGivesNoFirstLimitToAPodWithARequest: a request of the whole pod limits nothing.
+func TestDecreaseNeverGivesNoFirstLimitToAPodWithARequest(t *testing.T) {
+	p := governing(build.Profile("shop", "web", v1alpha1.RuntimeNative, func(spec *v1alpha1.MemoryProfileSpec) {
+		spec.Sizing.Decrease = v1alpha1.DecreaseNever
+	}))
+	for limit, want := range map[string]memory.Size{"": sizeMi(100, 0), "512Mi": sizeMi(100, 200)} {
+		whole := corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}}
+		if limit != "" {
+			whole.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}
+		}
+		c := Managed(p, build.Pod("shop", "web-1").Container("app", build.Request("64Mi")).Whole(whole).Obj())[0]
+		if got, _ := c.ownPolicy().Bound(sizeMi(100, 200), sizeMi(64, 0)); got != want {
+			t.Errorf("with a limit of %q for the whole pod it is %s, want %s", limit, got, want)
+		}
 	}
 }

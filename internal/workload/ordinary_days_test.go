@@ -80,6 +80,8 @@ type day struct {
 	// room is what nodes have for requests, 0: enough; mayNot is why the API server refuses a resize, or an eviction.
 	room   memory.Bytes
 	mayNot func(rollout.Action) rollout.Outcome
+	// lacks is what else the scheduler says of a pod without a node; empty: no node has memory.
+	lacks string
 
 	// templates are the containers of pods, which replicas share as they do in the informer's cache.
 	templates map[template][]corev1.Container
@@ -269,6 +271,7 @@ func (p *dayPod) shown() *corev1.Pod {
 		pod.Spec.NodeName, pod.Status.Phase, pod.Status.ContainerStatuses = "", corev1.PodPending, nil
 		pod.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+			Message: "0/3 nodes are available: 1 Too many pods, " + cmp.Or(p.of.lacks, "2 Insufficient memory."),
 		}}
 	}
 	if p.of.reports {

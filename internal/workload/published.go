@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,8 +119,8 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	waits := false
 	for _, pod := range s.Governed {
 		runs = max(runs, s.Facts.NodeSize[pod.Spec.NodeName])
-		request := constraints.Total(pod, nil).Request
-		waits = waits || refused(pod, now) && request > left && request <= st.RanOn.Size
+		request := constraints.Need(pod, nil).Request
+		waits = waits || waitsLong(pod, now) && request > left && request <= st.RanOn.Size
 	}
 	today := now.UTC().Truncate(24 * time.Hour)
 	switch {
@@ -133,14 +134,15 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	}
 }
 
-// noteRefused records the request of a pod that no node takes, if memfit gave it.
+// noteRefused records the least request of a pod that no node takes, if memfit gave it.
 func (st *State) noteRefused(s *Snapshot, now time.Time) {
 	if now.Sub(st.Refused.At) >= refusedFor {
 		st.Refused = refusedRequest{}
 	}
 	for _, pod := range s.Governed {
-		if st.Refused == (refusedRequest{}) && refused(pod, now) && len(st.raisedRequests(pod)) > 0 {
-			request := constraints.Total(pod, nil).Request
+		request := constraints.Need(pod, nil).Request
+		least := st.Refused.Size == 0 || request < st.Refused.Size
+		if least && refused(pod, now) && len(st.raisedRequests(pod)) > 0 {
 			st.Refused = refusedRequest{Size: request, At: now.UTC().Truncate(time.Second)}
 		}
 	}
@@ -166,8 +168,20 @@ func (st *State) raisedRequests(pod *corev1.Pod) map[string]memory.Size {
 	return raised
 }
 
-// refused reports whether the scheduler has found no node for a pod for long enough for an autoscaler to add one.
-func refused(pod *corev1.Pod, now time.Time) bool {
+// refused reports whether no node takes the memory request of a pod.
+func refused(pod *corev1.Pod, now time.Time) bool { return waitsLong(pod, now) && lacksMemory(pod) }
+
+// lacksMemory reports whether the scheduler's message names memory among the reasons, as in "0/3 nodes are available: 1
+// Insufficient cpu, 2 Insufficient memory." No field has them. It is the text of the plugin NodeResourcesFit; behind a
+// scheduler that does not write it, no request is taken back.
+func lacksMemory(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && strings.Contains(c.Message, "Insufficient memory")
+	})
+}
+
+// waitsLong reports whether the scheduler has found no node for a pod for long enough for an autoscaler to add one.
+func waitsLong(pod *corev1.Pod, now time.Time) bool {
 	return unschedulable(pod) && pod.DeletionTimestamp == nil && now.Sub(pod.CreationTimestamp.Time) >= waitedFor
 }
 

@@ -5,7 +5,9 @@ package workload
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,7 +101,7 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 		}
 		w := rollout.Waiting{
 			Name: pod.Name, UID: pod.UID, Since: pod.CreationTimestamp.UTC(), From: map[string]memory.Size{}, To: to,
-			Completes: s.isRun(pod), Stays: pod.Spec.Resources != nil,
+			Completes: s.isRun(pod), Undisturbed: constraints.Undisturbed(pod.Annotations), Stays: pod.Spec.Resources != nil,
 		}
 		w.Scheduler, _ = unscheduled(pod)
 		for c := range constraints.Containers(&pod.Spec) {
@@ -142,7 +144,11 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		p.Writer, p.WrittenAt = quote.Name(writer), at
 	}
 	managed := Managed(s.Profile, pod)
-	p.Whole = runningWhole(s, pod, managed)
+	if p.Whole = runningWhole(s, pod, managed); p.Whole == nil && st.Refused.Size > 0 {
+		p.Given = func(sizes map[string]memory.Size) (map[string]memory.Size, string) {
+			return st.given(s, pod, managed, sizes, now)
+		}
+	}
 	for _, c := range managed {
 		spec, status := constraints.Find(pod, c.Name)
 		running := rollout.Container{
@@ -189,6 +195,38 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		p.Containers = append(p.Containers, running)
 	}
 	return p
+}
+
+// given fits the sizes of a new pod instead of this one to the request that no node took, as the webhook does. Another
+// pod than a canary gets no less than those that run.
+func (st *State) given(
+	s *Snapshot, pod *corev1.Pod, managed []managedContainer, sizes map[string]memory.Size, now time.Time,
+) (given map[string]memory.Size, why string) {
+	var asks []constraints.Ask
+	for i := range managed {
+		c := &managed[i]
+		want, asked := sizes[c.Name]
+		if !asked || !st.knowsOwner(pod, c.Name) {
+			continue
+		}
+		if c.current.Limit > 0 && want.Limit >= c.current.Limit {
+			of := st.creationOf(s, &st.rollout, c.Name, want, now)
+			want = of.size()
+		}
+		asks = append(asks, constraints.Ask{
+			Container: c.Name, Base: st.programIn(pod, c.Name).Owner, Want: want,
+			Equal: st.staysGuaranteed(c) || c.policy.SizePolicy().RequestEqualsLimit,
+		})
+	}
+	facts := constraints.Facts{Refused: st.Refused.Size}
+	fitted, _ := facts.Fit(pod, constraints.Whole{}, asks)
+	given = maps.Clone(sizes)
+	for i := range fitted {
+		if len(fitted[i].Why) > 0 {
+			given[asks[i].Container], why = fitted[i].Size, cmp.Or(why, strings.Join(fitted[i].Why, "; "))
+		}
+	}
+	return given, why
 }
 
 // heldByCap reports whether a heap cap that a restart does not change is what a process needs more of: it ended at it

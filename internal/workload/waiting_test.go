@@ -9,11 +9,17 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/test/build"
 )
 
 func (d *day) waiting() (names []string) {
@@ -116,14 +122,80 @@ func TestARequestThatNoNodeTakes(t *testing.T) {
 	}
 }
 
-// TestAPodThatWaitsForAnotherReason: no node takes what the owner asks for.
+// TestAPodThatWaitsForAnotherReason: no node takes what the owner asks for, or what memfit asks for, but for another
+// reason than memory.
 func TestAPodThatWaitsForAnotherReason(t *testing.T) {
-	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(400, 512), 300*memory.MiB, 3)
+	for lacks, owner := range map[string]memory.Size{
+		"": sizeMi(400, 512), "2 Insufficient cpu.": sizeMi(128, 512),
+		"2 node(s) didn't match pod anti-affinity rules.": sizeMi(128, 512),
+	} {
+		d := newDay(t, v1alpha1.SizingInPlace, owner, 300*memory.MiB, 4)
+		d.run(3*time.Hour, time.Minute)
+		d.room, d.lacks = memory.GiB, lacks
+		d.deploy("a release")
+		if d.run(time.Hour, time.Minute); len(d.waiting()) == 0 {
+			d.fail("every pod fits")
+		}
+		if reason, message := d.applied(); d.shown.RefusedRequest != nil || reason == v1alpha1.ReasonUnschedulable {
+			d.fail("%q: a request is taken back: %s", lacks, message)
+		}
+	}
+}
+
+// TestTheLeastRefusedRequestCounts: it is compared with those of new pods, with what their runtime needs.
+func TestTheLeastRefusedRequestCounts(t *testing.T) {
+	st := NewState()
+	st.programs = map[instanceKey]inject.Program{}
+	waiting := func(request memory.Bytes) *corev1.Pod {
+		pod := build.Pod("shop", "web-"+request.String()).Container("app", build.Request(request.String())).Obj()
+		pod.UID, pod.CreationTimestamp = types.UID(pod.Name), metav1.NewTime(began.Add(-waitedFor))
+		pod.Spec.Overhead = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")}
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+			Message: "0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient memory.",
+		}}
+		st.programs[instanceKey{pod.UID, "app"}] = inject.Program{Owner: sizeMi(128, 0), Requested: request}
+		return pod
+	}
+	for i, tc := range []struct{ request, want memory.Bytes }{{400, 500}, {450, 500}, {300, 400}, {300, 400}} {
+		s := &Snapshot{Governed: []*corev1.Pod{waiting(tc.request * memory.MiB)}}
+		st.noteRefused(s, began.Add(time.Duration(i)*time.Hour))
+		if st.Refused.Size != tc.want*memory.MiB {
+			t.Errorf("after %dMi it is %s, want %dMi", tc.request, st.Refused.Size, tc.want)
+		}
+	}
+	if want := began.Add(2 * time.Hour); !st.Refused.At.Equal(want) {
+		t.Errorf("it counts from %s, want %s", st.Refused.At, want)
+	}
+}
+
+// TestNoPodIsEvictedForALimitThatNewPodsDoNotGet: Guaranteed pods get their template's limit while no node takes what
+// memfit asks for, and memfit may evict, but not resize.
+func TestNoPodIsEvictedForALimitThatNewPodsDoNotGet(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlaceOrEvict, sizeMi(320, 320), 318*memory.MiB, 4)
+	d.guaranteed = true
+	clear(d.templates)
 	d.run(3*time.Hour, time.Minute)
-	d.room = memory.GiB
+	d.room = 1460 * memory.MiB
+	d.mayNot = func(a rollout.Action) (o rollout.Outcome) {
+		if !a.Evict {
+			o = rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants it"}
+		}
+		return o
+	}
 	d.deploy("a release")
-	d.run(time.Hour, time.Minute)
-	if reason, message := d.applied(); d.shown.RefusedRequest != nil || reason == v1alpha1.ReasonUnschedulable {
-		d.fail("a request of the owner's is taken back: %s", message)
+	if d.run(15*time.Minute, 20*time.Second); len(d.waiting()) > 0 || d.shown.RefusedRequest == nil {
+		d.fail("%v wait", d.waiting())
+	}
+	before, told := d.created, false
+	for range 60 {
+		d.run(time.Minute, time.Minute)
+		reason, message := d.applied()
+		told = told || reason == v1alpha1.ReasonUnschedulable && strings.Contains(message,
+			"is not evicted, because the next one would not get the limit: limit 320Mi instead of ")
+	}
+	if d.created > before || !told {
+		reason, message := d.applied()
+		d.fail("%d pods were evicted, and Applied has reason %s: %s", d.created-before, reason, message)
 	}
 }
