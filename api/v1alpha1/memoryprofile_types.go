@@ -610,7 +610,7 @@ type ClusterMemoryProfileSpec struct {
 	MemoryProfileSpec `json:",inline"`
 
 	// namespaceSelector limits the profile to namespaces with these labels, also where an annotation names the profile. It
-	// gives no precedence: of two ClusterMemoryProfiles that choose the same pod, none is applied, and a MemoryProfile of
+	// gives no precedence: of two ClusterMemoryProfiles that choose the same pod, the older wins, and a MemoryProfile of
 	// the namespace wins over both. Default: every namespace. Example: {matchLabels: {team: shop}}.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const statusLong = `Show the workloads that memfit governs, most urgent first: killed recently,
-memory that drifts, a size that waits to be applied, no recommendation yet, the rest.
+const statusLong = `Show the workloads that memfit governs, most urgent first: not managed, stalled,
+killed recently, memory that drifts, a size that waits to be applied, no recommendation yet, the rest.
 
   LIMIT    of running pods -> recommended; (Hold) until there is a recommendation
   USE      highest use of one replica in the last two hours, and its share of the limit
