@@ -17,29 +17,29 @@ func (e *evaluation) demandLimit() memory.Bytes {
 	if recent == 0 {
 		recent = e.highestDay()
 	}
-	e.sayPeaks(recent)
+	e.notePeaks(recent)
 	if e.age() < e.model.OldFrom {
 		return e.youngDemand(recent)
 	}
 	return e.boundAnswer(e.cheapest(recent))
 }
 
-// sayPeaks adds the reason that the size is based on.
-func (e *evaluation) sayPeaks(recent memory.Bytes) {
+// notePeaks adds the reason that the size is based on.
+func (e *evaluation) notePeaks(recent memory.Bytes) {
 	ev := e.rec.Evidence
 	highest := max(ev.PeakDemand, recent)
-	e.say("%s over %s (%s)", e.peakWords(), format.InWords(ev.Window), e.basis())
+	e.note("%s over %s (%s)", e.peakWords(), format.InWords(ev.Window), e.basis())
 	if e.certainty != history.Exact {
-		e.say("%s", inexactWords(e.certainty))
+		e.note("%s", inexactWords(e.certainty))
 	}
 	if ev.PeakSwap > 0 {
-		e.say("up to %s was swapped out, which is part of demand", ev.PeakSwap)
+		e.note("up to %s was swapped out, which is part of demand", ev.PeakSwap)
 	}
 	if rest := highest.Minus(ev.PeakRSS.Plus(ev.PeakSwap)); ev.PeakRSS > 0 && rest > e.headroom(highest) {
-		e.say("peak RSS %s: the rest of demand is shared memory (tmpfs, /dev/shm) and kernel memory", ev.PeakRSS)
+		e.note("peak RSS %s: the rest of demand is shared memory (tmpfs, /dev/shm) and kernel memory", ev.PeakRSS)
 	}
 	if ev.PeakWorkingSet > e.plusHeadroom(highest) {
-		e.say("peak working set %s: the rest of it is page cache, which the kernel reclaims at the limit", ev.PeakWorkingSet)
+		e.note("peak working set %s: the rest of it is page cache, which the kernel reclaims at the limit", ev.PeakWorkingSet)
 	}
 }
 
@@ -83,7 +83,7 @@ func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	if limit >= have {
 		return limit
 	}
-	e.say("limit stays at %s although %s would hold what is known: %s", have, limit.CeilTo(memory.MiB), why)
+	e.note("limit stays at %s although %s is enough for the known demand: %s", have, limit.CeilTo(memory.MiB), why)
 	return have
 }
 

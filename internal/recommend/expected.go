@@ -43,14 +43,14 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	limit := bytesOf(best).CeilTo(memory.MiB)
 	if highest := e.rec.Evidence.PeakDemand; limit < highest {
 		if highest <= o.elsewhere {
-			e.say("the peak of %s is not held: use stayed above %s all of that day, which was another load", highest, top)
+			e.note("the peak of %s is not held: use stayed above %s all of that day, which was another load", highest, top)
 		} else {
-			e.say("the peak of %s is not held: that would cost more than the kills it may cause", highest)
+			e.note("the peak of %s is not held: that would cost more than the kills it may cause", highest)
 		}
 	}
-	e.say("%s", o.words(limit))
+	e.note("%s", o.words(limit))
 	if lower > 0 {
-		e.say("limit stays at %s: %s, which has been enough for %s, would cost less, but by less than it costs to lower a "+
+		e.note("limit stays at %s: %s, which has been enough for %s, would cost less, but by less than it costs to lower a "+
 			"limit (%s for a day)", e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB),
 			format.Count(o.enough(lower), "day"), bytesOf(e.lowering(&o, have, lower)))
 	}

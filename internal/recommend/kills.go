@@ -60,7 +60,7 @@ func (e *evaluation) judgeKills() {
 	e.withoutLoans()
 	e.rec.Evidence.Kills = len(e.kills)
 	if heap > 0 {
-		e.say(
+		e.note(
 			"%s not counted: the runtime gave up at its own heap cap, not at the limit", format.Count(int64(heap), "heap abort"),
 		)
 		e.advise(
@@ -69,7 +69,7 @@ func (e *evaluation) judgeKills() {
 		)
 	}
 	if child > 0 {
-		e.say("1 kill of a child process not counted: the container used far less than its limit, as in a debug session; " +
+		e.note("1 kill of a child process not counted: the container used far less than its limit, as in a debug session; " +
 			"a second one raises the limit")
 	}
 	if share {
@@ -79,7 +79,7 @@ func (e *evaluation) judgeKills() {
 		)
 	}
 	if pod > 0 {
-		e.say(
+		e.note(
 			"%s not counted: the pod's own limit was hit while this container was below its limit",
 			format.Count(int64(pod), "kill"),
 		)
@@ -91,7 +91,7 @@ func (e *evaluation) judgeKills() {
 	}
 	if debugged > 0 {
 		kills := format.Count(int64(debugged), "kill")
-		e.say("%s not counted: this container was far below its limit while a debug session ran in its pod", kills)
+		e.note("%s not counted: this container was far below its limit while a debug session ran in its pod", kills)
 		e.advise(
 			"debug a copy of the pod (kubectl debug --copy-to): what a session uses counts against the limit of its pod: %s "+
 				"during one", kills,
@@ -110,7 +110,7 @@ func (e *evaluation) withoutLoans() {
 			continue
 		}
 		if e.since(k.Time) < killHold {
-			e.say("the kill at %s was at %s, which was a loan to one pod (sizing.rescue): it counts as one at %s", e.at(k.Time),
+			e.note("the kill at %s was at %s, which was a loan to one pod (sizing.rescue): it counts as one at %s", e.at(k.Time),
 				k.Limit, k.Own)
 		}
 		k.Limit = k.Own
@@ -169,16 +169,16 @@ func (e *evaluation) growAfterKills() {
 		if by.Kind == memory.OOMStall {
 			count = "it stalled without being killed, its anonymous memory at"
 		}
-		e.say("%s at limit %s at %s (%s %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
+		e.note("%s at limit %s at %s (%s %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
 		if by.Kind == memory.OOMHeapAbort {
-			e.say(
+			e.note(
 				"its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s",
 				e.frozenWords(),
 			)
 		}
 	}
 	if k := e.newest; k.Asked > 0 {
-		e.say(
+		e.note(
 			"the kill at %s was at %s: the %s asked for were not effective yet, so nothing is added for it", e.at(k.Time),
 			k.Limit, k.Asked,
 		)
@@ -258,7 +258,7 @@ func (e *evaluation) boundAnswer(limit memory.Bytes) memory.Bytes {
 	if most = max(most, alone.demandLimit()); limit <= most {
 		return limit
 	}
-	e.say("held at %s instead of %s: an hour after a kill at %s, use shows what is needed", most, limit, e.grown.by.Limit)
+	e.note("held at %s instead of %s: an hour after a kill at %s, use shows what is needed", most, limit, e.grown.by.Limit)
 	return most
 }
 
@@ -348,7 +348,7 @@ func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 }
 
 func (e *evaluation) alarm(format string, args ...any) {
-	e.say("ALARM: "+format, args...)
+	e.note("ALARM: "+format, args...)
 	if e.rec.Alarm == "" {
 		e.rec.Alarm = sprintf(format, args...)
 	}
@@ -391,7 +391,7 @@ func (e *evaluation) correctAnswer(limit memory.Bytes) {
 	}
 	e.rec.Guess = &answer
 	if e.rec.Decision == Decrease && limit < e.Current.Limit {
-		e.say("the answer to the kill at %s was a guess; an hour of use since shows what is needed, so that correcting it "+
+		e.note("the answer to the kill at %s was a guess; an hour of use since shows what is needed, so that correcting it "+
 			"once does not wait for a day of evidence", answer.From)
 	}
 }

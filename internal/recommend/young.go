@@ -22,7 +22,7 @@ func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	e.rec.Teaches = e.teaches()
 	level := max(recent, e.highestDay(), e.killsSince(e.model.OldFrom))
 	limit := e.plusHeadroom(level)
-	e.say("%s + %s headroom = %s", level, e.headroomWords(level), limit)
+	e.note("%s + %s headroom = %s", level, e.headroomWords(level), limit)
 	limit = max(limit, e.youngLimit(limit))
 	limit = max(limit, e.recordLimit(limit))
 	return e.farLower(e.notEaten(limit, recent))
@@ -34,8 +34,8 @@ func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
 	if limit >= have || have.Minus(limit) >= e.model.LowerYoung {
 		return limit
 	}
-	e.say("limit stays at %s although %s would do: a young container's is lowered by %s at least, because its space for "+
-		"bursts goes on falling", have, limit.CeilTo(memory.MiB), e.model.LowerYoung)
+	e.note("limit stays at %s although %s is enough: a young container's limit is lowered by at least %s, because its "+
+		"space for bursts still falls", have, limit.CeilTo(memory.MiB), e.model.LowerYoung)
 	return have
 }
 
@@ -57,7 +57,7 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 			of := format.Count(e.Prior.Containers, "young container")
 			words = sprintf(" (learned from bursts of %s of %s)", of, e.Prior.Image)
 		}
-		e.say(
+		e.note(
 			"only %s of history: usual %s + %s for bursts not seen yet%s = %s", format.InWords(e.History.Span()), usual, space,
 			words, young,
 		)
@@ -160,7 +160,7 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 		next = max(next, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
 	}
 	if next > limit {
-		e.say(
+		e.note(
 			"only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(e.History.Span()),
 			r.highest, step, e.headroomWords(r.highest), next,
 		)
@@ -207,8 +207,8 @@ func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 		return limit
 	}
 	if least := e.leastRaise(have); least > limit {
-		e.say(
-			"only %s of the limit left: raised at once by as much as minChangePercent asks for, to %s", have.Minus(recent),
+		e.note(
+			"only %s of the limit left: raised immediately by the least that minChangePercent allows, to %s", have.Minus(recent),
 			least,
 		)
 		return least
