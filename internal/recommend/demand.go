@@ -10,8 +10,8 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// demandLimit sizes by what was used: by what is expected to cost least or, in the first two days, by the highest use
-// and what a young container may not have shown yet.
+// demandLimit returns a limit by use: the limit with the least expected cost or, in the first two days, the highest use
+// with space for bursts that a young container may not have shown yet.
 func (e *evaluation) demandLimit() memory.Bytes {
 	recent := max(e.lastDay(), e.firstLimit())
 	if recent == 0 {
@@ -66,8 +66,8 @@ func inexactWords(c history.Certainty) string {
 		"its usage, file pages and, of nodes that swap, container_memory_swap"
 }
 
-// keepUnlessExact keeps the limit of a container where its demand is an estimate, which shared memory or swap may
-// exceed, or of only a part of its replicas.
+// keepUnlessExact does not lower the limit of a container if its demand is an estimate, which shared memory or swap may
+// exceed, or if it is known for only a part of its replicas.
 func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	have, why := e.Current.Limit, inexactWords(e.certainty)
 	switch {
@@ -87,8 +87,8 @@ func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	return have
 }
 
-// firstLimit returns what the first limit of a container must hold where its demand is an estimate: all of the working
-// set. 0: nothing more than its demand.
+// firstLimit returns the least use that the first limit of a container covers if its demand is an estimate: the whole
+// working set. 0: no more than its demand.
 func (e *evaluation) firstLimit() memory.Bytes {
 	if e.certainty == history.Exact || e.Current.Limit > 0 {
 		return 0
@@ -96,7 +96,7 @@ func (e *evaluation) firstLimit() memory.Bytes {
 	return e.rec.Evidence.PeakWorkingSet
 }
 
-// lastDay returns the highest use of the last 24 hours, and what the kills in them show.
+// lastDay returns the highest use of the last 24 hours, including the use that kills show.
 func (e *evaluation) lastDay() memory.Bytes {
 	var buf [history.HoursKept]history.Hour
 	return max(highestOf(e.recent(e.History.AppendHours(buf[:0]))), e.killsSince(period.Day))
