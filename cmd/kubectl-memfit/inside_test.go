@@ -105,7 +105,7 @@ func (c server) finished(t *testing.T) {
 		out, errs, code := c.run("reader", "why", name, "-n", "shop")
 		if code != 0 || !strings.HasPrefix(out, "tekton: build/unit in namespace shop\n") ||
 			!strings.Contains(out, "MainProcess at limit 256Mi") ||
-			!strings.Contains(errs, "warning: the answer is from the recommendation alone: found no pod") {
+			!strings.Contains(errs, "warning: the answer is from the recommendation only: found no pod") {
 			t.Errorf("why %q: exit %d, %q,\n%s", name, code, errs, out)
 		}
 		fields, _, code := c.run("reader", "why", name, "-n", "shop", "-o", "jsonpath={.workload.status.oomKills}{.seen}")

@@ -62,7 +62,7 @@ func why(v *verb) error {
 		if rec == nil {
 			return err
 		}
-		v.warn("the answer is from the recommendation alone: %v", err)
+		v.warn("the answer is from the recommendation only: %v", err)
 	}
 	why := report.WhyOf(snapshot, rec)
 	return v.page("PodExplanation", why, why.Write)
@@ -73,14 +73,14 @@ func (v *verb) recommendationOf(recs []v1alpha1.MemoryRecommendation, pod, node 
 	records := inventory.RecordsOf(recs)
 	owner, err := v.cluster.Owner(v.Context(), pod, records)
 	if err != nil {
-		v.warn("%v; memfit knows its workload only if it recorded one of its kills", err)
+		v.warn("%v; the pod's workload is found only if memfit recorded an OOM kill of the pod", err)
 	}
 	if owner == nil {
 		return report.OfRecord(recs, pod)
 	}
 	if records.ByNode() {
 		if of, err := v.cluster.Node(v.Context(), node); err != nil {
-			v.warn("%v; its class is unknown", err)
+			v.warn("%v; the class of the node is unknown", err)
 		} else {
 			records.AddNode(of)
 		}

@@ -70,7 +70,7 @@ func (s *sources) bind(f *flag.FlagSet) {
 		"send the sizing.disruption.rollbackQuery of profiles to --prometheus-url; authors of profiles can then infer "+
 			"any series in Prometheus from whether memfit lowers a limit")
 	f.DurationVar(&s.prometheusSpan, "prometheus-history", 7*24*time.Hour,
-		"how much history is read of a new workload; 0 reads none")
+		"how much history is read for a new workload; 0: none")
 	f.DurationVar(&s.prometheusStep, "prometheus-step", 5*time.Minute,
 		"resolution of that history: the highest and lowest of each step are read; at least 15s")
 	f.Var(&s.prometheusHeaders, "prometheus-header", "NAME=VALUE of a header to send, for example X-Scope-OrgID=tenant; "+

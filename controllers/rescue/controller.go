@@ -1,9 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rescue raises limits before the kernel kills. It takes the alarms of agents from their MemorySnapshots,
-// outside of the workload queue to avoid its delay, gathers facts from caches, lets internal/rescue decide, and lets
-// the workload reconciler store the loan and send one resize. It runs on the leader.
+// Package rescue raises a limit for a while before the kernel kills a container; such a raise is called a loan. It
+// takes the alarms of agents from their MemorySnapshots, outside of the workload queue to avoid its delay, and gathers
+// facts from caches. internal/rescue decides, and the workload reconciler stores the loan and sends one resize. It runs
+// on the leader.
 package rescue
 
 import (
@@ -33,24 +34,24 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// The resize of pods is the component config/rbac/resize-pods. Snapshots, pods, nodes, LimitRanges and ResourceQuotas
-// are in caches that memfit has anyway, and the loan is stored in the workload's MemoryCheckpoint, so a rescue needs no
-// further right.
+// The kustomize component config/rbac/resize-pods grants the resize of pods. Snapshots, pods, nodes, LimitRanges and
+// ResourceQuotas are in caches that memfit has anyway, and the loan is stored in the workload's MemoryCheckpoint, so a
+// rescue needs no further permission.
 
 const (
 	// workers is the number of alarms handled in parallel. A loan is two requests of some 10 to 100 ms, and replicas often
 	// burst together.
 	workers = 16
-	// soon is the retry delay of an alarm whose workload is not loaded or whose write failed. Retries end when the alarm
-	// is stale.
-	soon = 50 * time.Millisecond
+	// retryDelay is the delay before the retry of an alarm whose workload is not loaded or whose write failed. Retries end
+	// when the alarm is stale.
+	retryDelay = 50 * time.Millisecond
 	// warnEvery is the least time between two Events about the same refusal for one container.
 	warnEvery = 5 * time.Minute
 	// nodeIndex is the cache index of pods by node; the API server has a field of this name.
 	nodeIndex = "spec.nodeName"
 )
 
-// Lender stores and sends loans: the workload reconciler.
+// Lender stores loans and sends their resizes. The workload reconciler implements it.
 type Lender interface {
 	Lend(
 		ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
@@ -168,7 +169,7 @@ func (c *Controller) again(ctx context.Context, key types.NamespacedName, s *v1a
 		return
 	}
 	c.alarms.LoadOrStore(key, s)
-	c.queue.AddAfter(key, soon)
+	c.queue.AddAfter(key, retryDelay)
 }
 
 // Handle decides about the alarm of a snapshot and lends. After an error the caller may retry.
@@ -204,7 +205,7 @@ type alarm struct {
 	node     lending.Node
 	left     memory.Bytes
 	paused   string
-	// refusal is the last refusal; nil: a loan was decided. owner is the workload of both.
+	// refusal is the last refusal; nil: a loan was decided. owner is the workload of the loan or refusal.
 	refusal *lending.Refusal
 	loan    *lending.Loan
 	owner   memory.Workload
@@ -223,7 +224,7 @@ func (c *Controller) gather(ctx context.Context, a *alarm) error {
 	if c.Constraints != nil {
 		names := workload.ContainersOf(&a.pod.Spec)
 		if facts, err = c.Constraints.Facts(ctx, a.ref, names, a.pod); err != nil {
-			return fmt.Errorf("reading what bounds %s: %w", a.ref, err)
+			return fmt.Errorf("reading the constraints of %s: %w", a.ref, err)
 		}
 	}
 	a.view, a.governed = workload.RescueOf(resolved.Profile, a.pod, a.Container, &facts, a.paused)
@@ -274,7 +275,7 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 	default:
 		c.given(ctx, a)
 	}
-	// Decided, whatever the result. Alarms of one pod are handled sequentially.
+	// The alarm is decided, also if it was refused. Alarms of one pod are handled sequentially.
 	c.handled.Add(a.pod.UID, max(c.last(a.pod.UID), a.Sequence))
 	return nil
 }
@@ -301,7 +302,7 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, st
 	return a.loan, a.loan.Note(&a.Alarm)
 }
 
-// maxHandled bounds the kept pods; the oldest do not matter, because their alarms are stale.
+// maxHandled bounds the pods in handled and warned; the dropped ones are the oldest, whose alarms are stale.
 const maxHandled = 10_000
 
 func (c *Controller) last(pod types.UID) int64 {

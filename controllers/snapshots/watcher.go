@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Findings of agents about pods: their runtimes, and what fills their memory.
+// MemorySnapshots hold the runtimes of pods, and what fills their memory.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memorysnapshots,verbs=list;watch
 
 // Watcher reads the MemorySnapshots of pods from an informer cache.
@@ -35,7 +35,7 @@ type Watcher struct {
 // Follow watches MemorySnapshots, and queues the workload of a pod when its snapshot has a relevant change. It does not
 // wait for the first list. Call it before [Watcher.Of].
 func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error {
-	news := func(s *v1alpha1.MemorySnapshot) {
+	enqueue := func(s *v1alpha1.MemorySnapshot) {
 		for _, owner := range s.OwnerReferences {
 			if ref, known := w.Workload(owner.UID); known {
 				queue.Enqueue(ref)
@@ -46,12 +46,12 @@ func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory
 		ctx, w.Cache, &v1alpha1.MemorySnapshot{}, informers.Handler[*v1alpha1.MemorySnapshot]{
 			Seen: func(s *v1alpha1.MemorySnapshot) {
 				w.alarmed(nil, s)
-				news(s)
+				enqueue(s)
 			},
 			Changed: func(before, after *v1alpha1.MemorySnapshot) {
 				w.alarmed(before, after)
 				if !informers.SameSnapshot(before, after) {
-					news(after)
+					enqueue(after)
 				}
 			},
 		}, cache.BlockUntilSynced(false),

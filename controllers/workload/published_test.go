@@ -76,7 +76,7 @@ var _ = Describe("A number that was found", func() {
 
 		never := bounded(func(s *v1alpha1.SizingSpec) { s.Decrease = v1alpha1.DecreaseNever })
 		Expect(never.Recommended.Limit.String()).To(Equal("256Mi"), "what the container has")
-		Expect(never.Reasons).To(ContainElement("limit stays at 256Mi although 100Mi would do: decrease is Never"))
+		Expect(never.Reasons).To(ContainElement("limit stays at 256Mi although 100Mi is enough: decrease is Never"))
 	})
 
 	It("is no more than the limit of the whole pod, with the advice to raise it there", func() {

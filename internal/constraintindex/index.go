@@ -58,7 +58,7 @@ func (x *Index) In(ctx context.Context, namespace string) (constraints.Objects, 
 		x.Reader.List(ctx, &quotas, client.InNamespace(namespace), client.UnsafeDisableDeepCopy),
 	)
 	if err != nil {
-		return constraints.Objects{}, fmt.Errorf("reading what bounds namespace %s: %w", namespace, err)
+		return constraints.Objects{}, fmt.Errorf("reading the constraints of namespace %s: %w", namespace, err)
 	}
 	return constraints.Objects{LimitRanges: ranges.Items, Quotas: quotas.Items, Nodes: x.nodes.all()}, nil
 }

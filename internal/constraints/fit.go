@@ -19,7 +19,8 @@ type Ask struct {
 	// Base is the size in its template, Want the desired size.
 	Base, Want memory.Size
 	Equal      bool // the request must equal the limit
-	// Part is the share of the pod-level size for a container without a limit. Zero: it has a limit, or unknown need.
+	// Part is the share of the pod-level size for a container without a limit. Zero: the container has a limit, or its
+	// need is unknown.
 	Part  memory.Size
 	Never bool // the profile forbids lowering
 }
@@ -33,10 +34,10 @@ type Fitted struct {
 // Fit returns the sizes closest to the desired ones with which a new pod is admitted and can be scheduled. It moves a
 // size to the bound of a container or pod. If a quota or the nodes are exhausted, the container keeps its template's
 // size, because a part of its need would take memory without helping; lower sizes always fit. If LimitRanges would
-// refuse the result, but not the template's sizes, the pod keeps these.
+// refuse the result, but not the template's sizes, the pod keeps its template's sizes.
 //
-// The size of the whole pod (spec.resources), in whole as its owner set it, follows its containers; see [WholeOf]. If
-// it cannot ([Whole.FixedBecause]), they are limited by it.
+// whole is the size of the whole pod (spec.resources) as its owner set it. It follows the sizes of the containers; see
+// [WholeOf]. If it cannot ([Whole.FixedBecause]), it limits the containers.
 func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) {
 	t := trial{
 		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),
@@ -69,7 +70,7 @@ type trial struct {
 	most          memory.Bytes // maximum of a LimitRange for the whole pod; 0: none
 	asks          []Ask
 	out           []Fitted
-	sizes         map[string]memory.Size // the same by container
+	sizes         map[string]memory.Size // the sizes of out, by container
 }
 
 func (t *trial) set(i int, s memory.Size, why ...string) {
@@ -125,7 +126,8 @@ func (a *Ask) with(s memory.Size) memory.Size {
 	return s
 }
 
-// within returns the nearest size within the bounds. For the ratio it raises the request: a lower limit may kill.
+// within returns the nearest size within the bounds. For the ratio it raises the request, because a lower limit may
+// cause an OOM kill.
 func (b bounds) within(s memory.Size) memory.Size {
 	if s.Limit > 0 {
 		s.Limit = max(s.Limit, b.min)

@@ -155,12 +155,12 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 		at = noticed
 	}
 	if k := r.lastKill; k != nil && at.Sub(k.Time).Abs() <= sameKill {
-		news := k.Kind != MainProcess
+		isNew := k.Kind != MainProcess
 		k.Kind = MainProcess
 		if len(k.Processes) == 0 {
 			k.Processes = largest(r.processes, nil)
 		}
-		return news
+		return isNew
 	}
 	if now.Sub(at) > kept {
 		return false // before this agent's readings

@@ -15,17 +15,17 @@ import (
 // Stall is a period in which a container stalled just below its limit without being killed.
 type Stall struct {
 	Limits
-	Minute // before its first sign, stallWindow after it started
+	Minute // before the first sample that showed it, which is stallWindow after Started
 
 	Started, Ended time.Time // Ended is zero while it continues
 	Anon           memory.Bytes
-	High           memory.Bytes // memory.high, if it stalled there, below Limit; 0: at Limit
+	High           memory.Bytes // memory.high, if the container stalled at it; 0: at its limit
 	FaultsPerSec   int
 	StalledPercent int // PSI memory full; 0 where it is unavailable
 }
 
-// The thresholds of a stall are those of internal/oom, which justifies each with recordings: anonymous memory leaves no
-// memory for the program's own files, which are read back from disk over and over.
+// The thresholds of a stall are the same as in internal/oom, which justifies each with recordings. In a stall,
+// anonymous memory leaves no space for page cache, so that the program's own files are read from disk again and again.
 const (
 	stallAnonPercent  = 85
 	stallUsagePercent = 95
@@ -35,23 +35,23 @@ const (
 	stallTimesKnown = 3
 	// stallWindow is the compared period. At its limit a container is read several times a second.
 	stallWindow = 5 * time.Second
-	// stallBegins is how long consecutive windows must show it, so that a burst of faults, for example when a library is
-	// loaded, is none.
+	// stallBegins is how long consecutive windows must show a stall, so that a burst of faults, for example when a library
+	// is loaded, does not count as one.
 	stallBegins = 6 * stallWindow
-	stallOver   = time.Minute      // no window must show it until it has ended
-	stallStart  = 2 * time.Minute  // a starting process loads its program, which is not its usual rate
+	stallOver   = time.Minute      // a stall has ended when no window has shown it for this long
+	stallStart  = 2 * time.Minute  // the usual rate is learned after this time: a starting process loads its program
 	stallGap    = 30 * time.Second // the longest time between two readings that are compared
 )
 
 // stallWatch compares readings [stallWindow] apart.
 type stallWatch struct {
-	first  time.Time // of all readings
+	first  time.Time // the first reading
 	from   cgroup.Reading
 	fromAt time.Time
 	known  float64 // the highest rate of faults per second in a period of stallBegins away from the limit
 	away   away
 	run    stallRun
-	shown  time.Time // the end of the last window that showed it
+	shown  time.Time // the end of the last window that showed a stall
 	last   *Stall
 	going  bool
 }
@@ -63,10 +63,10 @@ type away struct {
 	faults uint64
 }
 
-// stallRun is a series of windows that all show a stall; zero began: the last window did not.
+// stallRun is a series of windows that all show a stall; began is zero if the last window did not show one.
 type stallRun struct {
 	began  time.Time
-	before Minute // its first window
+	before Minute // the minute before the end of its first window
 	faults uint64
 	waited time.Duration // PSI memory full
 }
@@ -78,7 +78,7 @@ func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.
 	if w.first.IsZero() {
 		w.first = s.At
 	}
-	if w.fromAt.IsZero() || took < 0 || took > stallGap { // a gap is unknown
+	if w.fromAt.IsZero() || took < 0 || took > stallGap { // faults in a gap are unknown
 		w.from, w.fromAt, w.run, w.away, w.shown = s.Reading, s.At, stallRun{}, away{}, s.At
 		return false
 	}

@@ -127,7 +127,8 @@ func (w *working) assigned(name string) bool {
 // beforeCommand returns the separators after which a shell or env takes an assignment.
 func beforeCommand(c rune) bool { return strings.ContainsRune(" \t\n;&|(", c) }
 
-// sign returns where a sign is that excludes the setting, and why; empty if there is none, or the profile replaces it.
+// sign returns the place of a sign that excludes the setting, and why it does; empty if the sign is not found, or if
+// the profile replaces the user's value.
 func (w *working) sign(s setting, sign runtimes.Sign) string {
 	where := w.shows(s, sign)
 	switch {
@@ -139,7 +140,7 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 	return where + ", and the user's value wins" + s.instead()
 }
 
-// shows returns where a sign is: "JAVA_OPTS has -Xmx700m"; empty if there is none.
+// shows returns the place of a sign: "JAVA_OPTS has -Xmx700m"; empty if it is not found.
 func (w *working) shows(s setting, sign runtimes.Sign) string {
 	switch sign.In {
 	case runtimes.AsVariable:
@@ -194,7 +195,7 @@ func (w *working) elsewhere(s setting, t target, in Input) string {
 		if !ok || key == "" {
 			continue
 		}
-		where := "a source memfit does not know"
+		where := "a source of an unknown kind"
 		switch {
 		case from.ConfigMapRef != nil:
 			keys, known := in.ConfigMapKeys[from.ConfigMapRef.Name]
@@ -234,8 +235,8 @@ func (w *working) unsafe(s setting, version runtimes.Version) string {
 	// Space for every word that memfit could add, not only this one.
 	const ours, ourWords = 256, 7
 	if len(v.Value)+ours > g.MaxLength || len(words)+ourWords > g.MaxWords {
-		return fmt.Sprintf("%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env,
-			len(v.Value), g.StrictWhy)
+		return fmt.Sprintf("%s is already long (%d bytes), and %s: declare runtime.version if the runtime is newer",
+			s.knob.Env, len(v.Value), g.StrictWhy)
 	}
 	return ""
 }

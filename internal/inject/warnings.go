@@ -20,21 +20,22 @@ import (
 const (
 	// warningsMax bounds the admission warnings; the rest is counted.
 	warningsMax = 3
-	// maxWarning bounds one warning. With "memfit: " in front, the API server may cut it from 256 characters on.
+	// maxWarning bounds one warning. With the prefix "memfit: ", it stays within the 256 characters after which the API
+	// server may truncate it.
 	maxWarning = 248
 )
 
-// warning is a message for the creator of the pod, in the webhook's response, and in the advice in status.
+// warning is a message for the creator of the pod. It is in the webhook's response, and in the advice in status.
 type warning struct {
 	text  string
-	ofPod bool // it is about the pod, and every container that it concerns has it
+	ofPod bool // it is about the whole pod; each container that it concerns has a copy
 }
 
 func (c *ContainerPlan) warn(format string, args ...any) {
 	c.warned = append(c.warned, warning{text: fmt.Sprintf(format, args...)})
 }
 
-// Warnings returns a few short messages for the creator of the pod. The user's own value is not a reason for one.
+// Warnings returns a few short messages for the creator of the pod. A valid value of the user's own causes none.
 func (p Plan) Warnings() []string {
 	out := p.EveryWarning()
 	if extra := len(out) - warningsMax; extra > 0 {
@@ -51,7 +52,7 @@ func (p Plan) EveryWarning() []string {
 	}
 	var out []string
 	for _, text := range texts {
-		if text = cut(text); !slices.Contains(out, text) { // a note about the annotation comes once per container
+		if text = cut(text); !slices.Contains(out, text) { // each container has a copy of a note about the annotation
 			out = append(out, text)
 		}
 	}
@@ -105,10 +106,10 @@ func (c *ContainerPlan) lacksLimit() bool {
 	return slices.ContainsFunc(c.runtime.runtime.Knobs, derived)
 }
 
-// minMemory is less than any process takes.
+// minMemory is less than any process needs.
 const minMemory = memory.MiB
 
-// checkSize warns about a memory limit or request without a unit, or has the unit m, a thousandth of a byte.
+// checkSize warns about a memory limit or request that has no unit, or the unit m (a thousandth of a byte).
 func (c *ContainerPlan) checkSize(of string, r *corev1.ResourceRequirements, now memory.Size) {
 	if q, set := r.Limits[corev1.ResourceMemory]; set && now.Limit > 0 && now.Limit < minMemory {
 		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), tiny(q), meant(q))
@@ -118,7 +119,7 @@ func (c *ContainerPlan) checkSize(of string, r *corev1.ResourceRequirements, now
 	}
 }
 
-// thousandths: the quantity is written with the unit m.
+// thousandths reports whether the quantity is written with the unit m.
 func thousandths(q resource.Quantity) bool { return strings.HasSuffix(q.String(), "m") }
 
 func tiny(q resource.Quantity) string {
@@ -164,7 +165,7 @@ func (c *ContainerPlan) replaces(check *runtimes.Check) bool {
 	})
 }
 
-// own returns the user's checked value, and the setting as the subject of a sentence; empty: none known.
+// own returns the user's value to check, and the setting as the subject of a sentence; empty if no value is known.
 func (w *working) own(r *runtimes.Runtime, check *runtimes.Check) (own runtimes.Own, subject string) {
 	if check.Env != "" {
 		v, count := w.find(check.Env)
@@ -184,17 +185,18 @@ func (w *working) own(r *runtimes.Runtime, check *runtimes.Check) (own runtimes.
 	return own, found.in + ": " + short(check.Flag+found.value)
 }
 
-// refers reports whether the kubelet or a shell completes the value.
+// refers reports whether the value contains a variable that the kubelet or a shell expands.
 func refers(value string) bool { return strings.ContainsRune(value, '$') }
 
 // ownFlag is a flag as the user set it.
 type ownFlag struct {
 	value  string
-	in     string // the variable, or the command line; empty: not set, or to an unknown value
+	in     string // the variable, or the command line; empty: not set, or the value is unknown
 	direct bool
 }
 
-// flag returns the user's flag that wins in the runtime. It returns none if places with unknown precedence differ.
+// flag returns the user's flag that takes effect in the runtime. It returns none if places with unknown precedence have
+// different values.
 func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
 	best, differ := -1, false
 	for _, src := range w.sources {
@@ -221,7 +223,7 @@ func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
 
 // lastFlag returns the text after the last occurrence of the flag.
 func lastFlag(r *runtimes.Runtime, text, flag string) (value string, has bool) {
-	if beginning := flag[:min(len(flag), 5)]; !strings.Contains(text, beginning) { // common to all spellings
+	if beginning := flag[:min(len(flag), 5)]; !strings.Contains(text, beginning) { // every spelling has it
 		return "", false
 	}
 	for word := range strings.FieldsFuncSeq(text, betweenWords) {

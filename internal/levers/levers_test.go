@@ -232,8 +232,8 @@ func TestBusyCollector(t *testing.T) {
 		nothing = "the last collection found 58Mi alive, which leaves 0 of GOMEMLIMIT=64Mi: "
 		higher  = "a higher one helps (128Mi leaves as much as is alive)"
 		calm    = "GOMEMLIMIT is already effective: it does not return the memory that is free now"
-		byGOGC  = "the collector took 40 % of its processor time, 64Mi more limit would save 26 % or more"
-		saves   = "the collector took 40 % of its processor time, 64Mi more limit would save 29 % or more"
+		byGOGC  = "the collector took 40 % of its processor time, a limit higher by 64Mi would save 26 % or more"
+		saves   = "the collector took 40 % of its processor time, a limit higher by 64Mi would save 29 % or more"
 	)
 	type measured struct {
 		between     memory.Bytes

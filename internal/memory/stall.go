@@ -13,7 +13,7 @@ import (
 type Stall struct {
 	Container ContainerRef `json:"c"`
 	Program   string       `json:"pg,omitempty"` // the container's fingerprint; empty: unknown
-	Limit     Bytes        `json:"l"`            // effective
+	Limit     Bytes        `json:"l"`            // the effective limit
 	Since     time.Time    `json:"s"`            // the first sample that showed it
 	Known     time.Time    `json:"k"`            // the sample that confirmed it
 	Ended     time.Time    `json:"e,omitzero"`   // zero: it continues
@@ -26,10 +26,10 @@ type Stall struct {
 	PressurePercent int32 `json:"pr,omitempty"`
 	// RaisedTo is the higher limit that the container got while it stalled. 0: none.
 	RaisedTo Bytes `json:"rt,omitempty"`
-	// FaultsAfter are the major page faults a second at RaisedTo, at that decision.
+	// FaultsAfter are the major page faults a second at RaisedTo, when memfit decided whether the raise had an effect.
 	FaultsAfter int32 `json:"fa,omitempty"`
-	// NotRelieved is true if at RaisedTo the faults continued, and their pages did not remain in memory: it is not the
-	// bottleneck.
+	// NotRelieved is true if at RaisedTo the faults continued, and their pages did not remain in memory: the limit is not
+	// the bottleneck.
 	NotRelieved bool `json:"nr,omitempty"`
 	// Account is the agent's record of the minute before it, in a sentence; empty: none. AccountAt is the agent's time of
 	// its start; zero: no agent reported it.
@@ -46,8 +46,8 @@ func (s *Stall) Why() string {
 		words += fmt.Sprintf(", all tasks waited for memory %d %% of the time", s.PressurePercent)
 	}
 	if s.PressurePercent > 0 && s.Usage < s.Limit.Percent(throttledPercent) {
-		words += "; the kernel slows it down below its limit already, at memory.high, which the kubelet's MemoryQoS sets " +
-			"and a higher limit or request raises"
+		words += "; the kernel throttles it at memory.high, below its limit. The kubelet's MemoryQoS sets memory.high; a " +
+			"higher limit or request raises it"
 	}
 	return words
 }

@@ -24,15 +24,16 @@ const (
 	stallFaults = 3
 	// stallTimesKnown: the rate is this many times the instance's highest rate away from its limit.
 	stallTimesKnown = 3
-	// stallPressure is the percentage of time in which all tasks waited (PSI memory full) that is equal evidence without
+	// stallPressure is the percentage of time in which all tasks waited (PSI memory full) that shows a stall even without
 	// faults.
 	stallPressure = 10
-	// stallTime and stallIntervals: a burst of faults, for example of a library load, is shorter.
+	// stallTime and stallIntervals are the least length of a stall. A burst of faults, for example when a library is
+	// loaded, is shorter.
 	stallTime      = time.Minute
 	stallIntervals = 3
 	// stallStart is how long a starting process loads its program and data.
 	stallStart = 2 * time.Minute
-	// stallOver and stallOverIntervals: it ends when it has not shown for this long.
+	// stallOver and stallOverIntervals: a stall has ended when no interval has shown it for this long.
 	stallOver          = time.Minute
 	stallOverIntervals = 2
 	// stallVerify is how long after a raise faults may continue before the raise is reported as ineffective.
@@ -45,19 +46,19 @@ const (
 	minFaultBytes = 4 * memory.KiB
 )
 
-// StallWatch finds a stall in the samples of one container. The zero value is ready. Each running container has one, of
-// some 100 bytes, and 250 more for a stall.
+// StallWatch finds a stall in the samples of one container. The zero value is ready. Each running container has one; it
+// takes about 100 bytes, and 250 more for a stall.
 type StallWatch struct {
 	last stallSample
 	// known is the highest rate of major faults per second away from the limit, over the duration of a stall.
 	known float32
 	away  away
 	// run is a series of intervals with the same result for the phase: a stall, its end, or an ineffective raise. nil if
-	// there is none.
+	// there is no such series.
 	run   *run
 	stall *memory.Stall // the last stall
 	phase phase
-	// raised is when the higher limit was first seen.
+	// raised is the time of the first sample with the higher limit.
 	raised memory.Instant
 }
 
@@ -108,7 +109,7 @@ func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 
 // Report adds the agent's report, and returns whether it changed [StallWatch.Stall]. The agent reads a container at its
 // limit several times a second, and detects a stall earlier than samples. Samples decide about its end and the effect
-// of a raise; without fault counts, the agent reports the end. A report may repeat with every step.
+// of a raise; without fault counts, the agent reports the end. The same report may be added repeatedly.
 func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) bool {
 	started := a.Started.UTC()
 	switch {
@@ -116,11 +117,11 @@ func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) boo
 		return w.last.blind() && !a.Ended.IsZero() && started.Equal(w.stall.Since) && w.end(a.Ended)
 	case !a.Ended.IsZero() || a.Limit == 0 ||
 		a.Limit.Minus(bounds.Limit)+bounds.Limit.Minus(a.Limit) > memory.CgroupRounding:
-		return false // over, or from before its limit changed
+		return false // the stall is over, or began before the limit changed
 	case w.last.at.IsZero() || started.Before(w.last.started.Time()) || started.After(now.Add(ahead)):
-		return false // of an ended instance
+		return false // the stall was in an instance that ended
 	case w.stall != nil && !started.After(w.stall.Ended):
-		return false // on file
+		return false // already recorded
 	}
 	usage := bounds.Limit
 	if a.High > 0 {
@@ -186,19 +187,19 @@ func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) 
 		return true
 	case w.phase == stalled && another:
 		return w.end(s.at.Time())
-	case w.phase == relieving && (another || w.raised.IsZero()): // a process that the raise restarted counts, too
+	case w.phase == relieving && (another || w.raised.IsZero()): // also a process that was restarted for the raise
 		w.raised = s.at
 	}
 	return false
 }
 
-// about returns the result of an interval in this phase.
+// about returns what an interval shows in this phase.
 func (w *StallWatch) about(i interval) signal {
 	waits := i.rate() >= max(stallFaults, stallTimesKnown*float64(w.known)) || i.pressure() >= stallPressure
 	switch {
 	case w.phase != calm && i.to.blind():
 		return noSignal
-	case w.phase == stalled && i.full() && !w.below(i): // the speed of disks varies
+	case w.phase == stalled && i.full() && !w.below(i): // half of its rate is enough: the speed of disks varies
 		return stallSignal
 	case w.phase != stalled && i.full() && waits:
 		return stallSignal
@@ -207,7 +208,7 @@ func (w *StallWatch) about(i interval) signal {
 	case i.readsBack(), i.rate() < stallFaults: // or it waits without reading
 		return ineffectiveSignal
 	}
-	return noSignal // it reads what fits now
+	return noSignal // it reads pages that fit the higher limit
 }
 
 // below reports whether less than half of the stall's rate is left.

@@ -358,8 +358,7 @@ func TestWhatIsSaidOfAThrottledContainer(t *testing.T) {
 		l.high = mi(232)
 		l.use(10*time.Minute, mi(180), mi(20), 0).wait(3*time.Minute, 17, used.Minus(mi(3)), mi(3))
 		s, _ := l.watch.Stall()
-		if text := s.Why(); !strings.Contains(text, "17 % of the time; the kernel slows it down below its limit") ||
-			!strings.Contains(text, "memory.high") {
+		if text := s.Why(); !strings.Contains(text, "17 % of the time; the kernel throttles it at memory.high, below ") {
 			t.Errorf("%s: got %q", used, text)
 		}
 	}

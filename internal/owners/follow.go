@@ -63,7 +63,8 @@ func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bo
 	})
 }
 
-// cached reads an owner from the cache; do not change it. nil without an error: missing, or another of the same name.
+// cached reads an owner from the cache; do not change it. nil without an error: the owner is missing, or another
+// object has its name.
 func (r Resolver) cached(
 	ctx context.Context, k *workloadkind.Kind, namespace string, ref *metav1.OwnerReference,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -117,7 +118,8 @@ func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
 	return m.UID == ref.UID || m.UID == "" || ref.UID == ""
 }
 
-// byReference returns the owner from its reference alone, with the API version of the table, so that it has one name.
+// byReference returns the owner from its reference alone. It uses the API version in the table of kinds, so that an
+// owner has the same name in all versions.
 func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace string) Owner {
 	w := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
 	if k != nil {
@@ -126,7 +128,7 @@ func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace str
 	return Owner{Ref: w, UID: ref.UID}
 }
 
-// guessed returns the owner of a ReplicaSet that is not in the cache yet, as at the start of a rollout.
+// guessed returns the owner of a ReplicaSet that is not in the cache yet, for example at the start of a rollout.
 func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	if !workloadkind.Like(ref.APIVersion, ref.Kind).HasHash {
 		return Owner{}, false
@@ -141,8 +143,8 @@ func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	return Owner{}, false
 }
 
-// inferred returns the guess, if the cache confirms that the workload exists, or does not have its kind. A pod older
-// than the workload belongs to an earlier one of that name, whose ReplicaSet was deleted.
+// inferred returns the guess if the cache confirms that the workload exists, or if memfit does not cache its kind. A
+// pod older than the workload belongs to an earlier workload of that name, whose ReplicaSet was deleted.
 func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	o, ok := guessed(pod, ref)
 	if !ok {
@@ -160,7 +162,7 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 	return o, true
 }
 
-// olderThan reports whether the pod is older; one being created has no age yet.
+// olderThan reports whether the pod is older than m; false for a pod that is being created, which has no age yet.
 func olderThan(pod metav1.Object, m *metav1.PartialObjectMetadata) bool {
 	created := pod.GetCreationTimestamp()
 	return !created.IsZero() && created.Before(&m.CreationTimestamp)

@@ -32,9 +32,9 @@ const maxHops = 4
 type Resolver struct {
 	// Reader is a cache of metadata (PartialObjectMetadata) of [Objects]. Required.
 	Reader client.Reader
-	// APIReader is uncached, and reads only owners missing in the cache, as at the start of a rollout. nil: never. Its
-	// rest.Config should have QPS -1, like controller-runtime's own: with client-go's default of 5 a second, the pods of
-	// one rollout wait for each other.
+	// APIReader is uncached, and reads only owners missing in the cache, such as at the start of a rollout. nil: never.
+	// Its rest.Config should have QPS -1, like controller-runtime's own: with client-go's default of 5 a second, the pods
+	// of one rollout wait for each other.
 	APIReader client.Reader
 	// Gone are deleted owners, which are not read again from APIReader. nil: none.
 	Gone *Gone

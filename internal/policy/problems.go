@@ -27,7 +27,7 @@ type problem struct {
 }
 
 // Set records why no profile governs a workload, with the conflicting profiles, and reports whether it changed.
-func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Profile) (news bool) {
+func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Profile) (changed bool) {
 	now := problem{why: why}
 	for _, n := range claims {
 		now.claims = append(now.claims, n.Key())

@@ -92,20 +92,20 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 func (n *Profile) contradictions() []string {
 	own := refused(n.own)
 	var out []string
-	say := func(texts ...string) {
+	add := func(texts ...string) {
 		for _, text := range texts {
 			if !slices.Contains(out, text) {
 				out = append(out, text)
 			}
 		}
 	}
-	say(n.boundsClash("")...)
+	add(n.boundsClash("")...)
 	for _, e := range n.Spec.Containers {
-		say(n.boundsClash(e.Name)...)
+		add(n.boundsClash(e.Name)...)
 	}
 	s := n.policyFor(nil).sizing
 	if s.Increase == v1alpha1.IncreaseAfterKill && s.Decrease != v1alpha1.DecreaseNever {
-		say(fmt.Sprintf("sizing.increase: AfterKill (%s) needs sizing.decrease: Never, but it is %s (%s): a limit that "+
+		add(fmt.Sprintf("sizing.increase: AfterKill (%s) needs sizing.decrease: Never, but it is %s (%s): a limit that "+
 			"memfit lowers would be raised again only after a kill; change one of them",
 			n.origin("", "sizing.increase"), s.Decrease, n.origin("", "sizing.decrease")))
 	}
@@ -115,7 +115,7 @@ func (n *Profile) contradictions() []string {
 	}
 	for _, text := range refused(n.Spec) {
 		if !slices.Contains(own, text) {
-			say(text + " (with what it inherits from " + strings.Join(from, " and ") + ")")
+			add(text + " (with what it inherits from " + strings.Join(from, " and ") + ")")
 		}
 	}
 	return out

@@ -170,7 +170,7 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 		status.Summary = "Not effective: " + in.Invalid[0]
 		ready = profileReady(in, status.Summary)
 	case in.Counts != nil && in.Counts != in.Profile:
-		status.Summary = fmt.Sprintf("Not effective: %s has role: Defaults, too, and is older: move the values into one "+
+		status.Summary = fmt.Sprintf("Not effective: %s also has role: Defaults and is older: move the values into one "+
 			"of them, and delete the other", in.Counts)
 		ready = conditionReady.False(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
 		double = conditionConflicted.True(v1alpha1.ReasonAmbiguousDefaults, status.Summary)

@@ -26,8 +26,8 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 
 // Bound returns a size as the policy allows it now, with a sentence for each bound that changed it. An earlier size is
 // not an exception: the policy may have changed since, so every use of a size begins here. current is what the
-// container has, or what its template asks for; with DecreaseNever nothing goes below it, and what has no limit gets
-// none but limit.max. What is 0 stays 0: no limit or request was set there.
+// container has, or what its template specifies; with DecreaseNever no size falls below it, and a container without a
+// limit gets at most limit.max. A limit or request of 0 remains 0: it is not set.
 func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	var why []string
 	if size.Limit > 0 {
@@ -42,8 +42,8 @@ func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	return size, why
 }
 
-// boundLimit keeps a limit within the bounds. rss is the highest anonymous memory, which does not count what is in
-// volumes; 0: unknown. What is above the limit of the whole pod, the API server refuses, so that comes last.
+// boundLimit keeps a limit within the bounds. rss is the highest anonymous memory, which does not count files in
+// volumes; 0: unknown. The limit of the whole pod comes last, because the API server refuses a limit above it.
 func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []string) {
 	var why []string
 	want, least := limit, current
@@ -51,16 +51,16 @@ func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []st
 		least = memory.Max // no limit is above every limit
 	}
 	if p.DecreaseNever && limit < least {
-		why = append(why, sprintf("limit stays at %s although %s would do: decrease is Never", orNone(current), limit))
+		why = append(why, sprintf("limit stays at %s although %s is enough: decrease is Never", orNone(current), limit))
 		limit = least
 	}
 	if floor := min(p.Before, least); limit < floor {
-		why = append(why, sprintf("limit stays at %s although %s would do: the program before this one needed it, and ran "+
-			"longer than this one has", floor, limit))
+		why = append(why, sprintf("limit stays at %s although %s is enough: the previous program needed it, and ran "+
+			"longer than the current one has", floor, limit))
 		limit = floor
 	}
 	if floor := p.volumeFloor(current, rss); limit < floor {
-		why = append(why, sprintf("limit stays at %s although %s would do: memory-backed volumes may hold %s (sizeLimit)",
+		why = append(why, sprintf("limit stays at %s although %s is enough: memory-backed volumes may hold %s (sizeLimit)",
 			floor, limit, p.VolumesHold))
 		limit = floor
 	}
@@ -100,7 +100,7 @@ func (p Policy) volumeFloor(current, rss memory.Bytes) memory.Bytes {
 	return min(floor, current)
 }
 
-// boundRequest does the same for a request, which is never above its limit (0: unlimited).
+// boundRequest keeps a request within the bounds. A request is never above its limit (0: unlimited).
 func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes {
 	if p.RequestEqualsLimit && limit > 0 {
 		request = limit
@@ -153,7 +153,7 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 	p, want := e.Policy, e.belowCeiling(e.aboveOwnHeap(limit.CeilTo(memory.MiB)))
 	limit, why := p.boundLimit(want, e.Current.Limit, e.rec.Evidence.PeakRSS)
 	for _, text := range why {
-		e.say("%s", text)
+		e.note("%s", text)
 	}
 	switch {
 	case limit >= want, limit == 0:
@@ -184,13 +184,13 @@ func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
 	if limit >= least {
 		return limit
 	}
-	e.say("limit is %s although %s would do: %s permits a heap of %s; lower it to save memory", least, limit,
+	e.note("limit is %s although %s is enough: %s permits a heap of %s; lower it to save memory", least, limit,
 		t.OwnHeapBy, t.OwnHeap)
 	return least
 }
 
-// boundIncrease holds a limit that nothing was killed at, where the owner wants a kill first. However long ago the kill
-// was, the ledger has it: a size that a kill asked for is not taken back for its age.
+// boundIncrease keeps a limit until an OOM kill at it, if the policy raises limits only after kills. The ledger keeps
+// old kills, so that a size raised after a kill is not lowered because of the kill's age.
 func (e *evaluation) boundIncrease(limit memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if !e.Policy.IncreaseAfterKill || have == 0 || limit <= have {
@@ -199,12 +199,12 @@ func (e *evaluation) boundIncrease(limit memory.Bytes) memory.Bytes {
 	if slices.ContainsFunc(e.kills, func(k memory.OOMKill) bool { return max(k.Limit, k.Peak) >= have }) {
 		return limit
 	}
-	e.say("limit stays at %s although use asks for %s: increase is AfterKill, and nothing was killed at it", have,
+	e.note("limit stays at %s although use asks for %s: increase is AfterKill, and there was no OOM kill at it", have,
 		limit.CeilTo(memory.MiB))
 	return have
 }
 
-// alarmAt: kills at the bound will go on until the owner decides.
+// alarmAt raises an alarm for a recent kill at a bound: such kills continue until the owner acts.
 func (e *evaluation) alarmAt(bound memory.Bytes, name, remedy string) {
 	for _, k := range e.kills {
 		if k.Limit >= bound && e.since(k.Time) < period.Day {
@@ -215,15 +215,14 @@ func (e *evaluation) alarmAt(bound memory.Bytes, name, remedy string) {
 }
 
 const (
-	// ceilingPercent of the largest node's allocatable memory is as far as a limit grows where the owner gives no
-	// limit.max: the other half stays for everybody else, whatever a kill, a leak or a wrong reading asks for, and the
-	// container still fits a node.
+	// ceilingPercent of the largest node's allocatable memory is the highest limit without limit.max. After kills, a leak
+	// or a wrong reading, the other half remains for other pods, and the container still fits a node.
 	ceilingPercent = 50
-	// usualNode replaces the largest node where none is known: a small one, by today's measure.
+	// usualNode is the assumed size of the largest node if no node is known: that of a small node.
 	usualNode = 16 * memory.GiB
 )
 
-// belowCeiling holds growth where the owner gives no limit.max.
+// belowCeiling bounds growth without limit.max.
 func (e *evaluation) belowCeiling(limit memory.Bytes) memory.Bytes {
 	most := e.ceiling()
 	if e.Policy.LimitMax > 0 || limit <= most {
@@ -233,13 +232,13 @@ func (e *evaluation) belowCeiling(limit memory.Bytes) memory.Bytes {
 	if e.LargestNode == 0 {
 		of = sprintf("%d %% of a node of %s, because no node is known", ceilingPercent, usualNode)
 	}
-	e.say("held at %s instead of %s: without limit.max a limit grows to %s", most, limit, of)
+	e.note("held at %s instead of %s: without limit.max a limit grows to %s", most, limit, of)
 	e.alarmAt(most, of, "set sizing.limit.max")
 	return most
 }
 
-// ceiling returns how far growth goes without a limit.max. What a container has already is not taken away, and neither
-// is what it was seen to use before it had a limit.
+// ceiling returns the highest limit without limit.max. It is not below the current limit of the container, or below its
+// use while it had no limit.
 func (e *evaluation) ceiling() memory.Bytes {
 	node := e.LargestNode
 	if node == 0 {

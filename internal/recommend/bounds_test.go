@@ -54,7 +54,7 @@ func TestBound(t *testing.T) {
 		"a volume of 400Mi": {
 			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
 			want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
-			why:  "limit stays at 400Mi although 256Mi would do: memory-backed volumes may hold 400Mi (sizeLimit)",
+			why:  "limit stays at 400Mi although 256Mi is enough: memory-backed volumes may hold 400Mi (sizeLimit)",
 		},
 		"a volume of 400Mi, and no limit yet": {
 			policy: Policy{VolumesHold: 400 * mib}, want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
@@ -62,7 +62,7 @@ func TestBound(t *testing.T) {
 		},
 		"a volume above the limit that it has": {
 			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 300 * mib, Request: 300 * mib},
-			want: memory.Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit stays at 300Mi although 256Mi would do",
+			want: memory.Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit stays at 300Mi although 256Mi is enough",
 		},
 		"a volume above the limit, raised": {
 			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
@@ -73,7 +73,7 @@ func TestBound(t *testing.T) {
 		"decrease: Never, a lower size": {
 			policy: Policy{DecreaseNever: true}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
 			want: memory.Size{Limit: 512 * mib, Request: 300 * mib},
-			why:  "limit stays at 512Mi although 256Mi would do: decrease is Never",
+			why:  "limit stays at 512Mi although 256Mi is enough: decrease is Never",
 		},
 		"decrease: Never, a higher one": {
 			policy: Policy{DecreaseNever: true}, current: memory.Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
@@ -84,7 +84,7 @@ func TestBound(t *testing.T) {
 		},
 		"decrease: Never, and no limit": {
 			policy: Policy{DecreaseNever: true, VolumesHold: 400 * mib}, want: memory.Size{Request: 128 * mib},
-			why: "limit stays at none although 256Mi would do: decrease is Never",
+			why: "limit stays at none although 256Mi is enough: decrease is Never",
 		},
 		"decrease: Never, no limit, and limit.max": {
 			policy: Policy{DecreaseNever: true, LimitMax: 900 * mib}, want: memory.Size{Limit: 900 * mib, Request: 128 * mib},

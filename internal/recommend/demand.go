@@ -10,36 +10,36 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// demandLimit sizes by what was used: by what is expected to cost least or, in the first two days, by the highest use
-// and what a young container may not have shown yet.
+// demandLimit returns a limit by use: the limit with the least expected cost or, in the first two days, the highest use
+// with space for bursts that a young container may not have shown yet.
 func (e *evaluation) demandLimit() memory.Bytes {
 	recent := max(e.lastDay(), e.firstLimit())
 	if recent == 0 {
 		recent = e.highestDay()
 	}
-	e.sayPeaks(recent)
+	e.notePeaks(recent)
 	if e.age() < e.model.OldFrom {
 		return e.youngDemand(recent)
 	}
 	return e.boundAnswer(e.cheapest(recent))
 }
 
-// sayPeaks adds the reason that the size is based on.
-func (e *evaluation) sayPeaks(recent memory.Bytes) {
+// notePeaks adds the reason that the size is based on.
+func (e *evaluation) notePeaks(recent memory.Bytes) {
 	ev := e.rec.Evidence
 	highest := max(ev.PeakDemand, recent)
-	e.say("%s over %s (%s)", e.peakWords(), format.InWords(ev.Window), e.basis())
+	e.note("%s over %s (%s)", e.peakWords(), format.InWords(ev.Window), e.basis())
 	if e.certainty != history.Exact {
-		e.say("%s", inexactWords(e.certainty))
+		e.note("%s", inexactWords(e.certainty))
 	}
 	if ev.PeakSwap > 0 {
-		e.say("up to %s was swapped out, which is part of demand", ev.PeakSwap)
+		e.note("up to %s was swapped out, which is part of demand", ev.PeakSwap)
 	}
 	if rest := highest.Minus(ev.PeakRSS.Plus(ev.PeakSwap)); ev.PeakRSS > 0 && rest > e.headroom(highest) {
-		e.say("peak RSS %s: the rest of demand is shared memory (tmpfs, /dev/shm) and kernel memory", ev.PeakRSS)
+		e.note("peak RSS %s: the rest of demand is shared memory (tmpfs, /dev/shm) and kernel memory", ev.PeakRSS)
 	}
 	if ev.PeakWorkingSet > e.plusHeadroom(highest) {
-		e.say("peak working set %s: the rest of it is page cache, which the kernel reclaims at the limit", ev.PeakWorkingSet)
+		e.note("peak working set %s: the rest of it is page cache, which the kernel reclaims at the limit", ev.PeakWorkingSet)
 	}
 }
 
@@ -66,8 +66,8 @@ func inexactWords(c history.Certainty) string {
 		"its usage, file pages and, of nodes that swap, container_memory_swap"
 }
 
-// keepUnlessExact keeps the limit of a container where its demand is an estimate, which shared memory or swap may
-// exceed, or of only a part of its replicas.
+// keepUnlessExact does not lower the limit of a container if its demand is an estimate, which shared memory or swap may
+// exceed, or if it is known for only a part of its replicas.
 func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	have, why := e.Current.Limit, inexactWords(e.certainty)
 	switch {
@@ -83,12 +83,12 @@ func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	if limit >= have {
 		return limit
 	}
-	e.say("limit stays at %s although %s would hold what is known: %s", have, limit.CeilTo(memory.MiB), why)
+	e.note("limit stays at %s although %s is enough for the known demand: %s", have, limit.CeilTo(memory.MiB), why)
 	return have
 }
 
-// firstLimit returns what the first limit of a container must hold where its demand is an estimate: all of the working
-// set. 0: nothing more than its demand.
+// firstLimit returns the least use that the first limit of a container covers if its demand is an estimate: the whole
+// working set. 0: no more than its demand.
 func (e *evaluation) firstLimit() memory.Bytes {
 	if e.certainty == history.Exact || e.Current.Limit > 0 {
 		return 0
@@ -96,7 +96,7 @@ func (e *evaluation) firstLimit() memory.Bytes {
 	return e.rec.Evidence.PeakWorkingSet
 }
 
-// lastDay returns the highest use of the last 24 hours, and what the kills in them show.
+// lastDay returns the highest use of the last 24 hours, including the use that kills show.
 func (e *evaluation) lastDay() memory.Bytes {
 	var buf [history.HoursKept]history.Hour
 	return max(highestOf(e.recent(e.History.AppendHours(buf[:0]))), e.killsSince(period.Day))

@@ -95,7 +95,7 @@ func TestTheLimitOfAYoungContainerFallsInFewSteps(t *testing.T) {
 			continue
 		}
 		got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(limit, limit), Now: start.Add(since)})
-		if says(got, "a young container's is lowered by 28Mi at least") {
+		if says(got, "a young container's limit is lowered by at least 28Mi") {
 			kept++
 		}
 		if now := got.Size.Limit; now < limit {

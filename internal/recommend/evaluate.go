@@ -16,8 +16,8 @@ import (
 
 // Evidence thresholds. They are the same for every workload; what owners may set is in [Policy].
 const (
-	// staleAfter: with no sample for this long the size is frozen. It is twelve kubelet scrapes at the slowest interval
-	// memfit uses, and so the kubelet's pace even where evidence is compressed.
+	// staleAfter is the age of the last sample from which the size is unchanged. It is twelve reads of the kubelet at the
+	// slowest interval that memfit uses, so it is real time even if evidence is compressed.
 	staleAfter = time.Hour
 	// enoughSpan and enoughSamples: below either, a workload is too young for its use to move a size. An hour holds start,
 	// warm-up and some work.
@@ -87,7 +87,7 @@ func newEvaluation(in Input) *evaluation {
 	}
 	e.rec.RequeueAfter = period.Hour.Duration()
 	if period.Compressed() {
-		e.say("lab: evidence is compressed by %d, so that what is called a day here takes %s (--lab-compress-evidence)",
+		e.note("lab: evidence is compressed by %d, so that what is called a day here takes %s (--lab-compress-evidence)",
 			period.Factor(), format.Duration(period.Day.Duration()))
 	}
 	return e
@@ -99,8 +99,8 @@ func (e *evaluation) age() period.Evidence { return period.Of(e.History.Span()) 
 // since returns how much evidence there can be since a time.
 func (e *evaluation) since(t time.Time) period.Evidence { return period.Of(e.Now.Sub(t)) }
 
-// say appends a reason, unless it repeats one.
-func (e *evaluation) say(format string, args ...any) {
+// note appends a reason, unless it repeats one.
+func (e *evaluation) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(e.rec.Reasons, text) {
 		e.rec.Reasons = append(e.rec.Reasons, text)
 	}
@@ -110,14 +110,14 @@ func (e *evaluation) advise(format string, args ...any) {
 	e.rec.Advice = append(e.rec.Advice, fmt.Sprintf(format, args...))
 }
 
-// crowded: the limit is too small for what is alive. That is read and not inferred, so it takes no hour of use.
+// crowded reports whether the limit is too small for the live set. An agent reads it, so it needs no hour of use.
 func (e *evaluation) crowded() bool { return e.Current.Limit > 0 && e.Ease.Limit > e.Current.Limit }
 
 func (e *evaluation) young() bool {
 	return e.age() < enoughSpan || e.History.Samples() < enoughSamples
 }
 
-// stale: no sample came for so long that use is unknown.
+// stale reports whether use is unknown, because the last sample is too old.
 func (e *evaluation) stale() bool { return e.Now.Sub(e.History.Last()) > staleAfter }
 
 // missing returns which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
@@ -144,9 +144,9 @@ func (e *evaluation) missing() string {
 	return ""
 }
 
-// hold keeps what the container has, but for a request that is below what it uses: that memory is promised to others.
+// hold keeps the current size. It raises only a request below the memory in use, which the scheduler gives to others.
 func (e *evaluation) hold(why string) Recommendation {
-	e.say("%s", why)
+	e.note("%s", why)
 	r := &e.rec
 	r.Confidence = memory.Low
 	r.RequeueAfter = (5 * period.Minute).Duration()
@@ -174,12 +174,12 @@ func (e *evaluation) need() memory.Bytes {
 		limit = e.usageLimit()
 	}
 	if e.Current.Limit > 0 && e.Ease.Limit > limit {
-		e.say("%s: %s", e.Ease.Limit, e.Ease.Why)
+		e.note("%s: %s", e.Ease.Limit, e.Ease.Why)
 		limit = e.Ease.Limit
 	}
 	if e.grown.limit > limit {
 		if e.grown.words != "" {
-			e.say("grown to %s, + %s = %s", e.grown.bare, e.grown.words, e.grown.limit)
+			e.note("grown to %s, + %s = %s", e.grown.bare, e.grown.words, e.grown.limit)
 		}
 		return e.grown.limit
 	}
@@ -188,7 +188,7 @@ func (e *evaluation) need() memory.Bytes {
 
 func (e *evaluation) usageLimit() memory.Bytes {
 	if text := twoKinds(e.Runs); text != "" {
-		e.say("%s", text)
+		e.note("%s", text)
 	}
 	if e.Traits.FollowsLimit || e.Traits.MayFollow {
 		return e.followerLimit()
@@ -222,17 +222,17 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
-		r.Urgent = r.Decision != Decrease // what this pod has already, others may lack
+		r.Urgent = r.Decision != Decrease // other pods may lack the size that this one has
 		// the first minutes after a kill report whether it was enough
 		r.RequeueAfter = (10 * period.Minute).Duration()
 	}
 	return *r
 }
 
-// keptBy names minChangePercent when it is what kept the limit.
+// keptBy adds the reason that minChangePercent kept the limit.
 func (e *evaluation) keptBy(want memory.Bytes) {
 	if have := e.Current.Limit; want != have {
-		e.say("limit stays at %s: %s is less than minChangePercent %d %% away", have, want, e.Policy.MinChangePercent)
+		e.note("limit stays at %s: %s is less than minChangePercent %d %% away", have, want, e.Policy.MinChangePercent)
 	}
 }
 
@@ -249,7 +249,7 @@ func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }
 
-// head returns what is to be done: "Increase limit 256Mi to 512Mi, request 96Mi to 248Mi".
+// head returns the action: "Increase limit 256Mi to 512Mi, request 96Mi to 248Mi".
 func (e *evaluation) head() string {
 	s, cur := e.rec.Size, e.Current
 	switch {

@@ -13,16 +13,16 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// outlook is what the next day is expected to be like.
+// outlook describes the expected use of the next day.
 //
-// Kills come of days that repeat, most likely those that followed a day like the last 24 hours; and of records: the
-// highest use of h hours is exceeded in the next one with a chance of 1/(h+1), by about as much as this container
-// exceeded its own records before. With a first guess of that, an excess has a Lomax distribution.
+// Two causes of kills are expected: days that repeat, most likely days that followed a day like the last 24 hours, and
+// records. The highest use of h hours is exceeded in the next one with a chance of 1/(h+1), by about as much as this
+// container exceeded its own records before. With a first guess of that, an excess has a Lomax distribution.
 type outlook struct {
 	kill    float64 // what a kill costs, in bytes held for a day in those hours in which the container runs
 	hours   int     // in which it ran, of [history.HoursKept]
 	top     float64 // the highest of the last 24 hours, kills included
-	records lomax   // by how much a record goes beyond
+	records lomax   // by how much a record exceeds the one before
 	rate    float64 // records a day
 	days    []repeat
 	known   [history.DaysKept + 1]knownDay // calendar days by their age
@@ -30,7 +30,7 @@ type outlook struct {
 	elsewhere memory.Bytes
 }
 
-// repeat is a day that may come again, with the chance of that.
+// repeat is a day that may repeat, with its chance.
 type repeat struct{ peak, chance float64 }
 
 // cheapest returns the limit at which a day of holding it, and the kills expected in that day, cost least. top is the
@@ -43,21 +43,21 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	limit := bytesOf(best).CeilTo(memory.MiB)
 	if highest := e.rec.Evidence.PeakDemand; limit < highest {
 		if highest <= o.elsewhere {
-			e.say("the peak of %s is not held: use stayed above %s all of that day, which was another load", highest, top)
+			e.note("the peak of %s is not covered: use stayed above %s all of that day, which was another load", highest, top)
 		} else {
-			e.say("the peak of %s is not held: that would cost more than the kills it may cause", highest)
+			e.note("the peak of %s is not covered: that would cost more than the kills it may cause", highest)
 		}
 	}
-	e.say("%s", o.words(limit))
+	e.note("%s", o.words(limit))
 	if lower > 0 {
-		e.say("limit stays at %s: %s, which has been enough for %s, would cost less, but by less than it costs to lower a "+
+		e.note("limit stays at %s: %s, which has been enough for %s, would cost less, but by less than it costs to lower a "+
 			"limit (%s for a day)", e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB),
 			format.Count(o.enough(lower), "day"), bytesOf(e.lowering(&o, have, lower)))
 	}
 	return limit
 }
 
-// bytesOf returns an amount that was calculated with.
+// bytesOf returns a calculated amount as bytes.
 func bytesOf(amount float64) memory.Bytes {
 	if amount >= float64(memory.Max) {
 		return memory.Max

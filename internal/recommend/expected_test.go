@@ -311,7 +311,7 @@ func TestAPeakOfAnotherLoadIsCalledSo(t *testing.T) {
 	})
 	got := Evaluate(Input{Policy: posed(Cautious), History: h, Current: sizeOf(3*gib, 3*gib), Now: now})
 	if got.Size.Limit >= 2*gib || says(got, "cost more than") ||
-		!says(got, "the peak of 2Gi is not held", "another load") {
+		!says(got, "the peak of 2Gi is not covered", "another load") {
 		t.Errorf("%s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 }

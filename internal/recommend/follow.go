@@ -11,9 +11,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a runtime that sizes its heap from the limit makes of its memory. Use up to that cap is not demand: it would be
-// used whatever the limit, and a size taken from it would drive itself up or down for ever (VPA does, above 87 % and
-// below 80 % fill).
+// Constants for runtimes that size their heap from the limit. Use up to that cap is not demand: the runtime would fill
+// any limit, and a size computed from that use would rise or fall without end (VPA's does, above 87 % and below 80 %
+// fill).
 const (
 	// usualHeapPercent is assumed when the share of the heap is not known.
 	usualHeapPercent = 50
@@ -21,15 +21,14 @@ const (
 	fillsPercent = 80
 	// collectedPercent: low points above this share of the peak show no collection, so the live set is not known.
 	collectedPercent = 80
-	// liveHeapPercent is the heap that a live set is given to collect in peace: garbage collectors slow down sharply below
-	// 1.3 times.
+	// liveHeapPercent is the heap for a live set, as a share of it: garbage collectors slow down sharply below 1.3 times.
 	liveHeapPercent = 150
 	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
 	followsElasticity = 0.5
 )
 
-// followerLimit sizes a runtime that fills what it is given, by its live set. When that is not known, or when it is not
-// known whether the heap cap follows the limit, a limit that may be filled is unchanged.
+// followerLimit sizes a runtime that fills any limit by its live set. If the live set is unknown, or if it is unknown
+// whether the heap cap follows the limit, a limit that the heap may fill is unchanged.
 func (e *evaluation) followerLimit() memory.Bytes {
 	now, before := e.History.Regimes()
 	limit := max(e.Current.Limit, now.Limit)
@@ -44,25 +43,25 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	live := now.Low
 	switch {
 	case limit > 0 && followed(now, before):
-		e.say("%s sizes its heap from the limit: peaks went from %s to %s since that went from %s to %s, so they may not be "+
-			"demand; limit stays at %s", name, before.Peak, now.Peak, before.Limit, now.Limit, limit)
+		e.note("%s sizes its heap from the limit: peaks went from %s to %s since the limit went from %s to %s, so they may "+
+			"not be demand; limit stays at %s", name, before.Peak, now.Peak, before.Limit, now.Limit, limit)
 		return limit
 	case limit == 0 || now.Peak < limit.Minus(e.Traits.Reserve).Percent(heap).Percent(fillsPercent):
 		return e.unfilledLimit(heap)
 	case !e.Traits.FollowsLimit:
-		e.say("%s may size its heap from the limit (%d %%), but memfit neither set that cap nor read it: use of %s may be a "+
-			"heap that fills it, so the limit stays at %s; heapPercent in the profile, or the agent, makes it known",
+		e.note("%s may size its heap from the limit (%d %%), but memfit neither set nor read its cap: use of %s may be a "+
+			"heap that fills the cap, so the limit stays at %s. Set heapPercent in the profile, or run the agent",
 			name, heap, now.Peak, limit)
 		return limit
 	case live == 0:
-		e.say(
+		e.note(
 			"%s sizes its heap from the limit: use of %s is not demand, and no whole hour has shown its live set yet; limit "+
 				"stays at %s",
 			name, now.Peak, limit,
 		)
 		return limit
 	case live > now.Peak.Percent(collectedPercent):
-		e.say(
+		e.note(
 			"%s fills its cap: low points of %s are close to the peak of %s, so its live set is not known; limit stays at %s",
 			name, live, now.Peak, limit,
 		)
@@ -73,29 +72,29 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	sized := max(capped, e.plusHeadroom(space.Plus(e.Traits.Overhead)))
 	if sized > limit {
 		e.advise(
-			"the live set of %s leaves little room to collect below a heap of %d %% of %s: %s would be comfortable", live, heap,
+			"the live set of %s leaves little space to collect below a heap of %d %% of %s: %s would be comfortable", live, heap,
 			limit, sized,
 		)
-		e.say(
+		e.note(
 			"%s fills its heap cap, so its peak of %s is not demand; its live set of %s fits, and no kill asks for more: "+
 				"limit stays at %s",
 			name, now.Peak, live, limit,
 		)
 		return limit
 	}
-	e.say("%s fills its heap cap, so its peak of %s is not demand: live set %s (low points), %d %% of it as heap room, "+
+	e.note("%s fills its heap cap, so its peak of %s is not demand: live set %s (low points), %d %% of it as heap, "+
 		"heap %d %% of the limit%s: %s",
 		name, now.Peak, live, liveHeapPercent, heap, e.reserved(), sized)
 	return sized
 }
 
-// limitFor returns the limit under which the heap's share comes to heap. What is reserved for others is added to it,
-// and never subtracted from what was seen, because it is unknown how much of that they held.
+// limitFor returns the limit of which the heap's share is heap. It adds the reserved memory, and does not subtract it
+// from observed use, because it is unknown how much of the use was in the reserved part.
 func (e *evaluation) limitFor(heap memory.Bytes, percent int32) memory.Bytes {
 	return heap.Percent(10000 / percent).Plus(e.Traits.Reserve)
 }
 
-// reserved returns the part of a reason about what of the limit is reserved for others.
+// reserved returns the part of a reason about tuning.reserve.
 func (e *evaluation) reserved() string {
 	if e.Traits.Reserve == 0 {
 		return ""
@@ -104,12 +103,12 @@ func (e *evaluation) reserved() string {
 }
 
 // unfilledLimit returns the limit of a runtime that has not filled its heap cap: its peak is demand, and its heap must
-// go on fitting below the cap.
+// still fit below the cap.
 func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 	limit := e.demandLimit()
 	peak := e.highestDay().Minus(e.Traits.Overhead)
 	if fits := e.limitFor(peak, heap); fits > limit {
-		e.say("%s so that a heap of %s stays below its cap, %d %% of the limit%s", fits, peak, heap, e.reserved())
+		e.note("%s so that a heap of %s stays below its cap, %d %% of the limit%s", fits, peak, heap, e.reserved())
 		return fits
 	}
 	return limit

@@ -106,7 +106,7 @@ func TestPeaksThatMovedWithTheLimitMoveNone(t *testing.T) {
 		switch got := evaluate(); {
 		case got.Size.Limit != 128*mib:
 			t.Fatalf("after %s: %s, want the limit to stay at 128Mi", elapsed, got.Summary)
-		case !says(got, "peaks went from 158Mi to 2Mi since that went from 256Mi to 128Mi"):
+		case !says(got, "peaks went from 158Mi to 2Mi since the limit went from 256Mi to 128Mi"):
 			t.Fatalf("after %s: %s", elapsed, strings.Join(got.Reasons, "\n"))
 		}
 	}
@@ -172,7 +172,7 @@ func TestAHeapThatMayFollow(t *testing.T) {
 		},
 		"a fixed heap, above the share": {
 			func(_ memory.Bytes, step int) memory.Bytes { return 1500*mib + memory.Bytes(step%9)*100*mib },
-			[2]memory.Bytes{4 * gib, 4 * gib}, "memfit neither set that cap nor read it",
+			[2]memory.Bytes{4 * gib, 4 * gib}, "memfit neither set nor read its cap",
 		},
 		// A live set of 60Mi below a fixed heap: by live set and share the limit would be 360Mi, and the heap takes 700Mi.
 		"a fixed heap with little alive": {

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// killHold is how long a kill alone holds the size it asked for. After that, use under the new limit speaks, with
-	// the kill remembered as a peak of its day.
+	// killHold is how long a kill alone determines the size. After that, use under the new limit does, and the kill
+	// counts as a peak of its day.
 	killHold = period.Hour
-	// quickRepeat: a kill this soon after one at a lower limit doubles, instead of growing by the policy's factor. Real
-	// time, because the kubelet's back-off paces a crash loop.
+	// quickRepeat: a kill this soon after a kill at a lower limit doubles the limit, instead of raising it by the
+	// policy's factor. It is real time, because the kubelet's back-off paces a crash loop.
 	quickRepeat = time.Hour
-	// slowDeath and longerPercent: what lived for longer than this, and for half as long again as under the lower limit,
-	// takes its memory bit by bit. It is not a crash loop, for which the limit is doubled: usage shows what it needs, and
-	// if it leaks, every step is lost.
+	// slowDeath and longerPercent: a process that lived longer than slowDeath, and by half longer than under the lower
+	// limit, takes its memory gradually. The limit is not doubled as for a crash loop: usage shows the need, and if the
+	// process leaks, a raise does not help.
 	slowDeath     = 30 * time.Second
 	longerPercent = 150
 	// suspectPercent: an unconfirmed kill counts only when the process was seen this close to its limit.
 	suspectPercent = 85
 )
 
-// judgeKills sorts the kills by what helps against them, and finds the need the recent ones ask for.
+// judgeKills finds the kills that a higher limit prevents, and the need that the recent ones show.
 func (e *evaluation) judgeKills() {
 	var heap, pod, debugged, child int
 	var share bool
@@ -60,7 +60,7 @@ func (e *evaluation) judgeKills() {
 	e.withoutLoans()
 	e.rec.Evidence.Kills = len(e.kills)
 	if heap > 0 {
-		e.say(
+		e.note(
 			"%s not counted: the runtime gave up at its own heap cap, not at the limit", format.Count(int64(heap), "heap abort"),
 		)
 		e.advise(
@@ -69,17 +69,17 @@ func (e *evaluation) judgeKills() {
 		)
 	}
 	if child > 0 {
-		e.say("1 kill of a child process not counted: the container used far less than its limit, as in a debug session; " +
+		e.note("1 kill of a child process not counted: the container used far less than its limit, as in a debug session; " +
 			"a second one raises the limit")
 	}
 	if share {
 		e.advise(
-			"the heap cap is a share of the limit, so the limit is raised; where demand stays far below it, a larger share " +
-				"(heapPercent) helps without",
+			"the heap cap is a share of the limit, so the limit is raised; if demand stays far below the limit, raise the " +
+				"share (heapPercent) instead",
 		)
 	}
 	if pod > 0 {
-		e.say(
+		e.note(
 			"%s not counted: the pod's own limit was hit while this container was below its limit",
 			format.Count(int64(pod), "kill"),
 		)
@@ -91,7 +91,7 @@ func (e *evaluation) judgeKills() {
 	}
 	if debugged > 0 {
 		kills := format.Count(int64(debugged), "kill")
-		e.say("%s not counted: this container was far below its limit while a debug session ran in its pod", kills)
+		e.note("%s not counted: this container was far below its limit while a debug session ran in its pod", kills)
 		e.advise(
 			"debug a copy of the pod (kubectl debug --copy-to): what a session uses counts against the limit of its pod: %s "+
 				"during one", kills,
@@ -101,8 +101,8 @@ func (e *evaluation) judgeKills() {
 	e.growAfterKills()
 }
 
-// withoutLoans takes kills of containers that used up a loan for kills at the limit that all pods have: a loan is one
-// pod's, and most of those that use it up leak.
+// withoutLoans counts the kill of a container with a loan as one at the limit of all pods: a loan is for one pod, and
+// most containers that use up a loan leak.
 func (e *evaluation) withoutLoans() {
 	for i := range e.kills {
 		k := &e.kills[i]
@@ -110,8 +110,8 @@ func (e *evaluation) withoutLoans() {
 			continue
 		}
 		if e.since(k.Time) < killHold {
-			e.say("the kill at %s was at %s, which was a loan to one pod (sizing.rescue): it counts as one at %s", e.at(k.Time),
-				k.Limit, k.Own)
+			e.note("the kill at %s was at %s, which was a loan to one pod (sizing.rescue): it counts as a kill at %s",
+				e.at(k.Time), k.Limit, k.Own)
 		}
 		k.Limit = k.Own
 	}
@@ -144,7 +144,7 @@ func childKills(kills []memory.OOMKill) (n int) {
 	return n
 }
 
-// ask is the limit that one kill asks for.
+// ask is the limit that a kill requires.
 type ask struct {
 	by    memory.OOMKill
 	bare  memory.Bytes // the need
@@ -152,8 +152,8 @@ type ask struct {
 	words string       // what the headroom is
 }
 
-// growAfterKills finds the largest need that the kills of the last hour show, and which kill it was. The present size
-// does not matter: a kill is not forgotten because memfit has acted on it.
+// growAfterKills finds the largest need that the kills of the last hour show, and its kill. It ignores the current
+// size: a kill still counts after memfit raised the limit.
 func (e *evaluation) growAfterKills() {
 	for i, k := range e.kills {
 		if e.since(k.Time) >= killHold {
@@ -169,29 +169,28 @@ func (e *evaluation) growAfterKills() {
 		if by.Kind == memory.OOMStall {
 			count = "it stalled without being killed, its anonymous memory at"
 		}
-		e.say("%s at limit %s at %s (%s %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
+		e.note("%s at limit %s at %s (%s %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
 		if by.Kind == memory.OOMHeapAbort {
-			e.say(
+			e.note(
 				"its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s",
 				e.frozenWords(),
 			)
 		}
 	}
 	if k := e.newest; k.Asked > 0 {
-		e.say(
+		e.note(
 			"the kill at %s was at %s: the %s asked for were not effective yet, so nothing is added for it", e.at(k.Time),
 			k.Limit, k.Asked,
 		)
 	}
 }
 
-// precedesRaise reports whether kill i may have come before the raise that its limit shows, and at which limit it then
-// was: the first instance of a container that dies within moments of its start above the limit its predecessors died
-// at. The next one at the same limit decides.
+// precedesRaise reports whether kill i may have preceded the raise to its limit, and the limit before that raise. That
+// is possible for the first instance killed at a higher limit than its predecessors, within moments of its start. The
+// next kill at the same limit decides.
 func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	k := e.kills[i]
-	// A heap cap is read once, at the start, so that an abort after a raise is one at the previous cap, however late it
-	// comes.
+	// A runtime reads its heap cap once, at its start, so any later abort is at the previous cap.
 	late := k.Uptime >= memory.RaiseReaches && k.Kind != memory.OOMHeapAbort
 	if late || k.Kind == memory.OOMStall || k.Limit == 0 {
 		return 0, false
@@ -213,8 +212,8 @@ func (e *evaluation) frozenWords() string {
 	return ""
 }
 
-// ask returns what kill i asks for. How much it wanted beyond the limit it died at is unknown: for this hour it gets
-// the headroom twice.
+// ask returns the limit that kill i requires. The need above the limit is unknown: for an hour, the container gets the
+// headroom twice.
 func (e *evaluation) ask(i int) ask {
 	k := e.kills[i]
 	bare := e.grow(i)
@@ -233,8 +232,8 @@ func (e *evaluation) ask(i int) ask {
 	return a
 }
 
-// mostAnswer returns the highest limit that a kill leads to by itself, because nothing shows how much more is needed:
-// four times the limit that was in force, unless more was used.
+// mostAnswer returns the highest limit after a kill alone, because the need above the limit is unknown: four times the
+// effective limit, unless more was used.
 func (e *evaluation) mostAnswer(k memory.OOMKill) memory.Bytes {
 	if k.Limit == 0 {
 		return memory.Max
@@ -246,8 +245,8 @@ func (e *evaluation) guess(k memory.OOMKill) memory.Bytes {
 	return k.Limit.Percent(e.model.GuessPercent)
 }
 
-// boundAnswer bounds what an older container is expected to need, in the hour after a kill: the kill raises it no
-// higher than [evaluation.mostAnswer].
+// boundAnswer bounds the limit of an older container in the hour after a kill: the kill raises it to at most
+// [evaluation.mostAnswer].
 func (e *evaluation) boundAnswer(limit memory.Bytes) memory.Bytes {
 	most := e.mostAnswer(e.grown.by)
 	if e.grown.limit == 0 || limit <= most {
@@ -258,7 +257,7 @@ func (e *evaluation) boundAnswer(limit memory.Bytes) memory.Bytes {
 	if most = max(most, alone.demandLimit()); limit <= most {
 		return limit
 	}
-	e.say("held at %s instead of %s: an hour after a kill at %s, use shows what is needed", most, limit, e.grown.by.Limit)
+	e.note("held at %s instead of %s: an hour after a kill at %s, use shows what is needed", most, limit, e.grown.by.Limit)
 	return most
 }
 
@@ -271,8 +270,8 @@ func (e *evaluation) mostGuess(killedAt memory.Bytes) memory.Bytes {
 	return killedAt.Percent(e.model.GuessPercent)
 }
 
-// grow returns the need that kill i asks for: more than the limit that was effective. What was only asked for does not
-// count, neither as a limit it died at nor as a step that a later one doubles.
+// grow returns the need that kill i shows: more than the effective limit. A requested limit that was not effective does
+// not count.
 func (e *evaluation) grow(i int) memory.Bytes {
 	k, p := e.kills[i], e.Policy
 	died := e.diedAt(i)
@@ -287,12 +286,12 @@ func (e *evaluation) grow(i int) memory.Bytes {
 	}
 	grown := max(died.Percent(percent), died.Plus(p.OOMMinIncrease))
 	if seen := e.highestDay(); seen > grown && !e.Traits.FollowsLimit {
-		grown = min(seen, died.Percent(e.model.RememberedPercent)) // it has been there before
+		grown = min(seen, died.Percent(e.model.RememberedPercent)) // its use was as high before
 	}
 	return grown
 }
 
-// livedLonger: the higher limit bought k time, so that it does not die of what it needs at its start.
+// livedLonger reports whether k lived longer with the higher limit, so that its need at start was not the cause.
 func livedLonger(k, before memory.OOMKill) bool {
 	return k.Uptime >= slowDeath && before.Uptime > 0 && k.Uptime >= before.Uptime*longerPercent/100
 }
@@ -324,8 +323,8 @@ func (e *evaluation) killedAt() (limit memory.Bytes) {
 // highestDay returns the highest demand of the days kept.
 func (e *evaluation) highestDay() memory.Bytes { return e.History.HighestDay() }
 
-// stopClimb keeps a leak from being fed: memory that grows steadily gets one step after a kill, and then an alarm
-// instead of more.
+// stopClimb bounds the limit of a likely leak: memory that grows steadily gets one raise after a kill, and then an
+// alarm.
 func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 	cur := e.Current.Limit
 	if !e.Climbing || cur == 0 || limit <= cur {
@@ -348,13 +347,13 @@ func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 }
 
 func (e *evaluation) alarm(format string, args ...any) {
-	e.say("ALARM: "+format, args...)
+	e.note("ALARM: "+format, args...)
 	if e.rec.Alarm == "" {
 		e.rec.Alarm = sprintf(format, args...)
 	}
 }
 
-// diedBy describes a kind of death in a sentence: "OOM-killed at limit 256Mi".
+// diedBy returns the verb for a kind of kill: "OOM-killed".
 func diedBy(kind memory.OOMKind) string {
 	switch kind {
 	case memory.OOMHeapAbort:
@@ -366,8 +365,8 @@ func diedBy(kind memory.OOMKind) string {
 	return "OOM-killed"
 }
 
-// correctAnswer sets the guess with which the kills of a day were answered, when the last is so long ago that use since
-// has shown what is needed. limit is what that is.
+// correctAnswer records that the limit after the kills of a day was a guess, once use since the last kill has shown the
+// need. limit is that need.
 func (e *evaluation) correctAnswer(limit memory.Bytes) {
 	if e.certainty != history.Exact || e.age() >= period.Day {
 		return // demand is an estimate, or a day of evidence decides
@@ -391,12 +390,12 @@ func (e *evaluation) correctAnswer(limit memory.Bytes) {
 	}
 	e.rec.Guess = &answer
 	if e.rec.Decision == Decrease && limit < e.Current.Limit {
-		e.say("the answer to the kill at %s was a guess; an hour of use since shows what is needed, so that correcting it "+
-			"once does not wait for a day of evidence", answer.From)
+		e.note("the raise after the kill at %s was a guess; an hour of use has shown the need, so one correction does not "+
+			"wait for a day of evidence", answer.From)
 	}
 }
 
-// latest returns when a kill was, by the clock that puts it last.
+// latest returns the later of the times at which a kill happened and was seen.
 func latest(k memory.OOMKill) time.Time {
 	if k.Seen.After(k.Time) {
 		return k.Seen

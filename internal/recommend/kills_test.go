@@ -264,7 +264,7 @@ func TestARareJobIsHeldWhereAKillIsDear(t *testing.T) {
 	for posture, held := range map[memory.Bytes]bool{Frugal: false, Balanced: false, Cautious: true} {
 		got := Evaluate(Input{History: h, Policy: posed(posture), Current: sizeOf(3*gib, 3*gib), Now: now})
 		if got.Size.Limit >= 2*gib != held || got.Size.Limit >= gib != held ||
-			says(got, "the peak of 2Gi is not held") == held {
+			says(got, "the peak of 2Gi is not covered") == held {
 			t.Errorf("%s: %s, held: want %t\n%s", posture, got.Summary, held, strings.Join(got.Reasons, "\n"))
 		}
 	}

@@ -10,12 +10,10 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// Model holds the constants that the size of a container follows from, beside those that owners set in [Policy]. They
-// are not configurable; they are values so that the backtest can measure each of them: docs/design/sizing.md has its
-// table.
+// Model holds the constants for the size of a container, besides the settings of owners in [Policy]. They are not
+// configurable; they are fields so that the backtest can vary each of them (see the table in docs/design/sizing.md).
 type Model struct {
-	// OldFrom is the age from which the rule of expected cost decides. A younger container has hardly a day to be
-	// compared with another.
+	// OldFrom is the age from which the rule of expected cost decides. A younger container has too few days to compare.
 	OldFrom period.Evidence
 	// Records and Excess are the first guess of what a container does: so many records, which together went so far
 	// beyond what was known, and by no more than ExcessShare of its use: or a small one, of which little is known, would
@@ -26,21 +24,20 @@ type Model struct {
 	// DayHalfLife is the age in days at which a day that may repeat counts half, and so does a kill that taught how far
 	// use goes beyond what was known.
 	DayHalfLife float64
-	// Alike: days are alike when their peaks differ by about this share.
+	// Alike is the share by which the peaks of similar days differ.
 	Alike float64
-	// Unlike is the weight of a day that followed a day unlike the last one.
+	// Unlike is the weight of a day that followed a day that was not similar to the last day.
 	Unlike float64
 	// LowerLimit and LowerKill are what it costs to lower a limit: a part of the limit for each day, and a part of a kill
 	// once, because it may be one. They keep a limit from following each change of use.
 	LowerLimit, LowerKill float64
-	// LowerYoung is the least by which the limit of a young container is lowered: its space for bursts falls by itself,
-	// and each step costs a canary.
+	// LowerYoung is the least by which the limit of a young container is lowered: its space for bursts shrinks with its
+	// age, and each step costs a canary.
 	LowerYoung memory.Bytes
 
-	// KillBeyondPercent: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this
-	// much above.
+	// KillBeyondPercent is the assumed need of a killed container, in percent of its limit. It is recorded for that day.
 	KillBeyondPercent int32
-	// MinHeadroom is so that a young container of 20Mi is not sized within one allocation of its peak.
+	// MinHeadroom is the least headroom: a container of 20Mi needs space for more than one allocation above its peak.
 	MinHeadroom memory.Bytes
 
 	// BurstPerDoubling is the hazard curve of bursts that have not been seen yet: for every time that the age of a young
@@ -74,7 +71,7 @@ type Model struct {
 	// RepeatPercent is the growth after a kill that follows one at a lower limit within the hour, instead of the policy's
 	// factor: doubling finds a need of 64 times the limit within 7 kills.
 	RepeatPercent int32
-	// RememberedPercent bounds how far a kill may jump towards a peak seen before: what was seen long ago is a guess.
+	// RememberedPercent bounds the raise after a kill towards an earlier peak, which may be out of date.
 	RememberedPercent int32
 	// GuessPercent bounds what a container gets beyond the limit that it was killed at, in percent of it: by the kill, and
 	// as space for bursts while it is young; with Cautious as such only in the first hour.

@@ -18,35 +18,35 @@ import (
 )
 
 const (
-	// imagesKept bounds the images of which something is known. They fit into an annotation, twice: kubectl apply keeps
+	// imagesKept bounds the known images. Their text fits into annotations twice, because kubectl apply keeps a copy of
 	// what it applied.
 	imagesKept = 256
-	// longestPriors is more than any priors take as text.
+	// longestPriors is more than the longest text of priors, in bytes.
 	longestPriors = 256 << 10
 )
 
-// Prior is what others that run the same have shown of a young container.
+// Prior describes the bursts of other young containers that run the same image and command.
 type Prior struct {
 	// Image is what they run, without tag and digest.
 	Image string
-	// Containers is how many have shown bursts, at least.
+	// Containers is the least number of containers that have shown bursts.
 	Containers int
-	// Young is for how long the one that burst most would have needed space for bursts.
+	// Young is for how long the container with the largest bursts would have needed space for them.
 	Young period.Evidence
 }
 
-// Priors is what is known of young containers, by what they run: an image without tag and digest and, after a #, what
-// distinguishes different programs. It only grows, so that two are put together in any order, and what is learned
-// twice counts once.
+// Priors holds what was learned from young containers, by what they run: an image without tag and digest and, after a
+// #, a text that distinguishes programs. Entries only grow, so that merging is independent of order, and a repeated
+// entry counts once.
 type Priors map[string]Learned
 
-// Learned is what young containers that run the same have shown.
+// Learned holds what young containers that run the same have shown.
 type Learned struct {
 	// Hours is [Prior.Young].
 	Hours float64 `json:"hours"`
 	// Containers has a bit for each container that has shown it, by a hash.
 	Containers uint64 `json:"containers"`
-	// Day is the last on which one did, counted from 1970.
+	// Day is the last day on which a container did, counted from 1970.
 	Day int64 `json:"day"`
 }
 
@@ -77,7 +77,7 @@ func (p Priors) Text() []byte {
 	return text
 }
 
-// Add takes in what was learned. Where more is learned than is kept, what was learned last is kept.
+// Add adds what was learned. Beyond imagesKept it drops the oldest entry.
 func (p Priors) Add(runs string, l Learned) {
 	m := DefaultModel()
 	least, most := m.young(Frugal).Hours(), m.young(Cautious).Hours()
@@ -102,15 +102,15 @@ func plain(runs string) bool {
 		!strings.ContainsFunc(runs, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// AddAll takes in all that others have learned.
+// AddAll adds all entries of other priors.
 func (p Priors) AddAll(of Priors) {
 	for runs, l := range of {
 		p.Add(runs, l)
 	}
 }
 
-// Of returns what other containers that run the same have shown than the one whose bit is own, which knows that by
-// itself; the zero value: nothing, or none for as long as histories last.
+// Of returns the prior of containers that run the same, without the container whose bit is own. The zero value: there
+// are no others, or none within the time that histories are kept.
 func (p Priors) Of(runs string, own uint64, now time.Time) Prior {
 	l := p[runs]
 	others := bits.OnesCount64(l.Containers &^ own)

@@ -15,14 +15,13 @@ import (
 // and growing from that runs away. So growth must be confirmed: by use above the limit before, or by a pod that was
 // created with the limit.
 const (
-	// reachWindow is how far back kills are part of what goes on now. A lower limit that a container died at before
-	// is still one before memfit grew anything; a higher one, and what was seen then, belongs to another release or
-	// another load.
+	// reachWindow is the age of kills that count for growth. Earlier kills at a lower limit show the limit before memfit
+	// raised it; earlier kills at a higher limit, and use at that time, belong to another release or load.
 	reachWindow = 7 * period.Day
-	// unprovenSteps is how many raises are made that nothing bears out: a process that takes all its memory within a
-	// second, between two readings, has a need of up to four times its limit found.
+	// unprovenSteps is the number of raises without confirmation. They find a need of up to four times the limit for a
+	// process that takes all its memory within a second, between two readings.
 	unprovenSteps = 2
-	// unprovenTimes bounds what these steps may come to, in multiples of the highest limit or use that is proven: two
+	// unprovenTimes bounds the result of these steps, in multiples of the highest limit or use that is proven: two
 	// doublings. minUnproven is the same for small limits, where minIncrease and the allowance for young containers
 	// make up most of a step: two such steps from a few MiB come to that much. 32Mi to 300Mi is found within it.
 	unprovenTimes = 4
@@ -31,7 +30,7 @@ const (
 	provenPercent = 101
 )
 
-// reach is how far growth after kills is borne out.
+// reach is the confirmed and unconfirmed growth after kills.
 type reach struct {
 	// proven is the highest limit that was effective without doubt, or the highest use seen.
 	proven memory.Bytes
@@ -46,7 +45,7 @@ type reach struct {
 func (e *evaluation) findReach() reach {
 	r := reach{seen: max(e.highestDay(), e.rec.Evidence.PeakWorkingSet)}
 	created := map[memory.Bytes]bool{}
-	var highest memory.Bytes // of the kills that are part of what goes on now
+	var highest memory.Bytes // of the kills in reachWindow
 	for _, k := range e.kills {
 		if e.since(k.Time) <= reachWindow {
 			created[k.Limit] = created[k.Limit] || k.Proven
@@ -72,7 +71,7 @@ func (e *evaluation) findReach() reach {
 	return r
 }
 
-// stopped: a kill at this limit asks for nothing, because too many steps before it are not borne out.
+// stopped: a kill at this limit asks for nothing, because too many raises before it are unconfirmed.
 func (r *reach) stopped(limit memory.Bytes) bool {
 	return len(r.unproven) >= unprovenSteps && limit >= r.unproven[unprovenSteps-1]
 }
@@ -86,7 +85,7 @@ func (r *reach) most() memory.Bytes {
 	return most
 }
 
-// boundGrowth holds growth to what is borne out, and stops feeding a leak. Neither takes away what the container has.
+// boundGrowth bounds unconfirmed growth and the growth of a leak. It does not lower the current limit.
 func (e *evaluation) boundGrowth(limit memory.Bytes) memory.Bytes {
 	return e.stopLeak(e.stopUnproven(limit))
 }
@@ -98,7 +97,7 @@ func (e *evaluation) stopUnproven(limit memory.Bytes) memory.Bytes {
 	}
 	most := max(r.most(), e.Current.Limit)
 	if limit > most {
-		e.say("held at %s instead of %s: no raise since %s is borne out by use, so no more than %d times that, or %s more",
+		e.note("held at %s instead of %s: no raise since %s is confirmed by use, so at most %d times that, or %s more",
 			most, limit, r.proven,
 			unprovenTimes, minUnproven)
 		limit = most
@@ -120,7 +119,7 @@ func (e *evaluation) stopLeak(limit memory.Bytes) memory.Bytes {
 	if most := max(e.leakBound(), e.Current.Limit); limit > most || e.grown.limit > 0 {
 		limit = min(limit, most)
 		if e.Doubt != "" {
-			e.say("%s: a leak, or still loading after its start, because %s. Until that is known it stays at %s; if it only "+
+			e.note("%s: a leak, or still loading after its start, because %s. Until that is known it stays at %s; if it only "+
 				"loads data at its start, set sizing.limit.min to what that takes", e.Leak, e.Doubt, limit.CeilTo(memory.MiB))
 			return limit
 		}

@@ -14,32 +14,34 @@ import (
 const (
 	// usualQuantile is the share of past hours whose peak the request covers.
 	usualQuantile = 0.9
-	// requestRest is how long a request that use has needed is kept: a quarter of a day, so that a burst that comes
-	// back several times a day, but in fewer hours than usualQuantile sees, does not move it up and down each time.
+	// requestRest is how long a request is not lowered below the memory that was in use: a quarter of a day, so that a
+	// burst that returns several times a day, but in fewer hours than usualQuantile covers, does not move the request
+	// up and down each time.
 	requestRest = 6 * period.Hour
 )
 
-// request follows from the limit (0: unlimited): the limit itself, or usual use with a third of the headroom, because
-// a request that is passed now and then costs a place in the eviction order and no kill. But it is never below what is
-// in use, and like a limit it is lowered on a day of use at least, and never because of a kill.
+// request returns the request for a limit (0: unlimited): the limit itself, or usual use with a third of the headroom.
+// Use that sometimes exceeds the request makes an eviction under node pressure more likely, but causes no OOM kill. The
+// request is never below the memory in use. Like a limit, it is lowered only after a day of use, and never because of a
+// kill.
 func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	p := e.Policy
 	request := limit
 	if !p.RequestEqualsLimit || limit == 0 {
 		usual := e.History.Quantile(usualQuantile)
 		if usual == 0 && limit > 0 {
-			// after a kill without samples: what it died at, it did use
+			// after a kill without samples: the container used its limit at the kill
 			usual = min(max(e.reach.proven, e.Current.Request), limit)
 		}
 		request = usual.Plus(e.headroom(usual) / 3).CeilTo(memory.MiB)
-		e.say("request: %.0f %% of hours peaked at %s or less, + a third of the headroom = %s", 100*usualQuantile, usual,
+		e.note("request: %.0f %% of hours peaked at %s or less, + a third of the headroom = %s", 100*usualQuantile, usual,
 			request)
 	}
 	request = max(request, e.requestInUse(limit))
 	if least := e.leastRequest(); request < least {
-		e.say(
-			"request stays at %s although %s would do: it is lowered on a day of exact demand of all pods, and not within "+
-				"hours of needing it or of a kill",
+		e.note(
+			"request stays at %s although %s is enough: it is lowered after a day of exact demand of all pods, but not "+
+				"within hours of needing it or of a kill",
 			least, request,
 		)
 		request = least
@@ -49,8 +51,8 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 		with = min(with, limit)
 	}
 	if with > request {
-		e.say("request stays at %s although %s would do: the kubelet counts %s of page cache in use, and evicts first what "+
-			"exceeds its request", with, request, e.cacheInUse())
+		e.note("request stays at %s although %s is enough: the kubelet counts %s of page cache in use, and evicts pods that "+
+			"exceed their requests first", with, request, e.cacheInUse())
 		request = with
 	}
 	return p.boundRequest(request, limit, e.Current.Request)
@@ -66,7 +68,7 @@ func (e *evaluation) cacheInUse() memory.Bytes {
 	return ev.PeakWorkingSet.Minus(ev.PeakDemand).CeilTo(memory.MiB)
 }
 
-// leastRequest returns the request that may not be lowered now; 0: it may.
+// leastRequest returns the size below which the request is not lowered now; 0: none.
 func (e *evaluation) leastRequest() memory.Bytes {
 	cur := e.Current.Request
 	switch {
@@ -78,26 +80,26 @@ func (e *evaluation) leastRequest() memory.Bytes {
 		return 0
 	}
 	var buf [history.HoursKept]history.Hour
-	var lately memory.Bytes
+	var recent memory.Bytes
 	for _, h := range e.History.AppendHours(buf[:0]) {
 		if e.since(h.Start) < requestRest {
-			lately = max(lately, h.Peak)
+			recent = max(recent, h.Peak)
 		}
 	}
-	return min(cur, lately)
+	return min(cur, recent)
 }
 
-// requestInUse returns the request that holds what is in use, with headroom where the request is raised for it, so that
-// it is not raised again with each MiB; 0 where nothing is known.
+// requestInUse returns a request that covers the memory in use. A raised request includes headroom, so that it is not
+// raised again with each MiB. 0: the memory in use is unknown.
 func (e *evaluation) requestInUse(limit memory.Bytes) memory.Bytes {
 	p, cur := e.Policy, e.Current.Request
 	switch {
 	case e.InUse == 0:
 		return 0
 	case p.RequestMax > 0 && e.InUse > p.RequestMax:
-		e.say(
-			"request held at request.max %s although %s is in use: the node may promise the rest to others", p.RequestMax,
-			e.InUse,
+		e.note(
+			"request held at request.max %s although %s is in use: the scheduler may reserve the rest for other pods",
+			p.RequestMax, e.InUse,
 		)
 	case e.InUse <= cur:
 		return p.boundRequest(e.InUse.CeilTo(memory.MiB), limit, cur)

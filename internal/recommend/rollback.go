@@ -21,14 +21,14 @@ func (e *evaluation) rollBack() memory.Bytes {
 		return 0 // it has been raised further since
 	}
 	if used := max(e.InUse, e.highestDay()); !holds(s.Limit, used) {
-		e.say(
+		e.note(
 			"the raise to %s did not end a stall, but it is not rolled back to %s: use has reached %s", s.RaisedTo, s.Limit,
 			used,
 		)
 		return 0
 	}
 	e.rec.Guess = &Raise{From: s.Limit, At: s.Since}
-	e.say("the raise from %s to %s did not end the stall of %s (%d major faults a second before, %d after): %s is "+
+	e.note("the raise from %s to %s did not end the stall of %s (%d major faults a second before, %d after): %s is "+
 		"enough for what is in use",
 		s.Limit, s.RaisedTo, e.at(s.Since), s.Faults, s.FaultsAfter, s.Limit)
 	return s.Limit

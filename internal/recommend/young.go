@@ -13,29 +13,29 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// youngQuantile of the hours of a young container use no more than what is usual: half of them, which neither its start
-// nor a burst that it has shown already moves.
+// youngQuantile is the share of hours that the usual use of a young container covers: the median, which neither its
+// start nor a single burst moves.
 const youngQuantile = 0.5
 
-// youngDemand applies to the first two days, in which no limit is lowered below what was used in any of them.
+// youngDemand returns the limit in the first two days, in which no limit is lowered below the highest use.
 func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	e.rec.Teaches = e.teaches()
 	level := max(recent, e.highestDay(), e.killsSince(e.model.OldFrom))
 	limit := e.plusHeadroom(level)
-	e.say("%s + %s headroom = %s", level, e.headroomWords(level), limit)
+	e.note("%s + %s headroom = %s", level, e.headroomWords(level), limit)
 	limit = max(limit, e.youngLimit(limit))
 	limit = max(limit, e.recordLimit(limit))
 	return e.farLower(e.notEaten(limit, recent))
 }
 
-// farLower keeps the limit of a young container where a lower one is not far enough below it.
+// farLower keeps the limit of a young container unless the lower limit is at least LowerYoung below it.
 func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if limit >= have || have.Minus(limit) >= e.model.LowerYoung {
 		return limit
 	}
-	e.say("limit stays at %s although %s would do: a young container's is lowered by %s at least, because its space for "+
-		"bursts goes on falling", have, limit.CeilTo(memory.MiB), e.model.LowerYoung)
+	e.note("limit stays at %s although %s is enough: a young container's limit is lowered by at least %s, because its "+
+		"space for bursts still falls", have, limit.CeilTo(memory.MiB), e.model.LowerYoung)
 	return have
 }
 
@@ -57,7 +57,7 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 			of := format.Count(e.Prior.Containers, "young container")
 			words = sprintf(" (learned from bursts of %s of %s)", of, e.Prior.Image)
 		}
-		e.say(
+		e.note(
 			"only %s of history: usual %s + %s for bursts not seen yet%s = %s", format.InWords(e.History.Span()), usual, space,
 			words, young,
 		)
@@ -75,8 +75,8 @@ func (e *evaluation) burstSpace(use memory.Bytes) (space memory.Bytes, learned b
 	return space, others > own && space > share
 }
 
-// doublings returns how often the age of a young container can double until then. The first hour counts as a whole one:
-// nothing is recommended in it.
+// doublings returns how often the age of a young container can double until it is as old as until. The first hour
+// counts as a whole hour, because no size is recommended in it.
 func (e *evaluation) doublings(until period.Evidence) float64 {
 	if e.age() >= e.model.OldFrom {
 		return 0
@@ -85,9 +85,9 @@ func (e *evaluation) doublings(until period.Evidence) float64 {
 	return math.Log2(max(until, age).Hours() / age.Hours())
 }
 
-// learned returns for how long others that run the same needed space for bursts, at most for as long as Cautious gives
-// it to any container: whatever is claimed to have been learned, it makes a limit no higher than a posture may, and
-// never a lower one. A container that was killed has shown by itself what it needs.
+// learned returns for how long other containers that run the same needed space for bursts, at most for as long as the
+// Cautious posture gives it: a wrong prior cannot raise a limit above that of a posture, and never lowers one. A
+// container that was killed has shown its own need.
 func (e *evaluation) learned() period.Evidence {
 	if len(e.kills) > 0 {
 		return 0
@@ -95,8 +95,8 @@ func (e *evaluation) learned() period.Evidence {
 	return min(e.Prior.Young, e.model.young(Cautious))
 }
 
-// teaches returns for how long space for bursts would have held all that this container has shown; 0: every posture's
-// does, or the container is old, or its demand is an estimate.
+// teaches returns for how long this container would have needed space for its bursts. 0: no longer than every posture
+// gives it, or the container is old, or its demand is an estimate.
 func (e *evaluation) teaches() (young period.Evidence) {
 	if e.age() >= e.model.OldFrom || e.certainty != history.Exact {
 		return 0
@@ -119,8 +119,8 @@ func (e *evaluation) teaches() (young period.Evidence) {
 	return young
 }
 
-// heldFor returns for how long space for bursts must be given, for it to be as much as this at an age; at most as
-// Cautious does.
+// heldFor returns for how long space for bursts must be given so that it equals burst at an age; at most for as long as
+// Cautious gives it.
 func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) period.Evidence {
 	perDoubling := e.tapered(e.model.BurstPerDoubling, usual)
 	most := e.model.young(Cautious)
@@ -131,7 +131,7 @@ func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) per
 	return period.Evidence(float64(age) * math.Exp2(doublings))
 }
 
-// killsWithin returns the highest use that the kills of an hour have shown.
+// killsWithin returns the highest use that the kills of an hour show.
 func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
 	for _, k := range e.kills {
 		if !k.Time.Before(h.Start) && k.Time.Before(h.Start.Add(period.Hour.Duration())) {
@@ -141,8 +141,7 @@ func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
 	return peak
 }
 
-// tapered returns an amount that is due in full up to BurstUse, and from there in a straight line less until it is 0 at
-// BurstEnds.
+// tapered returns the whole amount if use is at most BurstUse, and linearly less above it, down to 0 at BurstEnds.
 func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 	full, end := e.model.BurstUse, e.model.BurstEnds
 	if use <= full {
@@ -151,16 +150,16 @@ func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 	return memory.Bytes(float64(amount) * float64(end.Minus(use)) / float64(end-full))
 }
 
-// recordLimit holds the next record of a young container.
+// recordLimit returns a limit that covers the next record of a young container.
 func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 	r := e.records()
 	step := e.tapered(r.step, r.highest)
 	next := e.plusHeadroom(r.highest).Plus(step)
 	if have := e.Current.Limit; step > 0 && next > limit && have > 0 && next > have {
-		next = max(next, e.leastRaise(have)) // or minChangePercent would keep a small one until nothing is left
+		next = max(next, e.leastRaise(have)) // a smaller raise would wait for minChangePercent
 	}
 	if next > limit {
-		e.say(
+		e.note(
 			"only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(e.History.Span()),
 			r.highest, step, e.headroomWords(r.highest), next,
 		)
@@ -168,7 +167,7 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 	return next
 }
 
-// records is how the highest use of a container came about, hour by hour.
+// records describes how the highest use of a container grew, hour by hour.
 type records struct {
 	highest memory.Bytes
 	// trend is the growth since the hour before the last one, step the largest step of an hour, weighed by age.
@@ -195,8 +194,8 @@ func (e *evaluation) records() (r records) {
 	return r
 }
 
-// notEaten makes a raise large enough to be carried out when use has eaten most of the headroom, or will have within
-// the hour if it goes on growing: minChangePercent would otherwise hold it back until nothing is left.
+// notEaten enlarges a raise to minChangePercent if most of the headroom is used, or will be within the hour at the
+// current growth. A smaller raise would wait until no headroom is left.
 func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if have == 0 || limit <= have {
@@ -207,8 +206,8 @@ func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 		return limit
 	}
 	if least := e.leastRaise(have); least > limit {
-		e.say(
-			"only %s of the limit left: raised at once by as much as minChangePercent asks for, to %s", have.Minus(recent),
+		e.note(
+			"only %s of the limit left: raised immediately by the least that minChangePercent allows, to %s", have.Minus(recent),
 			least,
 		)
 		return least
@@ -216,7 +215,7 @@ func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// leastRaise returns the smallest limit above have that minChangePercent lets through.
+// leastRaise returns the smallest limit above have that minChangePercent permits.
 func (e *evaluation) leastRaise(have memory.Bytes) memory.Bytes {
 	return have.Percent(101 + e.Policy.MinChangePercent)
 }

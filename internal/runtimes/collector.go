@@ -27,7 +27,7 @@ func (c Cost) String() string {
 	if c.Saved < 0.005 { // displayed as 0 %
 		return took
 	}
-	return fmt.Sprintf("%s, %s more limit would save %.0f %% or more", took, MoreLimit, 100*c.Saved)
+	return fmt.Sprintf("%s, a limit higher by %s would save %.0f %% or more", took, MoreLimit, 100*c.Saved)
 }
 
 // worthSaving is the least share of processor time to mention.

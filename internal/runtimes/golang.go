@@ -279,7 +279,7 @@ func autoMemLimit(f Facts) Verdict {
 	case f.share(percent) == 0:
 		return skipf("%s is less than a thousandth of the limit: raise the limit", f.LimitText)
 	}
-	why := fmt.Sprintf("%d %% of the limit, which the program reads itself", percent)
+	why := fmt.Sprintf("%d %% of the limit, which the program's automemlimit library reads", percent)
 	if f.Cgroup > f.Limit {
 		why = shareWhy(f, percent)
 	}

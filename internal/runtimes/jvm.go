@@ -89,7 +89,7 @@ var _ = row(&Runtime{
 		{Action: trimName, Knob: trimName, Reader: amounts.Glibc, Gain: nativeTrimGain,
 			How: "memfit sets it by itself where it governs the pod; immediately: jcmd PID System.trim_native_heap"},
 		{Action: "a full collection", Reader: amounts.HotSpot, Gain: collectionGain,
-			How: "jcmd PID GC.run, which stops the program meanwhile; G1 does it by itself with jvm.g1PeriodicGCInterval"},
+			How: "jcmd PID GC.run, which pauses the program; G1 does it by itself with jvm.g1PeriodicGCInterval"},
 		{Action: "-XX:+UseG1GC", Reader: amounts.HotSpot, Gain: collectorGain,
 			How: "on the command line, instead of the current collector; memfit does not set it, because a JVM with two " +
 				"collectors does not start"},
@@ -204,7 +204,7 @@ var rearmed = []Sign{
 	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
 	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
 	{Text: "-XX:-IgnoreUnrecognizedXXColonOptions",
-		Why: "so OpenJ9, which knows that word, would not start with a flag of HotSpot's"},
+		Why: "so OpenJ9, which supports that option, would not start with a HotSpot flag"},
 	{Text: "CRaCRestoreFrom",
 		Why: "and a restored JVM refuses flags that are not in the checkpoint: set them when creating the checkpoint"},
 	runJava("run-java.sh", InCommand), runJava("JAVA_APP_JAR", AsVariable), runJava("JAVA_APP_DIR", AsVariable),

@@ -88,7 +88,7 @@ func TestHeapCostOfSerial(t *testing.T) {
 		amounts.HeapByMemory: 1, amounts.MinRAMPercentage: 5000, amounts.MaxRAMPercentage: 2500,
 	}}
 	g, ok := heapCost(Process{Limit: 64 * memory.MiB}, a)
-	const want = "the collector took 40 % of its processor time, 64Mi more limit would save 19 % or more"
+	const want = "the collector took 40 % of its processor time, a limit higher by 64Mi would save 19 % or more"
 	if !ok || g.Why != want || math.Abs(g.Cost.Saved-0.4*(1-10*110.0/320*(15+15)/200)) > 1e-3 {
 		t.Errorf("%+v, %v; want %s", g, ok, want)
 	}

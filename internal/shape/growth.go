@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// grownPercent and grownBytes: less growth of the floor than both is noise, fragmentation or a lookup table.
+	// grownPercent and grownBytes: growth of the floor below either is noise, fragmentation or a lookup table.
 	grownPercent = 10
 	grownBytes   = float64(6 * memory.MiB)
-	// fillsPercent: a heap below its cap with less growth is filling.
+	// fillsPercent: a heap below its cap that has grown by less is still filling, which is not a leak.
 	fillsPercent = 60
-	// muchPercent: less growth within a day may be the day's load. Of 92 pods of a Java shop with no known leak
-	// (docs/evidence/shapes.md), nine grew by 10 to 25 % in half a day without slowing down, and one by more.
+	// muchPercent: growth by less within a day may be caused by the day's load. Of 92 pods of a Java shop with no known
+	// leak (docs/evidence/shapes.md), nine grew by 10 to 25 % in half a day without slowing down, and one by more.
 	muchPercent = 25
 	minStep     = float64(4 * memory.MiB) // the smallest jump
 	// warmUpShare of the window, and warmUpTime of an instance, are excluded, because every process grows at its start.
@@ -27,18 +27,19 @@ const (
 	warmUpTime  = 10 * period.Minute
 	// stepShare is the least share of growth in jumps for StepRetention.
 	stepShare = 0.72
-	// maxStepShare is the same if growth has ended, and stepShareHalf if the growth outside of jumps has.
+	// maxStepShare is that share if growth has ended, and stepShareHalf if the growth outside of jumps has ended.
 	maxStepShare, stepShareHalf = 0.6, 0.45
 	// keepsPace is the least ratio of slopes of the second and first half of the window for endless growth, and
 	// keepsPaceEarly for steady growth. A cache or a warm-up slows down: over one and a half of its time constants, the
 	// ratio is 0.47, over half of one 0.78; a leak has 1.
 	keepsPace, keepsPaceEarly = 0.6, 0.8
-	// keepsEnding is the least ratio of slopes of the newest third of the window and the whole, over all points.
+	// keepsEnding is the least ratio of the slope of the newest third of the window to the slope of the whole window, over
+	// all points.
 	keepsEnding  = 0.45
 	lateShare    = 0.12             // of all growth must have come in the last third
 	minClimbSpan = 2 * period.Hour  // the shortest window in which growth is distinguished from a start
-	soonToTell   = 6 * period.Hour  // in a shorter window only the steadiest growth is a climb
-	longEnough   = 23 * period.Hour // a day, less the edges: long enough to exclude a daily rhythm
+	earlySpan    = 6 * period.Hour  // in a shorter window only the steadiest growth is a climb
+	longEnough   = 23 * period.Hour // a day, less the edges: long enough to exclude a daily pattern
 	trendZ       = 3.0              // the least Mann-Kendall Z of a climb
 )
 
@@ -53,13 +54,13 @@ type growth struct {
 	floor             []float64
 	returned          []float64 // heights of finished excursions above the floor
 	skip              int       // cells of warm-up
-	all, rest         course    // of the growth, and of that without the steps
+	all, rest         course    // of all growth, and of the growth outside of steps
 }
 
 // course describes whether growth continues.
 type course struct {
 	gained float64 // bytes
-	late   float64 // of these, in the last third
+	late   float64 // the part gained in the last third
 	pace   float64 // ratio of slopes of the second and first half, of low points; 1 is steady
 }
 
@@ -103,7 +104,7 @@ func grow(s series) growth {
 	return g
 }
 
-// follow measures the course of a floor, which ends before the lows.
+// follow measures the course of a floor, which may have fewer cells than the lows.
 func follow(f, x, lows []float64) course {
 	n := len(f)
 	third, half := f[before(x[:n], x[0]+2*(x[n-1]-x[0])/3)], before(x, (x[0]+x[len(x)-1])/2)+1
@@ -123,12 +124,12 @@ func ratio(after, before float64) float64 {
 	return after / before
 }
 
-// endless reports growth that does not slow down.
+// endless reports whether growth does not slow down.
 func (c course) endless() bool {
 	return c.gained > 0 && c.late >= lateShare*c.gained && c.pace >= keepsPace
 }
 
-// steady reports growth that hardly slows down. It is required for young instances, because a start resembles a climb.
+// steady reports whether growth slows down little. Young instances must show it, because a start resembles a climb.
 func (c course) steady() bool { return c.endless() && c.pace >= keepsPaceEarly }
 
 // before returns the last cell that is not after the hour.

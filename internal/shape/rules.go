@@ -111,7 +111,7 @@ func burstsMoreThanItHolds(j classified, _ Input) (memory.Confidence, bool) {
 func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.pace < keepsPace ||
+	if j.span < earlySpan || len(j.growth.returned) < 2 || j.growth.all.pace < keepsPace ||
 		j.growth.slow <= 0 || !stats.Rises(lows, 5) ||
 		!stats.Rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
@@ -139,14 +139,14 @@ func climbs(j classified, in Input) (memory.Confidence, bool) {
 		j.span < minClimbSpan {
 		return "", false
 	}
-	if j.span < soonToTell && (!g.all.steady() || in.Cap != 0) {
+	if j.span < earlySpan && (!g.all.steady() || in.Cap != 0) {
 		return "", false
 	}
 	confidence := memory.Low
 	switch {
 	case j.span >= longEnough:
 		confidence = memory.High
-	case j.span >= soonToTell && g.gained() >= g.from*muchPercent/100:
+	case j.span >= earlySpan && g.gained() >= g.from*muchPercent/100:
 		confidence = memory.Medium
 	}
 	if in.Cap != 0 && j.last < float64(in.Cap)*capLow/100 { // a heap below its cap may still be filling

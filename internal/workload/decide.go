@@ -463,7 +463,7 @@ func (v *result) aboveReplicas(container, pod string) string {
 		}
 	}
 	if use == 0 {
-		return "Pod " + pod + " uses far more than its replicas"
+		return "Pod " + pod + " uses far more than the other replicas"
 	}
 	slices.Sort(all)
 	return fmt.Sprintf("Pod %s uses %s, its replicas %s (median of %d)", pod, use, all[len(all)/2], len(all))
@@ -477,7 +477,7 @@ func (v *result) outlierSentence(pod string) string {
 				". Only this pod differs: inspect it before you raise the limit"
 		}
 	}
-	return "Its memory is far above that of its replicas"
+	return "It uses far more memory than the other replicas"
 }
 
 // compared reports whether a pod was measured for long enough to be compared with its replicas.

@@ -38,8 +38,8 @@ type Event struct {
 // its checkpoint and its Events. Existing Events are not written twice.
 const replayed = 2 * time.Minute
 
-// news returns the Events about what happened.
-func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stallChanges) (all []Event) {
+// newEvents returns the Events about kills, stalls, rollbacks and findings.
+func newEvents(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stallChanges) (all []Event) {
 	summaries := v.summaries()
 	for i := range kills {
 		all = append(all, oomKilled(s, &kills[i], summaries[kills[i].Container.Container]))

@@ -37,8 +37,8 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 	}
 	found := map[string]*v1alpha1.FoundRuntime{}
 	for _, c := range Managed(s.Profile, s.Template) {
-		f, looked := findRuntime(s, c.Name)
-		if !looked {
+		f, reported := findRuntime(s, c.Name)
+		if !reported {
 			f = before[c.Name].DeepCopy()
 		}
 		if f != nil {
@@ -51,20 +51,20 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 }
 
 // findRuntime returns the runtime of replicas with the newest inspected image. If replicas differ, the result is nil:
-// one node's report counts only while no other contradicts it. looked is false without an inspection.
-func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looked bool) {
+// one node's report counts only while no other contradicts it. reported is false without an inspection.
+func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, reported bool) {
 	image := ""
 	for _, pod := range s.Governed { // newest first
 		runs, spec := inspected(s, pod, container)
-		if runs == nil || looked && spec.Image != image {
+		if runs == nil || reported && spec.Image != image {
 			continue
 		}
 		next := asFound(runs, spec, limitOf(pod, container))
 		switch {
-		case next == nil || looked && next.Type != f.Type:
+		case next == nil || reported && next.Type != f.Type:
 			return nil, true
-		case !looked:
-			f, looked, image = next, true, spec.Image
+		case !reported:
+			f, reported, image = next, true, spec.Image
 		default:
 			f.Replicas++
 			f.Version, f.Libc = same(f.Version, next.Version), same(f.Libc, next.Libc)
@@ -72,7 +72,7 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looke
 			f.ImageVariables = union(f.ImageVariables, next.ImageVariables)
 		}
 	}
-	return f, looked
+	return f, reported
 }
 
 // same returns the common fields of two replicas; zero: they differ.

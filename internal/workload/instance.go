@@ -28,7 +28,7 @@ type instanceKey struct {
 
 func keyOf(c *memory.ContainerRef) instanceKey { return instanceKey{c.UID, c.Container} }
 
-// instance returns nil if it is unknown.
+// instance returns the instance of a container; nil if it is unknown.
 func (st *State) instance(c *memory.ContainerRef) *instance { return st.instances[keyOf(c)] }
 
 func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
@@ -39,26 +39,26 @@ func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 type instance struct {
 	program  string // empty: not known yet
 	restarts int32
-	// capKnown is true if heapCap was read. stallsKnown is true if a current stall in the ledger was restored. ended is
-	// true after its end.
+	// capKnown is true if heapCap was read, stallsKnown if a current stall in the ledger was restored, and ended after the
+	// end of the instance.
 	capKnown, stallsKnown, ended bool
 	started                      memory.Instant
 	peak                         memory.Bytes
-	// limit is the effective limit; high is where the kernel would begin to slow it down ([oom.Observation.High]). 0:
+	// limit is the effective limit; high is the usage from which the kernel throttles it ([oom.Observation.High]). 0:
 	// none.
 	limit, high memory.Bytes
 	seen        memory.Instant
-	// looked is when its status was last seen, on memfit's clock.
-	looked memory.Instant
-	recent readings
+	// statusSeen is when its status was last read, by memfit's clock.
+	statusSeen memory.Instant
+	recent     readings
 	// lows are its low points between collections; heapCap is the cap in its environment, 0: none.
 	lows    history.Lows
 	heapCap memory.Bytes
 	stalls  oom.StallWatch
 }
 
-// noteLimits stores the limits of containers, and adds the previous ones to observations: as last seen, or as at
-// creation. Call it before updating the ledger, so that each kill counts with the limit of its own pod.
+// noteLimits stores the limits of containers, and adds the previous limits to observations: the last seen limit, or the
+// limit at creation. Call it before updating the ledger, so that each kill counts with the limit of its own pod.
 func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
@@ -83,7 +83,7 @@ func (st *State) settle(observations []oom.Observation, now time.Time) {
 				h.Restarted(o.Container, endOf(o, now))
 			}
 		}
-		in.looked = memory.InstantOf(now)
+		in.statusSeen = memory.InstantOf(now)
 		in.ended = in.ended || in.endedIn(o)
 	}
 }

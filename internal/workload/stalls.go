@@ -62,13 +62,13 @@ func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool
 	c.began, c.ended = st.ledger.UpdateStalls(found, existing, now)
 	for _, s := range st.ledger.ExplainStalls(agents, now) {
 		same := func(other memory.Stall) bool { return other.Container == s.Container && other.Since.Equal(s.Since) }
-		news := false
+		reported := false
 		for _, list := range [][]memory.Stall{c.began, c.ended} {
 			if i := slices.IndexFunc(list, same); i >= 0 {
-				list[i], news = s, true
+				list[i], reported = s, true
 			}
 		}
-		if !news {
+		if !reported {
 			c.explained = append(c.explained, s)
 		}
 	}

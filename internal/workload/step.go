@@ -40,7 +40,7 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
 			if in.endedIn(o) && (!in.ended || o.Ended[len(o.Ended)-1].Index > in.restarts) {
-				o.LastLook = in.looked.Time()
+				o.LastLook = in.statusSeen.Time()
 			}
 		}
 		o.CapFor = capFor(s, o)
@@ -52,7 +52,7 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	}
 }
 
-// capFor returns [oom.Observation.CapFor] for a container that ended by itself, as with a full heap.
+// capFor returns [oom.Observation.CapFor] for a container that ended by itself, for example with a full heap.
 func capFor(s *Snapshot, o *oom.Observation) memory.Bytes {
 	i := slices.IndexFunc(s.Governed, func(pod *corev1.Pod) bool { return pod.UID == o.Container.UID })
 	byItself := slices.ContainsFunc(o.Ended, func(t oom.Termination) bool { return t.ExitCode != 0 && t.ExitCode != 137 })
@@ -105,7 +105,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	if !before.steppedAt.IsZero() {
 		v.rolledBack = nil // it was reported
 	}
-	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
+	e.Events = newEvents(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
 	changed, announced := changes(s, m, &v)
 	e.Events, m.announced = append(e.Events, changed...), announced
 	m.publish(&v)

@@ -18,17 +18,17 @@ func (h *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
 	body.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
 	_, err := body.ReadFrom(r.Body)
-	var asked review
+	var req review
 	if err == nil {
-		asked, err = readReview(body.Bytes())
+		req, err = readReview(body.Bytes())
 	}
 	if err != nil {
 		h.Metrics.outOfBounds.Inc()
 		h.Refuse(w, body.Bytes(), err.Error())
 		return
 	}
-	answer := h.Answer(r.Context(), &asked)
-	answer.UID = asked.UID
+	answer := h.Answer(r.Context(), &req)
+	answer.UID = req.UID
 	write(w, answer)
 }
 
@@ -39,13 +39,13 @@ const usualBody = 64 << 10
 // creates it. Without the request's UID the API server accepts no answer; it then applies the webhook's failurePolicy,
 // which also admits the pod unchanged.
 func (h *Injector) Refuse(w http.ResponseWriter, beginning []byte, why string) {
-	asked, _ := readReview(beginning)
-	if asked.UID == "" {
+	req, _ := readReview(beginning)
+	if req.UID == "" {
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}
 	answer := allowed("the pod was admitted unchanged: " + why)
-	answer.UID = asked.UID
+	answer.UID = req.UID
 	write(w, answer)
 }
 

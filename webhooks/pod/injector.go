@@ -37,9 +37,9 @@ import (
 // Path is the path to which the API server sends pods.
 const Path = "/mutate--v1-pod"
 
-// lookupTimeout bounds the lookups of one admission before its kills are read, and again those after. Caches answer
-// them in microseconds; the timeout covers a cache that is not synced yet. It is well below the webhook's own timeout
-// of 2s, so that an unchanged pod has a reason.
+// lookupTimeout bounds the lookups of an admission: once for the profile, and once for the recommendation and its
+// constraints. Caches answer in microseconds; the timeout covers a cache that is not synced yet. It is well below the
+// webhook's timeout of 2s, so that the response can contain the error as a warning.
 const lookupTimeout = 300 * time.Millisecond
 
 // The marker has the webhook's settings; selectors and match conditions are in config/webhook.
@@ -52,8 +52,8 @@ type Injector struct {
 	Resolver *policy.Resolver
 	// Reader reads MemoryRecommendations from the cache, for sizes.
 	Reader client.Reader
-	// ConfigMaps reads the keys of ConfigMaps. nil: memfit may not read them, and leaves variables alone that one may
-	// define.
+	// ConfigMaps reads the keys of ConfigMaps. nil: memfit may not read ConfigMaps, and does not set a variable that a
+	// ConfigMap may define.
 	ConfigMaps client.Reader
 	// Constraints returns the limits of namespaces and nodes for a new pod. nil: do not check recommended sizes against
 	// them.
@@ -62,7 +62,7 @@ type Injector struct {
 	Kills *PendingKills
 	// Canaries stores the canary permissions that this replica has used.
 	Canaries *Canaries
-	// Trials stores the workloads of which no pod was created since memfit changed some. nil: none.
+	// Trials stores the workloads whose pods were not created after memfit changed them. nil: none.
 	Trials *Trials
 	// Metrics counts admissions.
 	Metrics *Metrics
@@ -70,23 +70,23 @@ type Injector struct {
 	Clock clock.PassiveClock
 }
 
-// Answer answers for one pod, or for a suspended Job. It always allows.
-func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.AdmissionResponse) {
+// Answer returns the response for one pod, or for a suspended Job. It always allows the request.
+func (h *Injector) Answer(ctx context.Context, req *review) (a *admissionv1.AdmissionResponse) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {
-			a, result = h.failOpen(ctx, asked, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
+			a, result = h.failOpen(ctx, req, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
 		}
 		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
-	if kind, queued := workloadkind.Queued(asked.Resource.Resource); queued {
-		a, result = h.job(ctx, asked, kind)
+	if kind, queued := workloadkind.Queued(req.Resource.Resource); queued {
+		a, result = h.job(ctx, req, kind)
 		return a
 	}
-	// Most pods are not governed, as their metadata shows: then the spec is never decoded.
-	meta, err := asked.meta()
+	// The spec is decoded only if the metadata shows that a profile governs the pod: most pods have none.
+	meta, err := req.meta()
 	if err != nil {
-		return h.failOpen(ctx, asked, "decode", err)
+		return h.failOpen(ctx, req, "decode", err)
 	}
 	if _, mirrored := meta.Annotations[corev1.MirrorPodAnnotationKey]; mirrored { // changes would have no effect
 		result = resultUngoverned
@@ -94,14 +94,14 @@ func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.Ad
 	}
 	resolved, err := h.resolve(ctx, meta)
 	if err != nil {
-		return h.failOpen(ctx, asked, "lookup", err)
+		return h.failOpen(ctx, req, "lookup", err)
 	}
 	if resolved.Profile == nil {
 		result = resultUngoverned
 		return notGoverned(resolved)
 	}
-	if a, err = h.inject(ctx, asked, meta, resolved); err != nil {
-		return h.failOpen(ctx, asked, "plan", err)
+	if a, err = h.inject(ctx, req, meta, resolved); err != nil {
+		return h.failOpen(ctx, req, "plan", err)
 	}
 	result = resultGoverned
 	return a
@@ -115,9 +115,9 @@ func (h *Injector) resolve(ctx context.Context, meta *metav1.ObjectMeta) (policy
 
 // inject makes the plan for a governed pod, and its patch.
 func (h *Injector) inject(
-	ctx context.Context, asked *review, meta *metav1.ObjectMeta, resolved policy.Resolution,
+	ctx context.Context, req *review, meta *metav1.ObjectMeta, resolved policy.Resolution,
 ) (*admissionv1.AdmissionResponse, error) {
-	pod, err := asked.pod(meta)
+	pod, err := req.pod(meta)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (h *Injector) inject(
 	var plan inject.Plan
 	now := h.Clock.Now()
 	if in.canary && in.rec.Status.Canary != nil && !h.Trials.active(resolved.Ref, now) {
-		plan = h.Canaries.plan(in.Input, in.rec, seen, asked.DryRun)
+		plan = h.Canaries.plan(in.Input, in.rec, seen, req.DryRun)
 	} else {
 		plan = inject.MakePlan(in.Input)
 	}
@@ -141,12 +141,12 @@ func (h *Injector) inject(
 	if seen && len(a.Patch) == 0 {
 		return a, nil // second call for a pod, after other webhooks: the first one has warned and counted
 	}
-	if !seen && len(a.Patch) > 0 && h.Trials.leaveUnchanged(meta, resolved.Ref, now, asked.DryRun) {
+	if !seen && len(a.Patch) > 0 && h.Trials.leaveUnchanged(meta, resolved.Ref, now, req.DryRun) {
 		h.Metrics.errors.WithLabelValues("refused").Inc()
-		return allowed("the pod is unchanged, because no pod that memfit changed was created: another admission policy may " +
-			"refuse them (Event " + v1alpha1.EventPodsNotCreated + " of the workload)"), nil
+		return allowed("the pod is unchanged: no pod that memfit changed was created, so another admission policy may " +
+			"refuse memfit's changes (Event " + v1alpha1.EventPodsNotCreated + " of the workload)"), nil
 	}
-	if !asked.DryRun {
+	if !req.DryRun {
 		h.Metrics.count(plan, pod)
 	}
 	warnings := plan.Warnings()
@@ -157,7 +157,7 @@ func (h *Injector) inject(
 	return a, nil
 }
 
-// patch adds the changes of a pod at a path of the sent object to an answer.
+// patch adds the changes of a pod to a response. at is the path of the pod in the reviewed object.
 func patch(a *admissionv1.AdmissionResponse, pod inject.Patch, at string) error {
 	if len(pod) == 0 {
 		return nil
@@ -199,7 +199,7 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 	}
 	return input{rec: rec, canary: len(offers) > 0 && len(pending) == 0, Input: inject.Input{
 		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: facts,
-		// in every mode: a cap must not be below the needs of a running process
+		// in every mode, because a heap cap must not be below what running processes need
 		Observed:      inject.ObservedIn(rec.Status.Containers),
 		ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.Is(resolved.Ref),
 	}}, nil
@@ -218,7 +218,7 @@ func (h *Injector) pending(
 	h.Metrics.countRead(err)
 	if err != nil {
 		logf.FromContext(ctx).WithName("admission").Info(
-			"Could not read the failed pods of an identity; an OOM kill of the last seconds may be missing", "workload",
+			"Could not read the failed pods of an identity; OOM kills of the last seconds may be missing", "workload",
 			resolved.Ref, "err", err.Error(),
 		)
 	}
@@ -263,7 +263,7 @@ func largestNode(
 	}
 	if chosen != "" {
 		if smallest := smallestNode(facts.NodeSize); smallest > 0 {
-			return smallest, "its node is new to memfit, and the smallest node"
+			return smallest, "memfit does not know its node yet, and the smallest node"
 		}
 	}
 	if largest := rec.Status.LargestNode; largest != nil {
@@ -302,8 +302,8 @@ func (h *Injector) recommendation(
 	return rec, nil
 }
 
-// offersOf returns the sizes for a new pod by container, if the profile's mode applies them. The recommendation has
-// none while another autoscaler sizes these pods, and during a pause the size of the running pods.
+// offersOf returns the sizes for a new pod by container, if the profile's mode applies them. The recommendation has no
+// sizes while another autoscaler sizes these pods; during a pause it has the size of the running pods.
 func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Offer {
 	if !resolved.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		return nil
@@ -346,9 +346,9 @@ func notGoverned(resolved policy.Resolution) *admissionv1.AdmissionResponse {
 
 // failOpen admits the pod unchanged, with a warning for the client that creates it, a log line and a count.
 func (h *Injector) failOpen(
-	ctx context.Context, asked *review, step string, err error,
+	ctx context.Context, req *review, step string, err error,
 ) *admissionv1.AdmissionResponse {
-	log := logf.FromContext(ctx).WithName("admission").WithValues("namespace", asked.Namespace, "requestID", asked.UID)
+	log := logf.FromContext(ctx).WithName("admission").WithValues("namespace", req.Namespace, "requestID", req.UID)
 	// the author of the pod can fix this
 	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()

@@ -19,12 +19,12 @@ import (
 
 // job answers for a new Job.
 func (h *Injector) job(
-	ctx context.Context, asked *review, kind workloadkind.Kind,
+	ctx context.Context, req *review, kind workloadkind.Kind,
 ) (a *admissionv1.AdmissionResponse, result string) {
-	a, err := h.sizeTemplate(ctx, asked, kind)
+	a, err := h.sizeTemplate(ctx, req, kind)
 	switch {
 	case err != nil:
-		return h.failOpen(ctx, asked, "template", err), resultError
+		return h.failOpen(ctx, req, "template", err), resultError
 	case a == nil:
 		return allowed(), resultUngoverned
 	}
@@ -36,13 +36,13 @@ func (h *Injector) job(
 // the template of an existing Job is immutable before Kubernetes 1.36, or would undo the sizes. nil: the Job is not
 // governed, or its pods are unknown.
 func (h *Injector) sizeTemplate(
-	ctx context.Context, asked *review, kind workloadkind.Kind,
+	ctx context.Context, req *review, kind workloadkind.Kind,
 ) (*admissionv1.AdmissionResponse, error) {
-	job, err := asked.meta()
+	job, err := req.meta()
 	if err != nil {
 		return nil, err
 	}
-	template, suspended, err := asked.template()
+	template, suspended, err := req.template()
 	if err != nil || !suspended || template.Object.Metadata == nil {
 		return nil, err
 	}

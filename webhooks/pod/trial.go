@@ -32,15 +32,16 @@ const (
 	forgetAfter = 48 * time.Hour
 )
 
-// trial records what memfit did with the pods of a workload since one that it had changed was last created. If none is,
-// memfit leaves some pods unchanged. If none of those is created either, as beyond a quota, pods are changed again. If
-// one is, what refused the others may just have ended: pods are changed again. Only if again none of them is created,
-// and an unchanged one is, another policy refuses memfit's changes.
+// trial records what memfit did with the pods of a workload since the last creation of a changed pod. If no changed pod
+// is created, memfit leaves some pods unchanged. If no unchanged pod is created either, for example beyond a quota,
+// memfit changes pods again. If an unchanged pod is created, the cause of the refusals may just have ended, so memfit
+// changes pods again as well. Only if then an unchanged pod is created, and no changed one, another policy refuses
+// memfit's changes.
 type trial struct {
-	// first is when memfit changed the first one, changed how many it did.
+	// first is when memfit changed the first pod, changed the number of changed pods.
 	first   time.Time
 	changed int
-	// since is when memfit began to change pods, or began again after until; tried is how many it has changed since then.
+	// since is when memfit began to change pods, or began again after until; tried is the number of pods changed since.
 	since time.Time
 	tried int
 	// until is when pods are changed again. probes is true until an unchanged pod is created: before that, it is unknown

@@ -22,8 +22,8 @@ import (
 // maxTrials bounds the recorded workloads. Beyond it, this replica changes pods even if they are refused.
 const maxTrials = 10_000
 
-// Trials records the workloads of which this replica changed pods and saw none created, because another admission
-// policy may refuse memfit's changes. If nil, or before new pods are watched, it is empty.
+// Trials records the workloads whose pods this replica changed without seeing one created: another admission policy
+// may refuse memfit's changes. If nil, or before new pods are watched, it is empty.
 type Trials struct {
 	// Report reports that new pods of a workload are left unchanged.
 	Report func(of memory.Workload, note string)

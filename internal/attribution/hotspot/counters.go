@@ -26,7 +26,7 @@ const (
 	edenSize, edenUsed      = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
 	oldUsed                 = "sun.gc.generation.1.space.0.used"
 
-	// A larger heap does not prevent collections caused by the program, metaspace and tools.
+	// noSpace is the cause of the collections that a larger heap prevents. The program, metaspace and tools cause others.
 	lastCause, noSpace = "sun.gc.lastCause", "Allocation Failure"
 )
 
@@ -36,8 +36,8 @@ var wantedCounters = map[string]bool{
 }
 
 const (
-	// moment is how long the counters are read to find a full collection as the last one; with expensive collections, a
-	// second has several. readings is the number of reads in it: a young collection follows after tens of milliseconds.
+	// moment bounds how long the counters are read until the last collection is a full one. If collections are costly, a
+	// second has several. readings is the number of reads in a moment: a young collection follows within tens of ms.
 	moment   = time.Second
 	readings = 50
 	costly   = 32 // a collector below 1/costly of the processor time is not reported
@@ -71,7 +71,8 @@ func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map
 	return c
 }
 
-// counters returns the current details; nil: unreadable, or the heap is below its maximum.
+// counters returns the current counters as details of a finding; nil if they are unreadable, or if the heap is below
+// its maximum size.
 func counters(s *attribution.Snapshot) map[string]int64 {
 	m := perfdata.Mapping(s.Mappings)
 	if m == nil {
@@ -84,7 +85,7 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 		return nil
 	}
 	b := make([]byte, min(uint64(used), m.Size(), perfdata.Max))
-	defer clear(b) // the command of the program is in it, too
+	defer clear(b) // b also holds the program's command line
 	if r.Read(b, m.Start) != nil {
 		return nil
 	}
@@ -113,12 +114,12 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 // The collector's threads, whose processor time the kernel counts. The JVM's own figures are worse: pauses in wall time
 // with throttling, and from JDK 22 on the processor time of workers without the VM thread (JDK-8315149).
 var (
-	// workers have a number behind a '#'. Serial has none: it collects in the VM thread.
+	// workers have names that end in '#' and a number. Serial has no workers: it collects in the VM thread.
 	workers = map[string]bool{"GC Thread": true, "ParGC Thread": true}
 	others  = map[string]bool{
 		// It also runs other operations with all threads stopped, which take little compared with collections.
 		"VM Thread": true,
-		// The last name is truncated, of JDK 15 and earlier.
+		// The last one is a truncated name, used by JDK 15 and earlier.
 		"G1 Main Marker": true, "G1 Conc": true, "G1 Refine": true, "G1 Service": true, "G1 Young RemSet": true,
 	}
 )

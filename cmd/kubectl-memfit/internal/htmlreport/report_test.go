@@ -69,7 +69,7 @@ func recommendation(name string) v1alpha1.MemoryRecommendation {
 				Container: "app", Usage: quantity("230Mi"),
 				Current:     v1alpha1.Size{Request: quantity("256Mi"), Limit: quantity("256Mi")},
 				Recommended: &v1alpha1.Size{Request: quantity("224Mi"), Limit: quantity("384Mi")},
-				Suggestions: []string{"GOMEMLIMIT: nothing (64Mi more limit would save 25 % or more)"},
+				Suggestions: []string{"GOMEMLIMIT: nothing (a limit higher by 64Mi would save 25 % or more)"},
 			}},
 			RecentOOMKills: []v1alpha1.OOMKillRecord{
 				{Container: "app", Kind: "MainProcess", Pod: "web-1", Limit: quantity("256Mi"), Time: ago(3)},
@@ -131,7 +131,7 @@ func TestPage(t *testing.T) {
 		"Hourly peaks of container app from 2026-11-21T17:00:00Z on, the highest 280Mi. " +
 			"Limit 256Mi, before Sun 10:00 192Mi. Request 256Mi, before Sun 10:00 128Mi. " +
 			"Recommended limit 384Mi. Recommended request 224Mi. 1 OOM kill. 1 stall. 1 change.",
-		`<li>app: GOMEMLIMIT: nothing (64Mi more limit would save 25 % or more)</li>`,
+		`<li>app: GOMEMLIMIT: nothing (a limit higher by 64Mi would save 25 % or more)</li>`,
 		`<th scope="row"><a href="#shop%2fdeployment-web">`, `<article id="shop/deployment-web">`,
 	} {
 		if !strings.Contains(page, want) {

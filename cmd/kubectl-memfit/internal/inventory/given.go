@@ -106,7 +106,7 @@ func ownersRequest(pod *corev1.Pod, name string, rec *v1alpha1.MemoryRecommendat
 	return 0, false
 }
 
-// count adds the change of a container's request. It reports whether it is a reduction that failed, which is not added.
+// count adds the change of a container's request, unless it is a reduction that failed. It reports whether it is one.
 func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
 	d.More = d.More.Plus(has.Minus(before))
 	if failed && has < before {
@@ -129,7 +129,7 @@ func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since tim
 		})
 }
 
-// firstChange returns when memfit first resized a pod of the workload on record, and not before the pod was created.
+// firstChange returns the time of the first recorded change of the workload, but not before the pod was created.
 func firstChange(rec *v1alpha1.MemoryRecommendation, created time.Time) time.Time {
 	first := time.Time{}
 	for i := range rec.Status.RecentChanges {

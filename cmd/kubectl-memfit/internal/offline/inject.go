@@ -48,13 +48,13 @@ func Inject(manifests []byte, o Options) (*Result, error) {
 	for i, d := range r.docs {
 		r.read(i, d, world)
 	}
-	world.know()
+	world.buildIndex()
 	for i, d := range r.docs {
 		if d.workloads {
 			r.inject(i, d, world)
 		}
 	}
-	r.Notes = append(world.complaints(), r.Notes...)
+	r.Notes = append(world.problems(), r.Notes...)
 	return r, nil
 }
 
@@ -66,7 +66,7 @@ func (r *Result) read(i int, d *document, world *world) {
 		return
 	}
 	for _, n := range objects(root) {
-		if err := world.learn(n, false); err != nil {
+		if err := world.addObject(n, false); err != nil {
 			r.cannot(i, err)
 		}
 		d.workloads = d.workloads || isWorkload(n)

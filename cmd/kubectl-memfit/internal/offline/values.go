@@ -90,10 +90,10 @@ func into(n *yaml.Node, out any) error {
 	if err != nil {
 		return err
 	}
-	return plainly(n, kjson.UnmarshalCaseSensitivePreserveInts(data, out)) // as in the API server, "Env" is not env
+	return plainly(n, kjson.UnmarshalCaseSensitivePreserveInts(data, out)) // "Env" does not match "env"
 }
 
-// plainly adds the expected type to an error, and for sizes, whose error names neither value nor place, the value.
+// plainly adds the expected type to an error. The error of a quantity contains neither value nor line: it adds both.
 func plainly(n *yaml.Node, err error) error {
 	if err == nil {
 		return nil
@@ -153,7 +153,7 @@ func badQuantity(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// The terms of YAML for the names that encoding/json has for types, and for the types of Go.
+// The YAML terms for the type names of encoding/json and for the kinds of Go types.
 var (
 	jsonWords = map[string]string{"object": "a mapping", "array": "a list", "string": "text", "bool": "true or false"}
 	goWords   = map[reflect.Kind]string{

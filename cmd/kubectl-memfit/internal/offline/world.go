@@ -44,7 +44,7 @@ func newWorld(o Options) (*world, error) {
 			return nil, fmt.Errorf("profile document %d: %w", i+1, d.placed(err, 0))
 		}
 		for _, n := range objects(root) {
-			if err := w.learn(n, true); err != nil {
+			if err := w.addObject(n, true); err != nil {
 				return nil, fmt.Errorf("profile document %d: %w", i+1, err)
 			}
 		}
@@ -59,9 +59,9 @@ func newWorld(o Options) (*world, error) {
 	return w, nil
 }
 
-// learn adds an object that is not a workload; from the profile file only profiles. Of other kinds it reads only the
-// needed fields, so that errors elsewhere do not matter.
-func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
+// addObject adds an object that is not a workload; from the profile file it adds only profiles. Of kinds other than
+// memfit's it reads only the needed fields, so that errors in the other fields do not matter.
+func (w *world) addObject(n *yaml.Node, onlyProfiles bool) error {
 	name, namespace := text(n, "metadata", "name"), cmp.Or(text(n, "metadata", "namespace"), w.namespace)
 	var err error
 	switch kind := workloadkind.Group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
@@ -128,15 +128,17 @@ func (w *world) add(n profile.Profile) {
 	}
 }
 
-// know indexes the profiles after all are read: those of the manifests may be defaults of the profile file's.
-func (w *world) know() {
+// buildIndex indexes the profiles. Call it after all objects are added, because profiles in the manifests may hold the
+// defaults of profiles in the profile file.
+func (w *world) buildIndex() {
 	w.index = profile.NewIndex(w.profiles)
 	if w.sole != nil { // the list has been reallocated
 		w.sole = w.index.Exactly(w.sole.Key())
 	}
 }
 
-func (w *world) complaints() []string {
+// problems returns the invalid or conflicting parts of the profiles.
+func (w *world) problems() []string {
 	var out []string
 	for i := range w.profiles {
 		n := &w.profiles[i]
@@ -144,7 +146,7 @@ func (w *world) complaints() []string {
 			out = append(out, fmt.Sprintf("%s: %s", n, text))
 		}
 		if counts := w.index.Defaults(n.Namespace); n.GivesDefaults() && counts.Ref != n.Ref {
-			out = append(out, fmt.Sprintf("%s: has no effect, because %s has role: Defaults, too, and takes effect here: "+
+			out = append(out, fmt.Sprintf("%s: has no effect, because %s also has role: Defaults and takes effect here: "+
 				"move the values into one of them", n, counts))
 		}
 	}
@@ -160,7 +162,7 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 		NamespaceLabels: w.labelsOf(l.namespace),
 	})
 	switch {
-	case d.Problem == profile.Ambiguous: // the older one counts, and files do not show which that is
+	case d.Problem == profile.Ambiguous: // the older profile takes effect, and files do not show which one is older
 		return nil, d
 	case d.Profile != nil:
 		return d.Profile, d
@@ -184,7 +186,8 @@ func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer
 	return inject.OffersIn(w.recommended(l))
 }
 
-// recommended returns the containers of a workload's MemoryRecommendation in the manifests, but not of a node class.
+// recommended returns the containers of a workload's MemoryRecommendation in the manifests. It omits recommendations of
+// node classes.
 func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 	for i := range w.recommendations {
 		m := &w.recommendations[i]

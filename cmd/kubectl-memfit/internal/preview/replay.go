@@ -47,7 +47,7 @@ var began = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 const (
 	namespace, name, container, podName = "preview", "recorded", "app", "recorded-0"
 
-	decideEvery = 5 * time.Minute // between two decisions without news
+	decideEvery = 5 * time.Minute // between two decisions if nothing but samples is new
 )
 
 // replay prints memfit's decisions during the recording, and writes the report at its end.

@@ -52,12 +52,12 @@ func cells(r *Row) []string {
 	}
 }
 
-// each joins a text about every container, with its name if there are several.
-func (r *Row) each(say func(c *v1alpha1.ContainerRecommendation) string) string {
+// each joins the texts of all containers, with its name if there are several.
+func (r *Row) each(textOf func(c *v1alpha1.ContainerRecommendation) string) string {
 	var parts []string
 	for i := range r.Status.Containers {
 		c := &r.Status.Containers[i]
-		text := say(c)
+		text := textOf(c)
 		if len(r.Status.Containers) > 1 {
 			text = c.Container + "=" + text
 		}
