@@ -104,9 +104,10 @@ type container struct {
 	due            time.Time
 	urgency        flightrecorder.Urgency // at the last reading
 	processesRead  time.Time
-	gone           time.Time // when its cgroup was found removed; zero while it exists
-	trigger        bool      // report as soon as the pod is known
-	finding        *Finding  // the last
+	processesUsage memory.Bytes // its usage at that time
+	gone           time.Time    // when its cgroup was found removed; zero while it exists
+	trigger        bool         // report as soon as the pod is known
+	finding        *Finding     // the last
 	lastInspected  time.Time
 	usageInspected memory.Bytes // its usage at that time
 	found          time.Time    // when its cgroup was found

@@ -336,6 +336,27 @@ func TestAKillOfTheMainProcess(t *testing.T) {
 	}
 }
 
+// TestAProcessHasTheNameOfItsProgram: a runtime starts a container as a small process of another name, which executes
+// the program; so do launchers.
+func TestAProcessHasTheNameOfItsProgram(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.pass(5 * time.Second) // the container is new
+	n.set(uid, idOf(1), 300*memory.KiB, 0, 70)
+	n.proc["70/status"] = &fstest.MapFile{Data: []byte("Name:\trunc:[2:INIT]\nNSpid:\t70\t1\nThreads:\t1\nVmRSS:\t4 kB\n")}
+	n.tell(uid, idOf(1), "")
+	n.pass(500 * time.Millisecond)
+	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
+	n.pass(500 * time.Millisecond)
+	n.end(uid, idOf(1))
+	n.pass(500 * time.Millisecond)
+	n.set(uid, idOf(2), 3*memory.MiB, 0, 80)
+	n.tell(uid, idOf(2), idOf(1))
+	n.pass(2 * time.Second)
+	if k := n.last().LastKill; k == nil || len(k.Processes) != 1 || k.Processes[0].Name != "p70" {
+		t.Errorf("%+v", k)
+	}
+}
+
 // TestAKillThatTakesLong: the main process is reported although the kernel has not ended it yet.
 func TestAKillThatTakesLong(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)

@@ -46,7 +46,7 @@ func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 		}
 	}
 	if sample.Processes != nil {
-		c.processesRead = sample.At
+		c.processesRead, c.processesUsage = sample.At, sample.Reading.Usage
 	}
 }
 
@@ -111,7 +111,9 @@ func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample
 	if s.Reading.Kills > before.Kills {
 		s.Neighbor = l.neighborReached(c, s.Pod)
 	}
-	if s.Reading.Kills != before.Kills || now.Sub(c.processesRead) >= processesEvery(c.recorder, now) {
+	// What has doubled since may be of other processes, or of other programs in them.
+	grown := s.Reading.Usage >= 2*c.processesUsage
+	if s.Reading.Kills != before.Kills || grown || now.Sub(c.processesRead) >= processesEvery(c.recorder, now) {
 		s.Processes = l.processesOf(c)
 	}
 	l.Metrics.readings.WithLabelValues("full").Inc()
