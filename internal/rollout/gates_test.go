@@ -517,15 +517,15 @@ func TestAnEvictionOfAnEarlierModeIsRemoved(t *testing.T) {
 		d := decider{Input: Input{Now: start, Policy: ownersDefaults()}, pods: map[types.UID]*Pod{"uid-1": pod}}
 		d.Policy.OnlyWatch = true
 		back := memory.Size{Limit: big.Limit, Request: small.Request}
-		st := Step{Pod: "web-1", UID: "uid-1", Phase: phase, From: sizes("app", small), To: sizes("app", back)}
+		st := Step{Pod: "web-1", UID: "uid-1", Phase: phase, From: sizes(small), To: sizes(back)}
 		if got, want := d.outdated(st), phase == Evicting; got != want {
 			t.Errorf("a step %s is removed: %t, want %t", phase, got, want)
 		}
 	}
 }
 
-func sizes(name string, size memory.Size) map[string]memory.Size {
-	return map[string]memory.Size{name: size}
+func sizes(size memory.Size) map[string]memory.Size {
+	return map[string]memory.Size{"app": size}
 }
 
 // TestARollbackWaitsForNoOtherController: memfit has lowered the limits, and somebody adds an HPA on memory or a VPA.

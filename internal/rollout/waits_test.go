@@ -213,7 +213,7 @@ func TestAPodThatNoNodeTakesIsEvictedWhereThatIsAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := Input{Now: start, Policy: ownersDefaults(), Waiting: []Waiting{{
 				Name: "web-2", UID: "uid-2", Since: start.Add(-time.Hour), Stays: true,
-				From: sizes("app", size(200*mib, 256*mib)), To: sizes("app", size(100*mib, 0)),
+				From: sizes(size(200*mib, 256*mib)), To: sizes(size(100*mib, 0)),
 			}}}
 			in.Policy.Evict = true
 			tc.edit(&in)
