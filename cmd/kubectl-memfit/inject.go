@@ -81,7 +81,7 @@ func runInject(f injectFlags, cmd *cobra.Command) error {
 	}
 	result, err := offline.Inject(manifests, offline.Options{Namespace: f.namespace, Profiles: profiles})
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.file, err)
+		return fmt.Errorf("%s: %w", f.profile, err)
 	}
 	out := result.YAML()
 	if f.output == "diff" {

@@ -60,7 +60,7 @@ func TestInject(t *testing.T) {
 	dry, off := of(
 		"dry.yaml", "runtime: {type: Go}, tuning: {mode: DryRun}",
 	), of("off.yaml", "runtime: {type: Go}, tuning: {mode: Disabled}")
-	php := of("php.yaml", "runtime: {type: PHP}")
+	php, rust := of("php.yaml", "runtime: {type: PHP}"), of("rust.yaml", "runtime: {type: Rust}")
 	lost := file(
 		"lost.yaml",
 		strings.Replace(manifest, "namespace: shop", "namespace: shop, annotations: {memfit.dev/profile: nope}", 1),
@@ -98,6 +98,16 @@ func TestInject(t *testing.T) {
 		"no file": {wantCode: 2, wantErr: "-f FILE"},
 		"a file that is not there": {
 			args: []string{"-f", filepath.Join(dir, "nope")}, wantCode: 2, wantErr: "reading manifests: open",
+		},
+		"a profile that the API refuses": {
+			args: []string{"-f", pod, "--profile", rust}, wantCode: 2,
+			wantErr: rust + `: profile document 1: MemoryProfile web: spec.runtime.type: Unsupported value: "Rust": ` +
+				`supported values: "Auto", "`,
+		},
+		"a profile that the API refuses, among the manifests": {
+			stdin: strings.Replace(goProfile, "type: Go", "type: Rust", 1) + "---\n" + manifest, args: []string{"-f", "-"},
+			wantCode: 3, wantOut: "type: Rust",
+			wantErr: "document 1 is unchanged: MemoryProfile web: spec.runtime.type: Unsupported value",
 		},
 		"an unknown output": {
 			args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is unknown: use yaml, diff",

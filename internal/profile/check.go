@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/runtimes"
@@ -31,6 +33,43 @@ func (n *Profile) Invalid() []string {
 			"or remove it to choose every namespace", err))
 	}
 	return out
+}
+
+// Refused returns why the profile by itself is refused, beyond the API's own rules. The webhook and everybody who reads
+// profiles from files call it.
+func (n *Profile) Refused() field.ErrorList {
+	spec, root := n.Declared(), field.NewPath("spec")
+	errs := append(validateSelector(spec.Selector, root.Child("selector")),
+		validateSelector(n.NamespaceSelector, root.Child("namespaceSelector"))...)
+	if len(errs) == 0 { // Invalid reports an unreadable selector too, with less detail
+		for _, text := range Invalid(spec) {
+			errs = append(errs, field.Forbidden(root, text))
+		}
+	}
+	for _, text := range (*Index)(nil).Inheriting(*n).Clashes() { // of its own settings
+		errs = append(errs, field.Forbidden(root, text))
+	}
+	errs = append(errs, validateTuning(root.Child("tuning"), &spec.Tuning)...)
+	for i := range spec.Containers {
+		if c := &spec.Containers[i]; c.Tuning != nil {
+			errs = append(errs, validateTuning(root.Child("containers").Key(c.Name).Child("tuning"), c.Tuning)...)
+		}
+	}
+	return errs
+}
+
+func validateSelector(s *metav1.LabelSelector, at *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, at)
+}
+
+// validateTuning refuses an interval that the JVM's unit cannot express; the schema has the bounds.
+func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
+	d := t.TrimInterval
+	if d == nil || d.Milliseconds()*1e6 == d.Nanoseconds() {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("trimInterval"), d.Duration.String(),
+		"must be whole milliseconds, the JVM's unit: for example 30s")}
 }
 
 // refused returns the settings of spec that have no effect because of others. It is cheap enough for many profiles.

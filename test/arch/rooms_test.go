@@ -30,6 +30,10 @@ var rooms = []room{
 		never: clients,
 	},
 	{
+		name: "crd", dir: "config/crd", noStd: pure, // the generated definitions, embedded
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "memory", dir: "internal/memory/...", noStd: pure,
 		outside: []string{"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/types"},
 		never:   slices.Concat(clients, kinds),
@@ -52,8 +56,11 @@ var rooms = []room{
 			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/period", "internal/quote",
 			"internal/recommend", "internal/runtimes",
 		},
-		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/util/intstr"}),
-		never:   clients,
+		outside: slices.Concat(pods, []string{
+			"k8s.io/apimachinery/pkg/apis/meta/v1/validation", "k8s.io/apimachinery/pkg/labels",
+			"k8s.io/apimachinery/pkg/util/intstr", "k8s.io/apimachinery/pkg/util/validation/field",
+		}),
+		never: clients,
 	},
 	{
 		name: "runtimes", dir: "internal/runtimes/...", noStd: pure,
@@ -509,7 +516,8 @@ var rooms = []room{
 	{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/constraints", "internal/format", "internal/history",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "config/crd", "internal/constraints", "internal/format",
+			"internal/history",
 			"internal/identity", "internal/inject", "internal/levers",
 			"internal/memory", "internal/pagemap", "internal/runtimes", "internal/suggest",
 			"internal/profile", "internal/recommend", "internal/workload", "internal/workloadkind",

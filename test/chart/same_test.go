@@ -88,6 +88,21 @@ agent: {tier: see, image: {repository: memfit.test/agent, tag: dev, pullPolicy: 
 		resources: []string{"default"}, components: []string{"prometheus"},
 		values: `monitoring: {serviceMonitor: {enabled: true}, rules: {enabled: true}, dashboard: {enabled: true}}`,
 	},
+	"Prometheus, observe-only": {
+		resources: []string{"overlays/observe-only"}, components: []string{"prometheus-unverified"},
+		values: `
+webhook: {enabled: false}
+monitoring: {serviceMonitor: {enabled: true}, rules: {enabled: true}, dashboard: {enabled: true}}
+`,
+	},
+	"Prometheus, self-managed certificates": {
+		resources: []string{"overlays/self-managed-certs"}, components: []string{"prometheus-unverified"},
+		values: `
+certificates: {issuer: self-managed}
+rights: {resizePods: true, evictPods: true, readMetricsAPI: true}
+monitoring: {serviceMonitor: {enabled: true}, rules: {enabled: true}, dashboard: {enabled: true}}
+`,
+	},
 	"all at once": {
 		resources: []string{"default"},
 		components: []string{

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -81,32 +80,18 @@ func (v validator) verdict(
 	n := profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: v.kind, Name: p.Name}, Namespace: p.Namespace, Spec: spec,
 	}
-	errs = validateSelector(spec.Selector, root.Child("selector"))
 	if v.kind == profile.KindCluster {
-		errs = append(errs, validateSelector(p.Spec.NamespaceSelector, root.Child("namespaceSelector"))...)
+		n.NamespaceSelector = p.Spec.NamespaceSelector
 		if everything(spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
 			warnings = append(warnings,
 				"memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs")
 		}
 	}
-	if len(errs) == 0 { // Invalid reports an unreadable selector too, with less detail
-		for _, text := range profile.Invalid(spec) {
-			errs = append(errs, field.Forbidden(root, text))
-		}
-	}
+	errs = n.Refused()
 	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != p.Name &&
 		(old == nil || old.Role != v1alpha1.RoleDefaults) { // if both exist already, either may be edited
 		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s has role: Defaults already, and there is "+
 			"one for each scope: put the values there", other)))
-	}
-	for _, text := range (*profile.Index)(nil).Inheriting(n).Clashes() { // of its own settings
-		errs = append(errs, field.Forbidden(root, text))
-	}
-	errs = append(errs, validateTuning(root.Child("tuning"), &spec.Tuning)...)
-	for i := range spec.Containers {
-		if c := &spec.Containers[i]; c.Tuning != nil {
-			errs = append(errs, validateTuning(root.Child("containers").Key(c.Name).Child("tuning"), c.Tuning)...)
-		}
 	}
 	if len(errs) == 0 {
 		for _, text := range index.Inheriting(n).Clashes() {
@@ -114,18 +99,4 @@ func (v validator) verdict(
 		}
 	}
 	return warnings, errs
-}
-
-func validateSelector(s *metav1.LabelSelector, at *field.Path) field.ErrorList {
-	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, at)
-}
-
-// validateTuning refuses an interval that the JVM's unit cannot express; the schema has the bounds.
-func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
-	d := t.TrimInterval
-	if d == nil || d.Milliseconds()*1e6 == d.Nanoseconds() {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(at.Child("trimInterval"), d.Duration.String(),
-		"must be whole milliseconds, the JVM's unit: for example 30s")}
 }

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/profile"
 )
 
 var update = flag.Bool("update", false, "write anew what docs/guide/recipes.md says that memfit sets")
@@ -61,8 +60,7 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// strict fails for fields that a kind does not have, and for profiles that contradict
-// themselves. inject lets both pass.
+// strict fails for fields that a kind does not have. inject lets them pass in workloads.
 func strict(t *testing.T, command string, manifests []byte) {
 	t.Helper()
 	for _, d := range split(manifests) {
@@ -82,11 +80,6 @@ func strict(t *testing.T, command string, manifests []byte) {
 		}
 		if err := yaml.UnmarshalStrict(d.raw, into); err != nil {
 			t.Errorf("%s: %v", command, err)
-		}
-		if p, ok := into.(*v1alpha1.MemoryProfile); ok {
-			if invalid := profile.Invalid(&p.Spec); len(invalid) > 0 {
-				t.Errorf("%s: profile %s cannot be applied: %v", command, p.Name, invalid)
-			}
 		}
 	}
 }

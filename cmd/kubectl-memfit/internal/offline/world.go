@@ -67,15 +67,15 @@ func (w *world) addObject(n *yaml.Node, onlyProfiles bool) error {
 	switch kind := workloadkind.Group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
 	case kind == v1alpha1.Group+"/MemoryProfile":
 		var p v1alpha1.MemoryProfile
-		if err = into(n, &p); err == nil {
+		if err = intoProfile(n, &p, &p.ObjectMeta, memoryProfiles); err == nil {
 			p.Namespace = namespace
-			w.add(profile.Of(&p))
+			err = w.add(profile.Of(&p))
 		}
 	case kind == v1alpha1.Group+"/ClusterMemoryProfile":
 		var p v1alpha1.ClusterMemoryProfile
-		if err = into(n, &p); err == nil {
+		if err = intoProfile(n, &p, &p.ObjectMeta, clusterMemoryProfiles); err == nil {
 			p.Namespace = ""
-			w.add(profile.OfCluster(&p))
+			err = w.add(profile.OfCluster(&p))
 		}
 	case onlyProfiles:
 	case kind == v1alpha1.Group+"/MemoryRecommendation":
@@ -118,14 +118,18 @@ func (w *world) labelsOf(namespace string) map[string]string {
 	return all
 }
 
-// add adds a profile once: a profile file may also be part of the manifests.
-func (w *world) add(n profile.Profile) {
+// add adds a profile once, because a profile file may also be part of the manifests, unless the webhook would refuse it.
+func (w *world) add(n profile.Profile) error {
+	if errs := n.Refused(); len(errs) > 0 {
+		return errs.ToAggregate()
+	}
 	n.Generation = max(n.Generation, 1)
 	if !slices.ContainsFunc(
 		w.profiles, func(p profile.Profile) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace },
 	) {
 		w.profiles = append(w.profiles, n)
 	}
+	return nil
 }
 
 // buildIndex indexes the profiles. Call it after all objects are added, because profiles in the manifests may hold the
@@ -137,12 +141,12 @@ func (w *world) buildIndex() {
 	}
 }
 
-// problems returns the invalid or conflicting parts of the profiles.
+// problems returns the conflicts between profiles.
 func (w *world) problems() []string {
 	var out []string
 	for i := range w.profiles {
 		n := &w.profiles[i]
-		for _, text := range append(n.Invalid(), n.Clashes()...) {
+		for _, text := range n.Clashes() {
 			out = append(out, fmt.Sprintf("%s: %s", n, text))
 		}
 		if counts := w.index.Defaults(n.Namespace); n.GivesDefaults() && counts.Ref != n.Ref {

@@ -1,0 +1,14 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crd has the generated CustomResourceDefinitions, so that programs check files by the API server's schema.
+package crd
+
+import _ "embed"
+
+var (
+	//go:embed bases/memfit.dev_memoryprofiles.yaml
+	MemoryProfiles []byte
+	//go:embed bases/memfit.dev_clustermemoryprofiles.yaml
+	ClusterMemoryProfiles []byte
+)
