@@ -125,6 +125,20 @@ func (c server) recommend(t *testing.T, doc string) {
 	}
 }
 
+// refuses: the API server refuses the profiles of internal/offline's test; there is no webhook here.
+func (c server) refuses(t *testing.T) {
+	for _, doc := range documents(t, "internal/offline/testdata/profiles.yaml") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(doc), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		err := client.WithFieldValidation(c.client, metav1.FieldValidationStrict).Create(t.Context(), u, client.DryRunAll)
+		if want := strings.HasPrefix(doc, "# schema:"); want != (err != nil) {
+			t.Errorf("%s\nrefused with %v, want %t", doc, err, want)
+		}
+	}
+}
+
 func documents(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -147,6 +161,8 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	install()
+
+	t.Run("the schema that inject applies to files", c.refuses)
 
 	t.Run("without rights", func(t *testing.T) {
 		for want, verb := range map[string][]string{

@@ -118,7 +118,7 @@ func (w *world) labelsOf(namespace string) map[string]string {
 	return all
 }
 
-// add adds a profile once, because a profile file may also be part of the manifests, unless the webhook would refuse it.
+// add adds a profile once: a profile file may also be part of the manifests. It refuses what the webhook refuses.
 func (w *world) add(n profile.Profile) error {
 	if errs := n.Refused(); len(errs) > 0 {
 		return errs.ToAggregate()
