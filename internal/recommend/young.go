@@ -95,15 +95,15 @@ func (e *evaluation) learned() period.Evidence {
 	return min(e.Prior.Young, e.model.young(Cautious))
 }
 
-// teaches returns for how long this container would have needed space for its bursts. 0: no longer than every posture
-// gives it, or the container is old, or its demand is an estimate.
+// teaches returns for how long this container would have needed space for its bursts. 0: every posture gives enough,
+// the container is old, or its demand is an estimate.
 func (e *evaluation) teaches() (young period.Evidence) {
 	if e.age() >= e.model.OldFrom || e.certainty != history.Exact {
 		return 0
 	}
 	var buf [history.HoursKept]history.Hour
 	var before [history.HoursKept]memory.Bytes
-	hours, peaks := e.History.AppendHours(buf[:0]), before[:0] // peaks are those of the hours before, sorted
+	hours, peaks := e.History.AppendHours(buf[:0]), before[:0] // peaks of earlier hours, sorted
 	for _, h := range hours {
 		peak := max(h.Peak, e.killsWithin(h))
 		if n := len(peaks); n > 0 && peak > e.plusHeadroom(peaks[n-1]) {
@@ -131,7 +131,7 @@ func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) per
 	return period.Evidence(float64(age) * math.Exp2(doublings))
 }
 
-// killsWithin returns the highest use that the kills of an hour show.
+// killsWithin returns the highest use that kills in an hour show.
 func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
 	for _, k := range e.kills {
 		if !k.Time.Before(h.Start) && k.Time.Before(h.Start.Add(period.Hour.Duration())) {

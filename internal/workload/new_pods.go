@@ -33,7 +33,7 @@ type creation struct {
 }
 
 // size returns the size of new pods; zero: the owner's. New pods get a lower limit only after one pod was watched with
-// it, and a pause keeps the size of running pods, except one that caused harm.
+// it, and a pause keeps the size of running pods, except a harmful one.
 func (c *creation) size() memory.Size {
 	size := c.sized()
 	if c.restored == rollout.NoLimit {

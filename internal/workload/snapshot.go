@@ -94,7 +94,7 @@ type Snapshot struct {
 	Pods, Governed []*corev1.Pod
 	// Template is the newest governed pod, which may have ended or been deleted; nil: none was seen.
 	Template *corev1.Pod
-	// Events are those of this workload, without those of an earlier one of its name.
+	// Events of this workload, without events of an earlier one of its name.
 	Events PendingEvents
 	// Earlier is what remains of an earlier workload of this name; nil: none.
 	Earlier *State
