@@ -166,7 +166,7 @@ const (
 	// conflictHold is how long memfit stops after another writer resized the same pods, unsizedHold how long no pod is
 	// evicted for a lower limit that a new pod did not get.
 	conflictHold = period.Day
-	unsizedHold   = period.Day
+	unsizedHold  = period.Day
 	// The numbers of pods bound the state: 200 bytes each, and maxWords for a reason. maxHeld are refused or deferred, so
 	// of a larger workload as many are asked per hour; as many again, which are full, do not wait for these.
 	maxHeld     = 128
