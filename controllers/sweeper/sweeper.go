@@ -106,8 +106,8 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 	}
 }
 
-// check deletes a record that the garbage collector leaves: of an identity, which has no object, or one that lost its
-// owner.
+// check deletes a record that the garbage collector leaves: of an identity, which has no object, or whose owner is
+// gone.
 func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool, err error) {
 	_, identified := record.GetLabels()[v1alpha1.IdentityLabel]
 	switch {

@@ -172,7 +172,7 @@ func namespaceGone(err error) bool {
 		details != nil && details.Kind == "namespaces"
 }
 
-// countAgain is the time between counts of identities of a profile at its bound, because some may have expired.
+// countAgain is the time between counts of identities of a profile with the maximum, as some may have expired.
 const countAgain = time.Minute
 
 // identities bounds how many identities each profile has, classes of nodes included. Users who create pods control

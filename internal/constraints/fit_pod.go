@@ -22,7 +22,7 @@ func (t *trial) boundTogether() {
 			t.follow()
 		}
 	}
-	// without a request, the API server takes that of the containers for it
+	// without a request, the API server uses the containers'
 	if own := cmp.Or(t.whole.Request, t.whole.Limit); own > 0 {
 		list := "requests"
 		if t.whole.Request == 0 {

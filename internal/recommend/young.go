@@ -28,7 +28,7 @@ func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	return e.farLower(e.notEaten(limit, recent))
 }
 
-// farLower keeps the limit of a young container unless the lower limit is at least LowerYoung below it.
+// farLower keeps the limit of a young container unless the new limit is at least LowerYoung lower.
 func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if limit >= have || have.Minus(limit) >= e.model.LowerYoung {
@@ -85,9 +85,9 @@ func (e *evaluation) doublings(until period.Evidence) float64 {
 	return math.Log2(max(until, age).Hours() / age.Hours())
 }
 
-// learned returns for how long other containers that run the same needed space for bursts, at most for as long as the
-// Cautious posture gives it: a wrong prior cannot raise a limit above that of a posture, and never lowers one. A
-// container that was killed has shown its own need.
+// learned returns for how long other containers of the same program needed space for bursts, at most as long as the
+// Cautious posture gives it: a wrong prior cannot raise a limit above a posture's, and never lowers one. A
+// killed container has shown its own need.
 func (e *evaluation) learned() period.Evidence {
 	if len(e.kills) > 0 {
 		return 0
@@ -119,8 +119,8 @@ func (e *evaluation) teaches() (young period.Evidence) {
 	return young
 }
 
-// heldFor returns for how long space for bursts must be given so that it equals burst at an age; at most for as long as
-// Cautious gives it.
+// heldFor returns how long a container needs space for bursts so that at this age it equals burst; at most as long as
+// with Cautious.
 func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) period.Evidence {
 	perDoubling := e.tapered(e.model.BurstPerDoubling, usual)
 	most := e.model.young(Cautious)

@@ -65,8 +65,8 @@ func (c *creation) sized() memory.Size {
 	return size
 }
 
-// unproven reports whether the recommended limit is below that of current or earlier pods, or the owner's, and no pod
-// was watched with it.
+// unproven reports whether the recommended limit is below the owner's or any current or earlier pod's, and no pod was
+// watched with it.
 func (c *creation) unproven() bool {
 	to := c.recommended.Limit
 	lower := c.owner.Limit == 0 || to < max(c.owner.Limit, c.held.Limit, c.most)

@@ -149,7 +149,7 @@ func (s *Snapshot) elsewhere() map[types.UID]bool {
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })
 }
 
-// uids returns those of some pods; of nil: of all.
+// uids returns UIDs of pods; of nil: of all.
 func uids(pods []*corev1.Pod, of func(*corev1.Pod) bool) map[types.UID]bool {
 	all := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
