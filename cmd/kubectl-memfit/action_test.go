@@ -220,7 +220,7 @@ func (c server) exports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		"| `Deployment shop/web` | `app` | 256Mi → **512Mi** |", "killed at 256Mi, and again within an hour",
+		"| `Deployment shop/web` | `app` | 256Mi → **512Mi** |", "OOM-killed at limit 256Mi at 16:08:34Z",
 	} {
 		if !strings.Contains(string(body), part) {
 			t.Errorf("the text of the pull request does not say %q:\n%s", part, body)

@@ -308,7 +308,7 @@ func TestCluster(t *testing.T) {
 	t.Run("explain", func(t *testing.T) {
 		out, errs, code := c.run("reader", "explain", "deploy/web", "-n", "shop")
 		for _, want := range []string{
-			"killed at 256Mi, and again within an hour", "Bounds     limit 16Mi to any size", "MainProcess at limit 256Mi",
+			"OOM-killed at limit 256Mi at 16:08:34Z", "Bounds     limit 16Mi to any size", "MainProcess at limit 256Mi",
 			"Applied is False (ModeRecommend)",
 		} {
 			if code != 0 || errs != "" || !strings.Contains(out, want) {

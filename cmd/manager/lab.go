@@ -75,7 +75,7 @@ func (o *options) shortenIntervals(f *flag.FlagSet) {
 
 // compressEvidence shortens the periods of evidence if the flag is set and the cluster is a lab. In any other cluster
 // it returns an error, because memfit would lower limits after minutes of use. Call it before anything counts evidence.
-// It lists the namespace, because that needs no right beyond those of the informers.
+// It lists the namespace, because that needs no further right than the informers.
 func compressEvidence(ctx context.Context, config *rest.Config, o options) error {
 	if o.compressEvidence <= 1 {
 		return nil

@@ -124,7 +124,7 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 // the default of two minutes, a large cluster or a busy API server might never get a leader.
 const syncTimeout = 15 * time.Minute
 
-// withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server keeps HTTP/1.1 connections open, too.
+// withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server also keeps HTTP/1.1 connections open.
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
 // withoutOldTLS sets Go's default explicitly, in case of GODEBUG=tls10server=1.

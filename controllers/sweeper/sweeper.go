@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweeper deletes records that the garbage collector does not: those that lost their owner, as after `kubectl
-// delete --cascade=orphan`, and those of identities without pods, which have no owner. It also checks whether a
+// Package sweeper deletes records that the garbage collector does not: records that lost their owner (`kubectl delete
+// --cascade=orphan`), and records of identities without pods, which have no owner. It also checks whether a
 // workload exists, with the API server before any deletion.
 package sweeper
 
@@ -106,8 +106,8 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 	}
 }
 
-// check deletes a record that the garbage collector leaves: of an identity, which has no object, or one that lost its
-// owner.
+// check deletes a record that the garbage collector leaves: of an identity, which has no object, or whose owner is
+// gone.
 func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool, err error) {
 	_, identified := record.GetLabels()[v1alpha1.IdentityLabel]
 	switch {

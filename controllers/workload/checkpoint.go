@@ -223,7 +223,7 @@ func (r *Reconciler) Flush(ctx context.Context) {
 // entry holds the state of one workload, and the identities of its stored objects.
 type entry struct {
 	mu sync.Mutex // held during a reconcile, and for the final writes
-	// owner is the UID of the workload, and namespace that of its namespace; a new one of the same name starts with a new
+	// owner is the UID of the workload, and namespace of its namespace; a new one of the same name starts with a new
 	// state. Empty: unknown.
 	owner, namespace types.UID
 	state            *workload.State // of the last saved step

@@ -145,7 +145,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) erro
 	return err
 }
 
-// governedBefore finds the profile of the last pod when no pod is left: a kill in the last pod of a Job counts, too.
+// governedBefore finds the profile of the last pod when no pod is left: a kill in a Job's last pod counts as well.
 func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 	if s.Events.Profile != nil {
 		s.Profile, s.Template = s.Events.Profile, s.Events.Last

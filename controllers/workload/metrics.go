@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Metrics of governed workloads. Their number is bounded by that of containers; they are removed with the workload.
+// Metrics of governed workloads. The number of containers bounds theirs; they are removed with the workload.
 type Metrics struct {
 	kills, stalls, restarts, changes *prometheus.CounterVec
 

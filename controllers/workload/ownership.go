@@ -141,7 +141,7 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 		r.drop(ref)
 		e.mu.Unlock()
 	}
-	// the recommendation remains for the next pods, unless these use those of their classes of nodes
+	// the recommendation remains for the next pods, unless classes of nodes have recommendations
 	scaledToNothing := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0
 	var failed error
 	if !scaledToNothing {
@@ -172,10 +172,10 @@ func namespaceGone(err error) bool {
 		details != nil && details.Kind == "namespaces"
 }
 
-// countAgain is the time between counts of identities of a profile at its bound, because some may have expired.
+// countAgain is the time between counts of identities of a profile with the maximum, as some may have expired.
 const countAgain = time.Minute
 
-// identities bounds how many identities each profile has, classes of nodes included. Everyone who creates pods controls
+// identities bounds how many identities each profile has, classes of nodes included. Users who create pods control
 // their labels, and each identity needs two objects in the API server.
 type identities struct {
 	mu       sync.Mutex

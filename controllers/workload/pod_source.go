@@ -65,7 +65,7 @@ type PodSource struct {
 
 type workloadQueue = workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
 
-// Start starts to watch pods. Existing pods arrive as additions, so that earlier kills are found, too.
+// Start starts to watch pods. Existing pods arrive as additions, so that earlier kills are also found.
 func (f *PodSource) Start(ctx context.Context, queue workloadQueue) error {
 	f.queue.Store(&queue)
 	f.synced = make(chan error, 1)

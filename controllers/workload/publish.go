@@ -28,7 +28,7 @@ type projection struct {
 	generation int64
 	// conditions as written, without messages, for transition times.
 	conditions []metav1.Condition
-	// worth is that of the last written status, at writtenAt; zero: an earlier process wrote it.
+	// worth of the last written status, at writtenAt; zero: an earlier process wrote it.
 	worth     workload.Worth
 	writtenAt time.Time
 }

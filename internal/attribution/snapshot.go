@@ -67,7 +67,7 @@ type Snapshot struct {
 	// Mappings are in ascending order and do not overlap.
 	Mappings []procmem.Mapping
 	Memory   procmem.Memory
-	// OpenFile, Times and Same are those of the [Source].
+	// OpenFile, Times and Same come from the [Source].
 	OpenFile func(path string) (procmem.File, error)
 	Times    func() (procmem.Times, error)
 	Same     func() error

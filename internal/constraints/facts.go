@@ -39,9 +39,9 @@ type Facts struct {
 	Range Range
 	// Quota is the rest of ResourceQuotas for pods like this one.
 	Quota Quota
-	// Nodes has all nodes. LargestNode may be only that of nodes known to run the pod; NodeIs describes it.
+	// Nodes has all nodes. LargestNode may be limited to nodes known to run the pod; NodeDescription names it.
 	Nodes
-	NodeIs string
+	NodeDescription string
 	// Refused is the least request, as [Need] returns it, of a pod of the workload that no node took; 0: none.
 	Refused memory.Bytes
 

@@ -110,7 +110,7 @@ func (t *trial) boundContainer(i int) {
 	case own.Limit > 0 && t.out[i].Limit > own.Limit:
 		t.change(i, a.with(memory.Size{Limit: own.Limit, Request: t.out[i].Request}),
 			"the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", own.Limit,
-			cmp.Or(own.FixedBecause, "it is at its bound"))
+			cmp.Or(own.FixedBecause, "it is the maximum"))
 	}
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]

@@ -22,7 +22,7 @@ func (t *trial) boundTogether() {
 			t.follow()
 		}
 	}
-	// without a request, the API server takes that of the containers for it
+	// without a request, the API server uses the containers'
 	if own := cmp.Or(t.whole.Request, t.whole.Limit); own > 0 {
 		list := "requests"
 		if t.whole.Request == 0 {
@@ -31,7 +31,7 @@ func (t *trial) boundTogether() {
 		t.giveBack(func() memory.Bytes {
 			return together(t.pod, t.sizes).Request.Minus(cmp.Or(t.whole.Request, t.whole.Limit))
 		}, t.lowerRequest, fmt.Sprintf("the whole pod keeps %s for all requests (spec.resources.%s.memory): %s", own, list,
-			cmp.Or(t.whole.FixedBecause, "it is at its bound")))
+			cmp.Or(t.whole.FixedBecause, "it is the maximum")))
 	}
 }
 
@@ -71,7 +71,7 @@ func (t *trial) fitNode() {
 		t.keepRequests("no node took a pod that requests %s", refused)
 	}
 	const why = "the pod would request %s, but %s has only %s allocatable"
-	node, is := t.facts.LargestNode, cmp.Or(t.facts.NodeIs, "the largest node")
+	node, is := t.facts.LargestNode, cmp.Or(t.facts.NodeDescription, "the largest node")
 	if need := t.need().Request; node > 0 && need > node {
 		t.keepRequests(why, need, is, node)
 	}

@@ -15,7 +15,7 @@ import (
 type Quota struct {
 	// Name is the name of the ResourceQuota, or of two ("a and b") if limits and requests are tightest in different ones.
 	Name string
-	// Limits is the rest of limits.memory, Requests that of requests.memory (or memory, its older name).
+	// Limits is the rest of limits.memory, Requests of requests.memory (or memory, its older name).
 	Limits, Requests memory.Bytes
 }
 

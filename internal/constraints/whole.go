@@ -94,7 +94,7 @@ type changes struct {
 	from, to, need memory.Size
 	largest        memory.Bytes // limit
 	// shared is true if only the pod's size limits some container. unrequested is true if for one of these it is the only
-	// request, too.
+	// request also.
 	shared, unrequested bool
 	missing             string // a container without a limit whose need is unknown
 	never               bool   // the request must not be lowered

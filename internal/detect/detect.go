@@ -19,7 +19,7 @@ type Facts struct {
 	Unreadable string            `json:",omitempty"` // why the program's file could not be read; empty: readable
 	Files      []File            // the program and mapped libraries, as far as a mark needs them
 	Argv       []string          `json:",omitempty"` // the command line
-	Env        map[string]string `json:",omitempty"` // those of [Variables] that are set
+	Env        map[string]string `json:",omitempty"` // the [Variables] that are set
 	VMArgs     string            `json:",omitempty"` // the start arguments of a JVM
 }
 

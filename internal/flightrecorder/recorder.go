@@ -98,7 +98,7 @@ func (r *Recorder) Add(s Sample) bool {
 	return trigger
 }
 
-// Ended adds the events of the pod after the container ended. neighbor is that of a [Sample].
+// Ended adds the events of the pod after the container ended. neighbor is as in [Sample].
 func (r *Recorder) Ended(pod cgroup.Events, neighbor bool, at time.Time) {
 	r.reach.add(cgroup.Events{}, pod, at)
 	r.neighbor = neighbor
@@ -204,7 +204,7 @@ func (r *Recorder) LastStall() *Stall { return r.stall.last }
 // Peak returns the highest usage of all samples.
 func (r *Recorder) Peak() memory.Bytes { return r.peak }
 
-// Usage returns that of the last sample, partial or full; 0: no sample.
+// Usage returns the last sample's usage, partial or full; 0: no sample.
 func (r *Recorder) Usage() memory.Bytes { return r.newest().usage }
 
 // Demand returns the demand at the last sample: if that was partial, with page cache and swap of the last full one.

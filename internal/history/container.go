@@ -280,7 +280,7 @@ func (c *Container) occupy(t *instanceTracker, id uint32, started int64) {
 	c.instances++
 	var open openInterval
 	if t.id == id {
-		open = t.open // the span is still that of the one before
+		open = t.open // still the previous instance's span
 	}
 	at := stamp(started) //nolint:gosec // callers checked that it fits
 	*t = instanceTracker{open: open, id: id, started: at, number: c.instances, last: at - 1}

@@ -43,7 +43,7 @@ type Span struct {
 	Length time.Duration
 	// Low and Peak are the lowest and the highest demand, Usual is the mean.
 	Low, Usual, Peak memory.Bytes
-	// Another is true if the instance differs from that of the previous span, which ended.
+	// Another is true if the instance differs from the previous span's, which ended.
 	Another bool
 }
 
@@ -141,7 +141,7 @@ func (c *Container) Last() time.Time { return unix(c.last) }
 // Span returns the time between the oldest and the newest sample.
 func (c *Container) Span() time.Duration { return time.Duration(c.last-int64(c.first)) * time.Second }
 
-// RunningSince returns the start of the oldest instance with samples in the last hour. It knows those of six.
+// RunningSince returns the start of the oldest instance with samples in the last hour. It knows six.
 func (c *Container) RunningSince() time.Time {
 	oldest := c.last
 	for i := range c.trackers {

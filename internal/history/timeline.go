@@ -105,7 +105,7 @@ func (t *openInterval) mean() memory.Bytes { return memory.Bytes(t.sum / float32
 // open returns the start of the current span.
 func (t *timeline) open() int64 { return int64(t.begin) + int64(t.n)*int64(t.width) }
 
-// newTimeline begins with the finest span that contains a time. A compressed span is a whole number of seconds, too.
+// newTimeline begins with the finest span that contains a time. Compressed spans also have whole seconds.
 func (c *Container) newTimeline(at int64) timeline {
 	finest := int64(max(finestSpan/c.Factor(), 1))
 	return timeline{begin: stamp(at / finest * finest), width: uint16(finest)} //nolint:gosec // Add checked it
@@ -130,7 +130,7 @@ func (c *Container) turn(at int64) {
 	}
 }
 
-// closeSpan stores the span of the followed instance, and resets those of all.
+// closeSpan stores the span of the followed instance, and resets all spans.
 func (c *Container) closeSpan() spanCell {
 	s, number := c.openSpan()
 	c.past.follows = number

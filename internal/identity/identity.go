@@ -164,7 +164,7 @@ func UID(of memory.WorkloadRef) types.UID { return types.UID(of.Namespace + "/" 
 // Annotations returns those that rows of the table read; caches must keep them.
 func Annotations() []string { return []string{gitlabProject, gitlabJob} }
 
-// isRun reports whether a name's end is that of one run: five generated characters without vowels, or a time.
+// isRun reports whether a name's end is of one run: five generated characters without vowels, or a time.
 func isRun(end string) bool {
 	if len(end) == 5 && strings.Trim(end, "bcdfghjklmnpqrstvwxz2456789") == "" {
 		return true

@@ -37,7 +37,7 @@ type member struct {
 	workload *workloadEntry
 	// owner is the UID of the workload, which distinguishes it from an earlier one of the same name; empty: unknown.
 	owner types.UID
-	// controller and profile are those of [policy.Kept]; profile is zero without a profile.
+	// controller and profile are as in [policy.Kept]; profile is zero without a profile.
 	controller types.UID
 	profile    unique.Handle[profile.Key]
 	// resolved is true if owner, controller and profile are from a complete resolution of the pod.

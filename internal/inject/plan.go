@@ -175,7 +175,7 @@ func MakePlan(in Input) Plan {
 	return p
 }
 
-// OfRunning returns the plan that a running pod would get today. observed is that of its replicas; nil: none.
+// OfRunning returns the plan that a running pod would get today. observed is of its replicas; nil: none.
 func OfRunning(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) Plan {
 	return MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 }

@@ -23,7 +23,7 @@ type target struct {
 	policy      profile.Container
 	found       *v1alpha1.FoundRuntime
 	volumesHold memory.Bytes // the capacity of its memory-backed volumes, see [VolumesHold]
-	whole       memory.Size  // that of the pod as a whole; zero: none
+	whole       memory.Size  // of the pod (pod-level); zero: none
 	once        bool         // a plain init container, which is managed only because the profile names it
 	// before is the record of an earlier plan; nil: none. work is the container without it, which the plan changes.
 	before  *containerRecord

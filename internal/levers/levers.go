@@ -25,7 +25,7 @@ type Process struct {
 
 // Prediction is the gain of one lever in all processes of a container.
 type Prediction struct {
-	// Action, Knob and How are those of [runtimes.Lever].
+	// Action, Knob and How come from [runtimes.Lever].
 	Action, Knob, How string
 	// Least and Most bound the reduction of resident memory.
 	Least, Most memory.Bytes

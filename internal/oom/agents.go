@@ -65,7 +65,7 @@ const (
 
 // UpdateAgents adds the reports of agents: to recorded kills the minute before and the effective limit, which replaces
 // the assumption of [Ledger.proven], and new kills of child processes. It returns new kills, oldest first, and recorded
-// ones that got their first account. Reports may repeat with every step. peak and shown are those of
+// ones that got their first account. Reports may repeat with every step. For peak and shown see
 // [Ledger.UpdateCounters].
 func (l *Ledger) UpdateAgents(
 	seen []AgentKill, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
@@ -174,7 +174,7 @@ func (l *Ledger) recordedKill(a AgentKill) *memory.OOMKill {
 	return nearest
 }
 
-// mayBe reports whether a recorded kill may be the one that an agent detected at that time.
+// mayBe reports whether a recorded kill may be what an agent detected at that time.
 func mayBe(k *memory.OOMKill, noticed time.Time) bool {
 	late := k.Time.Sub(noticed)
 	switch k.Kind {

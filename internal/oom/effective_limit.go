@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Two limits apply to a container: its own, and that of its pod's cgroup, which is the sum of the containers' limits.
+// Two limits apply to a container: its own, and its pod's cgroup limit, which is the sum of the containers' limits.
 // If a resize arrives while the container is down, kubelets 1.34 to 1.37.0 give the new limit to the container at its
 // start, and leave the pod's unchanged (kubernetes/kubernetes#138760): the container is killed at the old limit while
 // its status shows the new one. So the status shows only the requested limit, until evidence proves it for the pod.
@@ -106,8 +106,8 @@ func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	return l.createdWith(o)
 }
 
-// createdWith returns the limit at creation of a pod that was edited before memfit saw it: that of other pods created
-// at that time. The first pods with a new limit and the last with the old one are often created in the same second.
+// createdWith returns the limit at creation of a pod that was edited before memfit saw it: the limit of other pods of
+// that time. The first pods with a new limit and the last with the old one are often created in the same second.
 func (l *Ledger) createdWith(o Observation) (limit memory.Bytes, known bool) {
 	usual := l.of(o.Container.Container)
 	switch born := o.PodCreated.Truncate(time.Second); {

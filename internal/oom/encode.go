@@ -17,7 +17,7 @@ import (
 )
 
 // storedLedger is the head of a stored ledger. The format is its length, the head as JSON, and the packed cursors
-// (pack.go). Its version is that of the MemoryCheckpoint (v1alpha1.CheckpointVersion).
+// (pack.go). Its version is the MemoryCheckpoint's (v1alpha1.CheckpointVersion).
 type storedLedger struct {
 	Since time.Time         `json:"since,omitzero"`
 	Names map[string]*named `json:"names,omitempty"`

@@ -52,8 +52,8 @@ type death struct {
 	runtime  string
 	heapCap  memory.Bytes // 0: unknown
 	stopping string
-	// limit and podLimit were effective; peak is the highest demand of this container, podPeak that of all containers of
-	// the pod.
+	// limit and podLimit were effective; peak is the highest demand of this container, podPeak of all containers of the
+	// pod.
 	limit, podLimit, peak, podPeak memory.Bytes
 	// counted is true if the kernel's counter already showed kills in this instance.
 	counted bool
@@ -181,7 +181,7 @@ func killedByKernel(d death) (verdict, bool) {
 }
 
 // nodeRanOut: when a node has no memory left, the kernel kills processes of pods that use more than they request,
-// however far below their limits they are, and the kubelet reports them as OOM-killed, too.
+// however far below their limits they are, and the kubelet also reports them as OOM-killed.
 func (d death) nodeRanOut() bool {
 	return d.nodeShort && d.peak > 0 && d.peak < d.limit.Percent(wideGapPercent) && !d.hitPodLimit()
 }

@@ -50,8 +50,8 @@ type Ledger struct {
 
 // named has the data of the containers of one name, as stored.
 type named struct {
-	// Limit is the container's limit at the creation of the youngest pod, at Since: not that of the last observed pod,
-	// which during a rollout would change the ledger, and so its checkpoint, with every observation.
+	// Limit is the container's limit at the creation of the youngest pod, at Since. The last observed pod's limit would
+	// change the ledger, and so its checkpoint, with every observation during a rollout.
 	Limit memory.Bytes `json:"limit,omitempty"`
 	Born  time.Time    `json:"born,omitzero"`
 	// Before is the limit of pods created before Since; later ones have Limit, and those created at Since either. Zero:
@@ -214,7 +214,7 @@ func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.
 	}
 }
 
-// died returns the kills shown by one termination: its own, and those of instances that ended between two observations.
+// died returns the kills shown by one termination: its own, and of instances that ended between two observations.
 func (l *Ledger) died(
 	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes, neighbor bool,
 ) []memory.OOMKill {

@@ -62,7 +62,7 @@ func (l *Ledger) lastStall(ref memory.ContainerRef) *memory.Stall {
 	return nil
 }
 
-// sameStall reports whether s is the recorded stall, or one that returns soon at the same limit.
+// sameStall reports whether s is the recorded stall, or soon follows it at the same limit.
 func sameStall(recorded, seen *memory.Stall) bool {
 	return recorded.Limit == seen.Limit && (recorded.Ended.IsZero() || seen.Since.Before(recorded.Ended.Add(stallAgain)))
 }
@@ -202,7 +202,7 @@ func raiseFailed(s *memory.Stall, now time.Time) bool {
 	return s.NotRelieved && (s.Ended.IsZero() || period.Of(now.Sub(s.Ended)) < ineffectiveFor)
 }
 
-// IneffectiveRaise returns the last stall of a container with an ineffective raise; ok is false if there is none within
+// IneffectiveRaise returns the last stall of a container with an ineffective raise; ok is false if none is within
 // [ineffectiveFor].
 func (l *Ledger) IneffectiveRaise(container string, now time.Time) (s memory.Stall, ok bool) {
 	for _, k := range l.of(container).Stalls {
@@ -213,7 +213,7 @@ func (l *Ledger) IneffectiveRaise(container string, now time.Time) (s memory.Sta
 	return s, ok
 }
 
-// OpenStall returns the current stall of a container of a pod; ok is false if there is none.
+// OpenStall returns the current stall of a container of a pod; ok is false without one.
 func (l *Ledger) OpenStall(ref memory.ContainerRef) (memory.Stall, bool) {
 	if s := l.lastStall(ref); s != nil && s.Ended.IsZero() {
 		return *s, true

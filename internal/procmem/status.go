@@ -169,7 +169,7 @@ func byZero(data []byte, atEOF bool) (int, []byte, error) {
 
 // Times is the processor time of a process since it started.
 type Times struct {
-	// Process is that of all its threads, including ended ones.
+	// Process is the sum of all threads, including ended ones.
 	Process time.Duration
 	Threads []ThreadTime
 }

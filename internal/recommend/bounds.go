@@ -87,8 +87,8 @@ func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []st
 	return limit, why
 }
 
-// volumeFloor returns what a limit is not lowered below: what the memory-backed volumes may hold, and anonymous memory.
-// A limit that is lower already is not raised for them, because the kubelet sized them by it.
+// volumeFloor returns the minimum to lower a limit to: the maximum of the memory-backed volumes, plus anonymous memory.
+// A lower current limit is not raised for them, because the kubelet sized them by it.
 func (p Policy) volumeFloor(current, rss memory.Bytes) memory.Bytes {
 	if p.VolumesHold == 0 {
 		return 0
@@ -115,7 +115,7 @@ func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes 
 	if p.PodRequest > 0 {
 		request = min(request, p.PodRequest)
 	}
-	if request < memory.KiB { // the byte that represents nothing left
+	if request < memory.KiB { // the byte that means nothing is left
 		return 0
 	}
 	if limit > 0 {
@@ -168,7 +168,7 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// aboveOwnHeap keeps a limit at what the owner's own heap cap needs, or at the present limit where that is less.
+// aboveOwnHeap raises a limit to the need of the owner's heap cap, or to the current limit if that is lower.
 func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
 	t := e.Traits
 	if t.OwnHeap == 0 {
@@ -178,7 +178,7 @@ func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
 	if e.Current.Limit > 0 {
 		least = min(least, e.Current.Limit)
 	}
-	if e.back > 0 { // a raise that did not help is taken back
+	if e.back > 0 { // a raise that did not help is undone
 		least = min(least, e.back)
 	}
 	if limit >= least {
@@ -218,7 +218,7 @@ const (
 	// ceilingPercent of the largest node's allocatable memory is the highest limit without limit.max. After kills, a leak
 	// or a wrong reading, the other half remains for other pods, and the container still fits a node.
 	ceilingPercent = 50
-	// usualNode is the assumed size of the largest node if no node is known: that of a small node.
+	// usualNode is the assumed size of the largest node if no node is known: a small node.
 	usualNode = 16 * memory.GiB
 )
 

@@ -109,7 +109,7 @@ func highestOf(hours []history.Hour) (peak memory.Bytes) {
 	return peak
 }
 
-// killsSince returns the highest use that kills since then have shown.
+// killsSince returns the highest use that kills within a period show.
 func (e *evaluation) killsSince(ago period.Evidence) (peak memory.Bytes) {
 	for _, k := range e.kills {
 		if e.since(k.Time) < ago {
@@ -124,7 +124,7 @@ func (e *evaluation) beyondKill(k memory.OOMKill) memory.Bytes {
 	return k.Limit.Percent(e.model.KillBeyondPercent)
 }
 
-// recent returns the kept hours of the last 24, and the present one.
+// recent returns the kept ones of the last 24 hours, and this hour.
 func (e *evaluation) recent(hours []history.Hour) []history.Hour {
 	for i, h := range hours {
 		if e.since(h.Start) < (history.RecordHours+1)*period.Hour {

@@ -51,22 +51,22 @@ func Evaluate(in Input) Recommendation {
 	return e.decide(memory.Size{Limit: limit, Request: e.request(limit)})
 }
 
-// evaluation carries one Evaluate call: its input with defaults filled in, what the kills show, and the reasons as
-// they come up.
+// evaluation is the state of one Evaluate call: its input with defaults, the result of its kills, and the reasons so
+// far.
 type evaluation struct {
 	Input
 	model Model
 	rec   Recommendation
-	kills []memory.OOMKill // those that count for the limit
+	kills []memory.OOMKill // the kills that a higher limit prevents
 	grown ask              // what a recent kill asks for
-	// newest is the last recent kill of kills; unhelped is the last of those that a higher limit does not help against.
+	// newest is the last recent kill of kills; unhelped is the last that a higher limit does not prevent.
 	newest, unhelped memory.OOMKill
 	reach            reach
-	// back is the limit before a raise that did not end its stall; 0: there is none, or it is not taken back.
+	// back is the limit before a raise that did not end its stall; 0: no such raise, or it is not undone.
 	back memory.Bytes
 	// childKilled is true if a child process was killed recently, and that is not counted.
 	childKilled bool
-	// certainty is that of the demand of the last day.
+	// certainty is for the demand of the last day.
 	certainty history.Certainty
 }
 
@@ -144,7 +144,7 @@ func (e *evaluation) missing() string {
 	return ""
 }
 
-// hold keeps the current size. It raises only a request below the memory in use, which the scheduler gives to others.
+// hold keeps the current size. It raises only a request below use: the scheduler gives memory above it to others.
 func (e *evaluation) hold(why string) Recommendation {
 	e.note("%s", why)
 	r := &e.rec
@@ -169,7 +169,7 @@ func (e *evaluation) need() memory.Bytes {
 	var limit memory.Bytes
 	switch {
 	case e.grown.limit == 0 && e.crowded() && e.young():
-		// use of minutes does not move a size
+		// minutes of use change no size
 	case !e.stale() && e.History.Samples() > 0:
 		limit = e.usageLimit()
 	}
@@ -196,7 +196,7 @@ func (e *evaluation) usageLimit() memory.Bytes {
 	return e.demandLimit()
 }
 
-// decide compares the size with what the container has, the limit first; with an unchanged limit, the request may
+// decide compares the size with the current one, the limit first; with an unchanged limit, the request may
 // still change.
 func (e *evaluation) decide(size memory.Size) Recommendation {
 	r, cur := &e.rec, e.Current
@@ -222,8 +222,8 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
-		r.Urgent = r.Decision != Decrease // other pods may lack the size that this one has
-		// the first minutes after a kill report whether it was enough
+		r.Urgent = r.Decision != Decrease // other pods may lack this pod's size
+		// the first minutes after a kill show whether it was enough
 		r.RequeueAfter = (10 * period.Minute).Duration()
 	}
 	return *r
@@ -243,8 +243,8 @@ func direction(from, to memory.Bytes) Decision {
 	return Increase
 }
 
-// within reports whether going from a to b is too small a change: less than percent of a. Setting what was not set is
-// always worth it.
+// within reports whether going from a to b is too small a change: less than percent of a. Setting an unset value is
+// never too small.
 func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }
@@ -293,7 +293,7 @@ func (e *evaluation) summary() string {
 	}
 }
 
-// confidence grows with the rhythms seen: a day holds the daily one, a week the weekly one.
+// confidence grows with the cycles seen: a day has the daily one, a week the weekly one.
 func (e *evaluation) confidence() memory.Confidence {
 	span := e.age()
 	switch {

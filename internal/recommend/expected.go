@@ -16,25 +16,25 @@ import (
 // outlook describes the expected use of the next day.
 //
 // Two causes of kills are expected: days that repeat, most likely days that followed a day like the last 24 hours, and
-// records. The highest use of h hours is exceeded in the next one with a chance of 1/(h+1), by about as much as this
-// container exceeded its own records before. With a first guess of that, an excess has a Lomax distribution.
+// records. The next hour exceeds the highest use of h hours with probability 1/(h+1), by about as much as records of
+// the container exceeded earlier ones. With a prior for that mean, the excess has a Lomax distribution.
 type outlook struct {
-	kill    float64 // what a kill costs, in bytes held for a day in those hours in which the container runs
+	kill    float64 // the cost of a kill, in bytes held for a day during the hours in which the container runs
 	hours   int     // in which it ran, of [history.HoursKept]
-	top     float64 // the highest of the last 24 hours, kills included
-	records lomax   // by how much a record exceeds the one before
+	top     float64 // the peak of the last 24 hours, kills included
+	records lomax   // the excess of a record over the last
 	rate    float64 // records a day
 	days    []repeat
 	known   [history.DaysKept + 1]knownDay // calendar days by their age
-	// elsewhere is the highest peak of the days that do not count, because use never came down to top.
+	// elsewhere is the highest peak of the excluded days, on which use never fell to top.
 	elsewhere memory.Bytes
 }
 
-// repeat is a day that may repeat, with its chance.
+// repeat is a day that may repeat.
 type repeat struct{ peak, chance float64 }
 
-// cheapest returns the limit at which a day of holding it, and the kills expected in that day, cost least. top is the
-// highest of the last 24 hours, which it is never below.
+// cheapest returns the limit with the lowest cost per day: the memory held plus the expected kills. top is the peak of
+// the last 24 hours, the minimum.
 func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	var buf [history.DaysKept]repeat
 	o := e.outlook(float64(top), buf[:0])
@@ -65,8 +65,8 @@ func bytesOf(amount float64) memory.Bytes {
 	return memory.Bytes(math.Ceil(amount))
 }
 
-// choose returns the limit of the least cost. Changes that are too small to be made are left out, until hardly anything
-// of the margin is left. lower is a lower limit that only the cost of lowering rules out; 0: none.
+// choose returns the limit with the lowest cost. It skips changes that are too small, unless most of the margin is used
+// up. lower is a lower limit that only the cost of lowering rules out; 0: none.
 func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 	margin, left := float64(e.Policy.MinMarginPercent)/100, float64(e.model.EatenPercent)/100
 	percent := float64(e.Policy.MinChangePercent)
@@ -104,13 +104,13 @@ func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 	return best, lower
 }
 
-// lowering returns what it costs a day to lower a limit. A lower one is expected to be enough for as long as it has
-// been, and what a kill adds is spread over these days.
+// lowering returns the cost per day of lowering a limit. The lower limit is expected to suffice for as long as it has
+// until now; the cost of a kill is spread over that.
 func (e *evaluation) lowering(o *outlook, from, to float64) float64 {
 	return e.model.LowerLimit*from + e.model.LowerKill*o.kill/float64(o.enough(to))
 }
 
-// enough returns for how many days a limit would have been enough. Days without data do not count.
+// enough returns for how many days a limit would have sufficed. Days without data do not count.
 func (o *outlook) enough(limit float64) int {
 	days := 1 // the last 24 hours
 	for _, d := range o.known[1:] {
@@ -124,12 +124,12 @@ func (o *outlook) enough(limit float64) int {
 	return days
 }
 
-// weekDays is for how many days processes that started since a day must have used less than all of that day, before it
-// counts as another load: until then they may idle, as on a weekend. One that ran on that day and came down shows it in
-// a day.
+// weekDays is for how many days use must stay below an earlier day before that day is excluded as another load, if all
+// processes started after it: they may be idle, as on a weekend. For a process that already ran then, one day is
+// enough.
 const weekDays = 7
 
-// lasts returns for how many of the latest days with data use came down to the highest of the last 24 hours.
+// lasts returns for how many of the latest days with data use fell to the peak of the last 24 hours or less.
 func (o *outlook) lasts() (days int) {
 	for _, d := range o.known[1:] {
 		if float64(d.trough) > o.top {
@@ -150,13 +150,13 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	known := e.knownDays()
 	seen := e.History.Records()
 	ran := history.HoursKept
-	if len(e.Runs) > 0 { // between its runs it holds nothing; of others, samples may be missing
+	if len(e.Runs) > 0 { // it holds no memory between runs; for others, samples may be missing
 		ran = max(len(all), 1)
 	}
 	o := outlook{
 		kill: float64(e.Policy.KillPrice) * history.HoursKept / float64(ran), hours: ran, top: top,
 		records: lomax{m.Records + float64(seen.Seen), m.excess(top) + float64(seen.Excess) + e.killExcess(&known)},
-		// The hours of the day before are more where data is missing, and as few where the program does not always run.
+		// The previous day counts if it has more hours: data of the last day may be missing.
 		rate: float64(max(min(hours, history.RecordHours), len(all)-hours)) / float64(min(hours, history.RecordHours)+1),
 		days: append(days, repeat{top, 1}), known: known,
 	}
@@ -166,7 +166,7 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 		d := &known[age]
 		if d.peak == 0 || float64(d.trough) > top && hours >= history.RecordHours && (age <= oldest || lasts >= weekDays) {
 			o.elsewhere = max(o.elsewhere, d.peak)
-			continue // it never came down to the highest of a whole day: another release, or another load
+			continue // use never fell to the peak of the last day: another release, or another load
 		}
 		like := m.Unlike + (1-m.Unlike)*m.alike(float64(known[age+1].peak), top)
 		chance := math.Exp2(-float64(age)/m.DayHalfLife) * like
@@ -179,11 +179,11 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	return o
 }
 
-// excess returns the first guess of how far a container goes beyond what it used.
+// excess returns the prior for how far a container exceeds its previous use.
 func (m *Model) excess(used float64) float64 { return min(float64(m.Excess), m.ExcessShare*used) }
 
-// alike returns how much a day predicts of the next when it was like the last one: all up to its peak, less the higher
-// it was, nothing when it is not known.
+// alike returns the similarity of an earlier day to the last one: 1 up to the peak of the last day, less the higher the
+// earlier day was, 0 if unknown.
 func (m *Model) alike(day, last float64) float64 {
 	if day == 0 {
 		return 0
@@ -192,11 +192,11 @@ func (m *Model) alike(day, last float64) float64 {
 	return math.Exp(-far * far / 2)
 }
 
-// knownDay is a calendar day: the highest use, that and what kills show, and how far use came down.
+// knownDay is a calendar day: its highest use, the peak with kills included, and its lowest use.
 type knownDay struct{ used, peak, trough memory.Bytes }
 
-// knownDays returns the calendar days kept, by their age. They do not move with the clock, so that a peak counts as
-// often now as an hour later, and the limit does not flip.
+// knownDays returns the calendar days kept, by their age. They do not move with the clock, so that each peak counts the
+// same an hour later, and the limit does not flip.
 func (e *evaluation) knownDays() (days [history.DaysKept + 1]knownDay) {
 	var buf [history.DaysKept]history.Day
 	for _, d := range e.History.AppendDays(buf[:0]) {
@@ -215,9 +215,9 @@ func (e *evaluation) knownDays() (days [history.DaysKept + 1]knownDay) {
 // daysSince returns how many calendar days ago a time was.
 func (e *evaluation) daysSince(t time.Time) int { return int(period.DayOf(e.Now) - period.DayOf(t)) }
 
-// killExcess returns how far kills went beyond what was known: each of a row beyond the one before, the first beyond
-// what was used on its day and the day before. Where more than the limit was used on that day, the record of it was
-// learned already. Replicas that die together at one limit are one.
+// killExcess returns by how much kills exceeded known use: the first of a series exceeds the use of its day and the day
+// before, each other the previous kill. If use of that day was above the limit, that record is already included.
+// Replicas that are killed together at one limit count once.
 func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess float64) {
 	var row memory.Bytes
 	for i, k := range e.kills {
@@ -234,10 +234,10 @@ func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess fl
 	return excess
 }
 
-// cost of holding a limit for a day in those hours in which the container runs, in bytes.
+// cost returns the cost of a limit for a day of the hours in which the container runs.
 func (o *outlook) cost(limit float64) float64 { return limit + o.kill*o.kills(limit) }
 
-// kills returns the expected kills a day under a limit.
+// kills returns the expected kills per day at a limit.
 func (o *outlook) kills(limit float64) float64 {
 	kills := o.rate * o.records.beyond(limit-o.top)
 	for _, d := range o.days {
@@ -248,8 +248,8 @@ func (o *outlook) kills(limit float64) float64 {
 	return kills
 }
 
-// words returns the sentence by which an operator can check a limit: the peak, what is above it, the kills expected,
-// and what 10 % less would save and cost.
+// words returns a sentence to check the limit with: the peak, the margin above it, the expected kills, and what 10 %
+// less would save and cost.
 func (o *outlook) words(limit memory.Bytes) string {
 	lower, top := limit.Percent(90), memory.Bytes(o.top)
 	kills := o.kills(float64(limit))
@@ -267,10 +267,10 @@ func (o *outlook) words(limit memory.Bytes) string {
 // per100 returns a rate of kills a day as a number in 100 days.
 func per100(rate float64) string { return sprintf("%.2g", 100*rate) }
 
-// lomax is an exponential distribution whose mean is known from a few values: shape of them, scale in all.
+// lomax is an exponential distribution with a mean estimated from shape values that sum up to scale.
 type lomax struct{ shape, scale float64 }
 
-// beyond returns the chance of more than x.
+// beyond returns the chance of over x.
 func (l lomax) beyond(x float64) float64 {
 	if x <= 0 {
 		return 1
@@ -278,7 +278,7 @@ func (l lomax) beyond(x float64) float64 {
 	return math.Pow(1+x/l.scale, -l.shape)
 }
 
-// space returns the amount x at which one byte more costs what it saves.
+// space returns the amount at which one more byte costs what it saves.
 func (l lomax) space(price float64) float64 {
 	return max(0, l.scale*(math.Pow(price*l.shape/l.scale, 1/(l.shape+1))-1))
 }

@@ -27,8 +27,8 @@ func unhelpedBy(k memory.OOMKill) string {
 	return "the runtime gave up at its own heap cap"
 }
 
-// inUseWords returns why a request is raised: "706Mi was in use at 14:03:12Z". The time is that of the reading: memory
-// may be much lower by now.
+// inUseWords returns why a request is raised: "706Mi was in use at 14:03:12Z". It has the time of the reading: use may
+// be much lower by now.
 func (e *evaluation) inUseWords() string {
 	return sprintf("%s was in use at %s", e.InUse, e.at(e.InUseSeen))
 }
@@ -41,7 +41,7 @@ func orNone(b memory.Bytes) string {
 	return b.String()
 }
 
-// basis returns what the evidence rests on: "3 replicas, 41k samples".
+// basis returns the amount of evidence: "3 replicas, 41k samples".
 func (e *evaluation) basis() string {
 	return format.Count(int64(max(e.Replicas, 1)), "replica") + ", " + format.About(e.rec.Evidence.Samples, "sample")
 }

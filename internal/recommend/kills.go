@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// killHold is how long a kill alone determines the size. After that, use under the new limit does, and the kill
+	// killHold is how long a kill alone determines the size. After that, use with the new limit does, and the kill
 	// counts as a peak of its day.
 	killHold = period.Hour
 	// quickRepeat: a kill this soon after a kill at a lower limit doubles the limit, instead of raising it by the
@@ -29,7 +29,7 @@ const (
 	suspectPercent = 85
 )
 
-// judgeKills finds the kills that a higher limit prevents, and the need that the recent ones show.
+// judgeKills finds the kills that a higher limit prevents, and the need that recent kills show.
 func (e *evaluation) judgeKills() {
 	var heap, pod, debugged, child int
 	var share bool

@@ -34,14 +34,14 @@ const (
 type reach struct {
 	// proven is the highest limit that was effective without doubt, or the highest use seen.
 	proven memory.Bytes
-	// unproven are the limits above it that a container died at, by its status, lowest first.
+	// unproven are the limits above it of killed containers, by their status, lowest first.
 	unproven []memory.Bytes
 	// seen is the highest use ever seen.
 	seen memory.Bytes
 }
 
-// findReach walks the limits that the container died at, lowest first. The first is that of before memfit increased
-// anything. Any other was effective if more was seen than the one before it allows.
+// findReach walks the limits that the container was killed at, lowest first. The first precedes any increase by memfit.
+// Any other was effective if use was seen above the previous one.
 func (e *evaluation) findReach() reach {
 	r := reach{seen: max(e.highestDay(), e.rec.Evidence.PeakWorkingSet)}
 	created := map[memory.Bytes]bool{}
@@ -130,8 +130,8 @@ func (e *evaluation) stopLeak(limit memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// leakBound returns where a leak stays: at the highest limit it died at, which is one step above the first, or at what
-// was used before it began.
+// leakBound returns the limit of a leak: the highest that it was killed at, one step above the first, or the use before
+// it began.
 func (e *evaluation) leakBound() memory.Bytes {
 	var most memory.Bytes
 	first := e.Now

@@ -28,7 +28,7 @@ func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	return e.farLower(e.notEaten(limit, recent))
 }
 
-// farLower keeps the limit of a young container unless the lower limit is at least LowerYoung below it.
+// farLower keeps the limit of a young container unless the new limit is at least LowerYoung lower.
 func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if limit >= have || have.Minus(limit) >= e.model.LowerYoung {
@@ -85,9 +85,9 @@ func (e *evaluation) doublings(until period.Evidence) float64 {
 	return math.Log2(max(until, age).Hours() / age.Hours())
 }
 
-// learned returns for how long other containers that run the same needed space for bursts, at most for as long as the
-// Cautious posture gives it: a wrong prior cannot raise a limit above that of a posture, and never lowers one. A
-// container that was killed has shown its own need.
+// learned returns for how long other containers of the same program needed space for bursts, at most as long as the
+// Cautious posture gives it: a wrong prior cannot raise a limit above a posture's, and never lowers one. A
+// killed container has shown its own need.
 func (e *evaluation) learned() period.Evidence {
 	if len(e.kills) > 0 {
 		return 0
@@ -95,15 +95,15 @@ func (e *evaluation) learned() period.Evidence {
 	return min(e.Prior.Young, e.model.young(Cautious))
 }
 
-// teaches returns for how long this container would have needed space for its bursts. 0: no longer than every posture
-// gives it, or the container is old, or its demand is an estimate.
+// teaches returns for how long this container would have needed space for its bursts. 0: every posture gives enough,
+// the container is old, or its demand is an estimate.
 func (e *evaluation) teaches() (young period.Evidence) {
 	if e.age() >= e.model.OldFrom || e.certainty != history.Exact {
 		return 0
 	}
 	var buf [history.HoursKept]history.Hour
 	var before [history.HoursKept]memory.Bytes
-	hours, peaks := e.History.AppendHours(buf[:0]), before[:0] // peaks are those of the hours before, sorted
+	hours, peaks := e.History.AppendHours(buf[:0]), before[:0] // peaks of earlier hours, sorted
 	for _, h := range hours {
 		peak := max(h.Peak, e.killsWithin(h))
 		if n := len(peaks); n > 0 && peak > e.plusHeadroom(peaks[n-1]) {
@@ -119,8 +119,8 @@ func (e *evaluation) teaches() (young period.Evidence) {
 	return young
 }
 
-// heldFor returns for how long space for bursts must be given so that it equals burst at an age; at most for as long as
-// Cautious gives it.
+// heldFor returns how long a container needs space for bursts so that at this age it equals burst; at most as long as
+// with Cautious.
 func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) period.Evidence {
 	perDoubling := e.tapered(e.model.BurstPerDoubling, usual)
 	most := e.model.young(Cautious)
@@ -131,7 +131,7 @@ func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) per
 	return period.Evidence(float64(age) * math.Exp2(doublings))
 }
 
-// killsWithin returns the highest use that the kills of an hour show.
+// killsWithin returns the highest use that kills in an hour show.
 func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
 	for _, k := range e.kills {
 		if !k.Time.Before(h.Start) && k.Time.Before(h.Start.Add(period.Hour.Duration())) {

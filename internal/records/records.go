@@ -24,13 +24,13 @@ const (
 	Unknown State = iota // its kind cannot be read here, or reading it failed
 	Exists
 	Leaving // it has a deletionTimestamp
-	Gone    // the API server reported that there is none of that name
+	Gone    // the API server reported that the name does not exist
 )
 
 // Presence is the state and UID of a workload.
 type Presence struct {
 	State State
-	// UID is that of the current object with the workload's name; empty if missing or unreadable.
+	// UID of the current object with the workload's name; empty if missing or unreadable.
 	UID types.UID
 }
 

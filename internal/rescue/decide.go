@@ -17,7 +17,7 @@ const (
 	Hold = time.Hour
 	// MaxNodeLoans bounds the loans of one node within Hold. A node of 110 pods that needs more has no mere burst.
 	MaxNodeLoans = 12
-	// MaxWorkloadLoans bounds the loans in a workload's checkpoint: current ones, and those of the last Hold.
+	// MaxWorkloadLoans bounds the loans in a workload's checkpoint: current ones, and ended ones for Hold.
 	MaxWorkloadLoans = 32
 	// StaleAfter is the maximum age of an alarm, which also bounds the difference of clocks. An alarm predicts about half
 	// a second, and reaches the manager within one, except after a change of leaders.

@@ -17,7 +17,7 @@ type Cause string
 // The causes for ignoring an alarm, without an Event: a repeated or forged alarm must not cause writes.
 const (
 	OtherInstance Cause = "OtherInstance" // the alarm is about another instance than the running one
-	Replayed      Cause = "Replayed"      // the sequence is not above that of the last alarm handled
+	Replayed      Cause = "Replayed"      // the sequence is not above the last handled alarm's
 	Stale         Cause = "Stale"         // the alarm is older than StaleAfter, or the node's clock is behind
 	FromTheFuture Cause = "FromTheFuture" // the node's clock is ahead by more than MaxFuture
 	Contradicted  Cause = "Contradicted"  // the claim is inconsistent, or contradicts the manager's data
@@ -73,7 +73,7 @@ type Refusal struct {
 // Reported reports whether a user can act on the cause, so that there is an Event.
 func (r *Refusal) Reported() bool { return fixes[r.Cause] != "" }
 
-// Note returns the note of the Event; empty if there is none.
+// Note returns the note of the Event; empty: no note.
 func (r *Refusal) Note() string {
 	if !r.Reported() {
 		return ""

@@ -26,7 +26,7 @@ type change struct {
 	nodeSize memory.Bytes
 	bound    bool // the owner's bounds require it, regardless of the evidence
 	urgent   bool // it is for a kill, a rollback or an image that was changed in the pod
-	// sizes are those of all containers for a change of the pod, otherwise those of the others that change with this one.
+	// sizes has all containers for a change of the whole pod, otherwise the other containers that change with this one.
 	sizes map[string]memory.Size
 	evict bool
 }
@@ -93,7 +93,7 @@ func (ch *change) lowersRequest() bool {
 }
 
 // withdraws reports whether a change only takes the request that a node has no memory for out of a raise in the pod's
-// spec, so that the limit is effective: its own, or that of another container.
+// spec, so that the limit of this or another container becomes effective.
 func (ch *change) withdraws() bool {
 	return ch.kind&(raiseInPlace|rollBackInPlace) != 0 && ch.pod.Writer == "" && ch.pod.limitDeferred() &&
 		ch.to.Limit == ch.c.Spec.Limit && ch.c.Actual.Request <= ch.to.Request && ch.to.Request < ch.c.Spec.Request
@@ -143,8 +143,8 @@ func (d *decider) givesBack(ch *change) bool {
 		(ch.to.Request == ch.c.Spec.Request || ch.pod.QoS == "Guaranteed")
 }
 
-// restores returns the part of a refused raise that is a rollback; nil: there is none, or it is refused as well. Beside
-// another controller that is without the request.
+// restores returns the part of a refused raise that is a rollback; nil: no part is, or it is refused as well. Where
+// another controller acts, it leaves the request out.
 func (d *decider) restores(ch *change) *change {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	to := memory.Size{Limit: r.Restored.Limit, Request: ch.to.Request}

@@ -46,11 +46,11 @@ func Decide(in Input) Transition {
 
 type decider struct {
 	Input
-	pods       map[types.UID]*Pod // those that are not terminating
+	pods       map[types.UID]*Pod // without terminating pods
 	actions    []Action
-	wanting    []*Pod // those without the recommended size that are not being changed
+	wanting    []*Pod // pods without the recommended size that are not being changed
 	decreasing bool   // a pod is about to get a lower limit of the change under way
-	// waiting is the number of wanting pods that need more of a quota, taken the sizes begun that quotas do not count
+	// waiting is the number of wanting pods that need more quota, taken the started increases that quotas do not count
 	// yet.
 	waiting         int
 	taken           memory.Size
@@ -119,22 +119,22 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
 	if c.keepsCap(to.Limit) {
-		now.Limit = c.CapFor // more is of no use to its process
+		now.Limit = c.CapFor // its process cannot use more
 	}
 	return to, overdue || needed || waits && to.Request < now.Request || recommend.Differs(now, to, desired.Policy)
 }
 
-// owed returns what a container gets back where running pods are to keep their size: a limit that memfit lowered in
-// place is memfit's doing, and no longer wanted. One that it was created with is given back when it did harm: a
-// container that is killed again and again keeps its pod; beside another controller, if it is the one that did the
-// harm. In place of no limit it gets what is recommended, and more only for a kill. During a pause, beside another
-// controller, or by a restart, only what did harm is given back.
+// owed returns the limit to restore where running pods should keep their size, and whether to restore it. A limit that
+// memfit lowered in place is restored; a lower limit from the pod's creation only after it caused a rollback, because
+// a container that is OOM-killed repeatedly keeps its pod. While paused, while another controller acts, or if it takes
+// a restart, only a limit that caused a rollback is restored. If the owner set no limit, the container gets the
+// recommended one, and more only after a kill.
 func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
 	back := c.Owed
 	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
 	if harmed && (d.Conflict == "" || c.Spec.Limit == r.Tried.Limit) {
 		enough := min(c.Owner.Limit, r.Restored.Limit)
-		if rec := d.Desired[c.Key()].Recommendation; enough == NoLimit { // no resize gives that back
+		if rec := d.Desired[c.Key()].Recommendation; enough == NoLimit { // no resize removes a limit
 			if enough = 0; c.Spec.Limit <= r.Tried.Limit || rec.Urgent {
 				enough = rec.Size.Limit
 			}
@@ -260,7 +260,7 @@ func (d *decider) beginChanges() {
 			d.taken = d.taken.Plus(pod.quotaIncrease(st.To))
 		}
 	}
-	// pods that need more come first, the fullest of them before the others
+	// pods that need more come first, the fullest of them at the front
 	slices.SortStableFunc(d.wanting, func(a, b *Pod) int {
 		return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
 	})
@@ -277,7 +277,7 @@ func (d *decider) beginChanges() {
 }
 
 // mustFinish reports whether a step of a pod must end before the next one: not if it waits for memory of the node, or
-// lowers a limit that is to be higher by now.
+// lowers a limit that must be higher now.
 func (d *decider) mustFinish(pod *Pod) bool {
 	return slices.ContainsFunc(d.State.Steps, func(st Step) bool {
 		if st.UID != pod.UID || st.Phase == Watching || st.Phase == Deferred {
@@ -292,8 +292,8 @@ func (d *decider) mustFinish(pod *Pod) bool {
 	})
 }
 
-// mayBegin reports whether the change of a pod may begin: the numbers of pods that are changed or watched, and of those
-// that were refused or wait for their node, are bounded. A full pod does not wait for the latter.
+// mayBegin reports whether the change of a pod may begin: the number of pods that are changed or watched is bounded, as
+// is the number that were refused or wait for their node. A full pod ignores the latter bound.
 func (s *State) mayBegin(pod types.UID, isFull bool) bool {
 	changing, most := 0, maxHeld
 	for i := range s.Steps {
@@ -321,8 +321,8 @@ func (d *decider) need(pod *Pod) (most int64) {
 // full is the need of a pod that uses its limit.
 const full = 100
 
-// needOf returns how full a container is, in percent of its limit plus 1; 0 if its limit is not to be raised. One that
-// ended, without a reading since, counts as full.
+// needOf returns how full a container is, in percent of its limit plus 1; 0 if its limit needs no raise. A restarted
+// one without a reading counts as full.
 func (d *decider) needOf(pod *Pod, c Container) int64 {
 	limit := currentSize(c).Limit
 	if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
@@ -335,7 +335,7 @@ func (d *decider) needOf(pod *Pod, c Container) int64 {
 	return 1 + int64(used)*100/int64(limit)
 }
 
-// byNeed returns the containers of a pod in the order in which they take what pod and namespace leave.
+// byNeed returns the containers of a pod, those with the largest need of memory first.
 func (d *decider) byNeed(pod *Pod) []Container {
 	return slices.SortedStableFunc(slices.Values(pod.Containers), func(a, b Container) int {
 		return cmp.Compare(d.needOf(pod, b), d.needOf(pod, a))

@@ -6,7 +6,7 @@
 // actions and the next state the result. It reads no clock and performs no I/O.
 //
 // The state is stored before an action is sent, and every decision begins with the pods, so memfit may be killed at any
-// time: an action that was not sent is sent after the next decision, and one that was sent is found done.
+// time: the next decision sends an action that was not sent, and finds a sent action in the pods.
 //
 // A lower limit begins with one pod (the canary), which is watched; then the others follow, some at a time. A kill or
 // repeated restarts roll it back from every pod for a week. A raise is not watched.

@@ -109,7 +109,7 @@ func (p *Pod) capped(st *Step) (Container, bool) {
 }
 
 // doubtedUntil returns until when a raise may turn out to be ineffective: Kubernetes 1.35 reports a raise of a
-// container that dies within a second of its start as effective when it is not, and one that counts as done is not sent
+// container that dies within a second of its start as effective when it is not, and an effective raise is not sent
 // again.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 	for _, c := range p.sized(to) {

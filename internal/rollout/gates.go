@@ -124,7 +124,7 @@ var gates = []gate{
 	{of: together | restartPod, refuses: (*decider).exceedsChangeBudget},
 }
 
-// refusal returns that of the first gate that refuses a change, and whether an eviction helps; zero: it may be made.
+// refusal returns the verdict of the first gate that refuses a change, and whether an eviction helps; zero: allowed.
 func (d *decider) refusal(ch *change) (refused Verdict, evictionHelps bool) {
 	for _, g := range gates {
 		if !g.appliesTo(ch) {
@@ -151,8 +151,8 @@ func (d *decider) gated(pod *Pod, st *Step) (worst pendingEffect) {
 	return worst
 }
 
-// notPermitted refuses to evict a pod that no controller replaces, to evict or restart one whose owner forbids it, and
-// to evict, restart or lower one that runs to completion.
+// notPermitted refuses to evict a pod that no controller replaces, to evict or restart it if its owner forbids it, and
+// to evict, restart or lower it if it runs to completion.
 func (d *decider) notPermitted(ch *change) Verdict {
 	switch interrupts := ch.interrupts(); {
 	case ch.evict && d.Policy.NoEvict != "":
@@ -296,7 +296,7 @@ func (d *decider) noRecentReading(ch *change) Verdict {
 	return Verdict{}
 }
 
-// rolledBackRecently refuses a limit below one that a rollback restored within the last week.
+// rolledBackRecently refuses a limit below what a rollback restored within the last week.
 func (d *decider) rolledBackRecently(ch *change) Verdict {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	if !active || ch.to.Limit >= r.Restored.Limit {

@@ -290,8 +290,8 @@ func (d *decider) returnsLoan(ch *change) bool {
 	return over && lowers(currentSize(ch.c).Limit, ch.to.Limit) && !lowers(d.withoutLoans(ch.pod, ch.c).Limit, ch.to.Limit)
 }
 
-// keepLoans returns the larger of a size and that of the container's loans; that before them if they have ended. It
-// does not raise above the spec: a loan may be on its way, or cut by the owner's bounds.
+// keepLoans returns the larger of a size and the size with the container's loans, or, once they ended, before them. It
+// does not raise above the spec: a loan may be pending, or cut by the owner's bounds.
 func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 	if from, over := d.State.endedLoan(pod.UID, c.Name); over {
 		return to.Max(from)

@@ -431,8 +431,7 @@ func (o *observation) rolledBackWhere(to memory.Bytes) string {
 	return "from every pod that has it"
 }
 
-// revert rolls back lower limits that were followed by kills, and those of watched pods that [observation.findSymptom]
-// finds.
+// revert rolls back lower limits after kills, and after a symptom of a watched pod ([observation.findSymptom]).
 func (o *observation) revert() {
 	for range maxLowerings { // each kill may disprove another one
 		l, pod, why := o.disproved()

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// The periods are those of kubelets and of starting programs, so they are real time.
+	// These periods depend on kubelets and on starting programs, so they are real time.
 	//
 	// resizeTimeout is how long a resize may be deferred, fail or go unanswered before it is undone, or the pod evicted
 	// if that is allowed. The kubelet tries again about every 30 s; VPA waits as long.
@@ -30,13 +30,13 @@ const (
 	// visible kill: its node may restart once.
 	restartsToRollBack = 2
 	// unreadyTimeout is how long a watched pod may be not ready before its lower limit is rolled back: a probe may fail
-	// for other reasons. One that has just started has successorTimeout, and as long as the pods with the higher limit
-	// took, at most maxStartTime, because these may have been ready before.
+	// for other reasons. A pod that has just started has successorTimeout plus the start time of pods with the higher
+	// limit, at most maxStartTime, because these may have been ready before.
 	unreadyTimeout = time.Minute
 	maxStartTime   = time.Hour
 )
 
-// Observe compares pods with the started changes: it confirms, gives up, rolls back. kills are those of the workload
+// Observe compares pods with the started changes: it confirms, gives up, rolls back. kills are the workload's kills
 // that a higher limit prevents. Call it before sizes are recommended, because a rollback replaces the recommendation
 // ([State.ActiveRevert]).
 func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
@@ -184,7 +184,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		return true, false
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
-	changing := pod.Resize.InProgress || pod.Resize.Infeasible // a deferred resize is a later one
+	changing := pod.Resize.InProgress || pod.Resize.Infeasible // a deferred resize came later
 	queried := o.QueryResult == nil || o.QueryResult.Against(o.Now) == "" && o.QueryResult.At.After(st.Watch.Since)
 	over := !o.Now.Before(end) && pod.has(limits(st.To), actual) && !changing && st.Watch.Unready.IsZero() &&
 		(pod.Ready || !st.Served) && queried && o.unseen(st) == ""
@@ -267,16 +267,16 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		o.found(NotResized, st, st.Pod, "no ready pod has taken its place",
 			"no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod,
 			format.InWords(waited))
-		o.refuseInVain(st)
+		o.refuseUnsized(st)
 		return true
 	}
 	return false
 }
 
-// refuseInVain records that a pod was evicted in vain if one came without the size, as where the webhook does not
-// answer or another policy refuses what memfit gives: the next would come without it, too. A lower limit waits for
+// refuseUnsized refuses further evictions if an evicted pod's replacement lacks the new size, because the webhook does
+// not answer or another policy rejects it: the next replacement would lack it as well. A lower limit waits
 // longer.
-func (o *observation) refuseInVain(st *Step) {
+func (o *observation) refuseUnsized(st *Step) {
 	without := func(p Pod) bool {
 		given, _ := p.given(st.To)
 		_, lacks := p.first(st.To, func(c Container) bool { return currentSize(c).Limit != given[c.Name].Limit })
@@ -288,7 +288,7 @@ func (o *observation) refuseInVain(st *Step) {
 	}
 	lowering, hold := lowersAny(st.From, st.To), refusalHold
 	if lowering {
-		hold = inVainHold.Duration()
+		hold = unsizedHold.Duration()
 	}
 	o.state.refuse(Refusal{
 		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(hold), Evict: true, All: true, OnlyLower: lowering, Sizes: st.To,
@@ -314,7 +314,7 @@ func limits(sizes map[string]memory.Size) map[string]memory.Size {
 	return out
 }
 
-// killedAt formats the time of a kill after a change, by whose clock it may be earlier.
+// killedAt formats the time of a kill after a change; clocks differ: it may be earlier.
 func killedAt(k memory.OOMKill, began time.Time) string {
 	if !k.Time.Before(toSeconds(began)) {
 		return format.Time(k.Time)
@@ -329,7 +329,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// symptom is a pod that does worse with its lower limits.
+// symptom is a sign that a pod's lower limits harm it.
 type symptom struct {
 	pod *Pod
 	st  *Step
@@ -380,7 +380,7 @@ func (o *observation) keepsRestarting(pod *Pod, st *Step, names []string) *sympt
 
 // notReady finds a container that has not been ready for a while, in a pod that was ready before or was created with
 // the lower limit: without enough memory it may hang, collect garbage or refuse work. The pod's readiness also depends
-// on its node and other containers. While a pod with the higher limit is not ready either, the time begins anew.
+// on its node and other containers. While a pod with the higher limit is not ready either, the time restarts.
 func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 	var unready []string
 	starts := pod.restartsFor(st) || st.Watch.Created
@@ -412,7 +412,7 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 	return &symptom{pod, st, unready, why}
 }
 
-// higher reports whether all older pods with the higher limit are ready, and how long the quickest took to be.
+// higher reports whether all older pods with the higher limit are ready, and how long the quickest took.
 func (o *observation) higher() (ready bool, took time.Duration) {
 	e := &o.state.Rollout
 	ready = true

@@ -13,7 +13,7 @@ import (
 // QueryResult is the result of sizing.disruption.rollbackQuery: without a series the workload is healthy, as in an
 // alerting rule.
 type QueryResult struct {
-	At      time.Time // when the newest result was requested; zero: there is none
+	At      time.Time // when the newest result was requested; zero: no result yet
 	Series  int       // its number of series
 	Problem string    // why the last query failed; empty: it succeeded
 }
@@ -26,7 +26,7 @@ func (q *QueryResult) holds(now time.Time) bool {
 	return !q.At.IsZero() && now.Sub(q.At) <= resultHolds
 }
 
-// Against returns why no limit may be lowered; empty: the query has no series now, or there is none.
+// Against returns why no limit may be lowered; empty: its result is empty, or no query is set.
 func (q *QueryResult) Against(now time.Time) string {
 	switch {
 	case q == nil:

@@ -132,7 +132,7 @@ func TestPodsThatWaitForTheirNodesTakeNoPlaceOfOthers(t *testing.T) {
 
 // TestAHoldOfLowerLimitsOutlastsOneOfAll: the budget refuses an eviction for a kill, for a minute.
 func TestAHoldOfLowerLimitsOutlastsOneOfAll(t *testing.T) {
-	inVain := Refusal{UID: "uid-1", Evict: true, All: true, OnlyLower: true, Until: start.Add(inVainHold.Duration())}
+	inVain := Refusal{UID: "uid-1", Evict: true, All: true, OnlyLower: true, Until: start.Add(unsizedHold.Duration())}
 	for _, first := range []bool{true, false} {
 		var s State
 		if first {
@@ -142,7 +142,7 @@ func TestAHoldOfLowerLimitsOutlastsOneOfAll(t *testing.T) {
 		if !first {
 			s.refuse(inVain)
 		}
-		for after, want := range map[time.Duration]int{0: 2, budgetHold: 1, inVainHold.Duration(): 0} {
+		for after, want := range map[time.Duration]int{0: 2, budgetHold: 1, unsizedHold.Duration(): 0} {
 			later := s.clone()
 			if later.forget(nil, nil, start.Add(after)); len(later.Refusals) != want {
 				t.Errorf("first: %t, after %s: %+v", first, after, later.Refusals)

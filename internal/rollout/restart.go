@@ -18,7 +18,7 @@ type Candidate struct {
 	Pod string
 	UID types.UID
 	Why string
-	// Measured is the time of its reading; WorkingSetOnly: the reading contains page cache.
+	// Measured is when its use was read; WorkingSetOnly: the reading contains page cache.
 	Measured       time.Time
 	WorkingSetOnly bool
 	Held           Held
@@ -33,7 +33,7 @@ type Held struct {
 // maxRestarts bounds the state: 100 bytes each. It is the maximum of drift.maxPerDay.
 const maxRestarts = 100
 
-// PastRestart is a pod that was evicted for a new one.
+// PastRestart is a pod that was evicted to restart it.
 type PastRestart struct {
 	Pod  string    `json:"pod"`
 	UID  types.UID `json:"uid"`
@@ -41,7 +41,7 @@ type PastRestart struct {
 	Held Held      `json:"held,omitzero"`
 }
 
-// restartsOf returns the restarts of the last day, or of another period.
+// restartsOf returns the restarts within a period, such as the last day.
 func restartsOf(last period.Evidence, all []PastRestart, now time.Time) []PastRestart {
 	return slices.DeleteFunc(slices.Clone(all), func(r PastRestart) bool { return period.Of(now.Sub(r.At)) >= last })
 }
@@ -49,7 +49,7 @@ func restartsOf(last period.Evidence, all []PastRestart, now time.Time) []PastRe
 // evictionTimeout is the age after which an eviction counts as failed if its pod is present and not terminating.
 const evictionTimeout = time.Minute
 
-// evicted records that the pod of a restart was evicted, or may have been.
+// evicted records that the pod to restart was evicted, or may have been.
 func (s *State) evicted(uid types.UID) {
 	if s.Restart == nil || s.Restart.UID != uid || s.Restart.Phase == AwaitingSuccessor {
 		return
@@ -71,7 +71,7 @@ func (o *observation) followRestart() {
 		if st.Phase == AwaitingSuccessor && waited >= evictionTimeout {
 			o.state.Restart = nil
 		}
-		return // Decide decides anew about one that was not sent
+		return // if no eviction was sent, Decide decides again
 	}
 	if o.state.evicted(st.UID); pod != nil {
 		return
@@ -85,7 +85,7 @@ func (o *observation) followRestart() {
 		}
 	}
 	if waited >= successorTimeout {
-		o.state.Restart = nil // a pod that is not ready counts anyway
+		o.state.Restart = nil // it counts without a ready pod
 	}
 }
 
@@ -94,8 +94,8 @@ func (p *Pod) restartsFor(st *Step) bool {
 	return slices.ContainsFunc(p.sized(st.To), func(c Container) bool { return c.RestartsOnResize })
 }
 
-// decideRestart evicts a pod for a new one, if the gates permit it. A restart that was not sent is decided anew;
-// another pod waits for a minute, because an earlier leader may have sent it.
+// decideRestart evicts a pod to restart it, if the gates permit it. A restart that was not sent is decided again;
+// that of another pod after a minute, because an earlier leader may have sent it.
 func (d *decider) decideRestart() {
 	c, st := d.Restart, d.State.Restart
 	if st != nil && st.Phase != AwaitingSuccessor && d.pods[st.UID] != nil &&

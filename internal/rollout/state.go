@@ -40,7 +40,7 @@ type State struct {
 	// Spent is the use of the cluster's change budget within the last hour, at most maxSpent. It is stored before an
 	// action, so that it is counted once, also across a restart of memfit.
 	Spent []Spent `json:"spent,omitempty"`
-	// Loans are higher limits of single containers (sizing.rescue), oldest first: current ones, and those of the last
+	// Loans are higher limits of single containers (sizing.rescue), oldest first: current ones, and ended ones for an
 	// hour. [rescue.Decide] gives at most rescue.MaxWorkloadLoans of 300 bytes.
 	Loans []rescue.Loan `json:"loans,omitempty"`
 }
@@ -158,15 +158,15 @@ type conflict struct {
 const (
 	// RevertHold is how long a rolled back size is not tried again: a week contains the weekly rhythm.
 	RevertHold = 7 * period.Day
-	// refusalHold is how long memfit waits after a refusal of the API server or the kubelet, rightHold after a missing
-	// right, which a user who reads that may grant soon, budgetHold after one of a PodDisruptionBudget. In real time.
+	// refusalHold is how long memfit waits after the API server or the kubelet refused a change, rightHold after a
+	// missing right, which a user may grant soon, budgetHold after a PodDisruptionBudget refused. In real time.
 	refusalHold = time.Hour
 	rightHold   = 10 * time.Minute
 	budgetHold  = time.Minute
-	// conflictHold is how long memfit stops after another writer resized the same pods, inVainHold how long no pod is
+	// conflictHold is how long memfit stops after another writer resized the same pods, unsizedHold how long no pod is
 	// evicted for a lower limit that a new pod did not get.
 	conflictHold = period.Day
-	inVainHold   = period.Day
+	unsizedHold  = period.Day
 	// The numbers of pods bound the state: 200 bytes each, and maxWords for a reason. maxHeld are refused or deferred, so
 	// of a larger workload as many are asked per hour; as many again, which are full, do not wait for these.
 	maxHeld     = 128
@@ -276,7 +276,7 @@ func (s *State) drop(a Action) {
 	s.abandon()
 }
 
-// dropRestart removes a restart that was not sent, with its use of the budget. One that was sent ends with its pod.
+// dropRestart removes a restart that was not sent, with its use of the budget. A sent one ends with its pod.
 func (s *State) dropRestart(uid types.UID) {
 	if s.Restart != nil && s.Restart.UID == uid && s.Restart.Phase != AwaitingSuccessor {
 		s.refund(uid, s.Restart.At)
@@ -358,7 +358,7 @@ func (s *State) abandon() {
 	}
 }
 
-// refusal returns that of a resize of all pods or of this one; false: none.
+// refusal returns a refused resize of all pods or of this one; false: none.
 func (s *State) refusal(uid types.UID) (refused Refusal, found bool) {
 	for _, r := range s.Refusals {
 		if !r.Evict && (r.All || r.UID == uid && !found) {

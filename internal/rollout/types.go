@@ -157,7 +157,7 @@ type Policy struct {
 	// Watch is how long a pod with a lowered limit is watched, Cooldown the least time between two changes without a
 	// kill, or between two restarts, both in real time.
 	Watch, Cooldown time.Duration
-	// Windows are the maintenance windows to lower, restart or evict; IncreasesInWindows: for every raise, too.
+	// Windows are the maintenance windows to lower, restart or evict; IncreasesInWindows: also to raise.
 	Windows            maintenance.Windows
 	IncreasesInWindows bool
 }
@@ -213,11 +213,11 @@ type Transition struct {
 	// State is to be written before Actions are carried out.
 	State   State
 	Actions []Action
-	// RestartHeld is why Input.Restart is not evicted now; empty: it is, or there is none.
+	// RestartHeld is why Input.Restart is not evicted now; empty: it is, or it is nil.
 	RestartHeld string
-	// TakesBack: memfit takes back what it gave, whatever the mode, and that is not done.
+	// TakesBack: memfit still has changes of its own to undo, whatever the mode.
 	TakesBack bool
-	// UpToDate: every pod has the recommended size. Reason and Message are those of the condition Applied.
+	// UpToDate: every pod has the recommended size. Reason and Message are for the condition Applied.
 	UpToDate        bool
 	Reason, Message string
 	// RequeueAfter is when the result may differ with equal input; 0: never.

@@ -63,7 +63,7 @@ func (d *decider) evicts(w *Waiting) (evict bool, refused Verdict) {
 	return true, cmp.Or(d.paused(ch), d.refusedRecently(ch))
 }
 
-// waits describes the first pod that no node takes; empty: there is none.
+// waits describes the first unschedulable pod; empty: none.
 func (d *decider) waits() (reason, message string) {
 	if len(d.Waiting) == 0 || d.Conflict != "" || d.State.ConflictingWriter != nil {
 		return "", ""

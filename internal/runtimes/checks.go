@@ -39,7 +39,7 @@ func aboveLimit(f Facts, advised string) string {
 		advised)
 }
 
-// goChecks are about GOMEMLIMIT, which has Go's units, not those of Kubernetes.
+// goChecks are about GOMEMLIMIT, which has Go's units, not Kubernetes units.
 var goChecks = []Check{{Env: "GOMEMLIMIT", Heap: goMemory, Wrong: func(own Own, f Facts) string {
 	limit, unlimited, ok := goBytes(own.Value)
 	switch {
@@ -104,7 +104,7 @@ func v8Checks(variable string) []Check {
 		case err != nil && own.Direct:
 			return "stops the process at start, because " + variable + " takes a whole number of MiB: set " + oldSpaceFlag +
 				"=" + mebibytes(own.Value)
-		case err != nil || n <= 0: // 0 and less, too
+		case err != nil || n <= 0: // also 0 and less
 			return ""
 		case f.Cgroup > 0 && n > int64(f.Cgroup.CeilTo(memory.MiB)/memory.MiB):
 			return "(MiB) " + aboveLimit(f, fmt.Sprintf("%s=%d", oldSpaceFlag, f.Cgroup.Percent(nodePercent).MiB()))

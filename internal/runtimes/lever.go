@@ -90,7 +90,7 @@ func trimGain(_ Process, a amounts.Usage) (Gain, bool) {
 	return between(a.Returnable, a.Returnable.Plus(unread), "%s", why)
 }
 
-// glibcLevers returns those of every process with glibc's malloc; trim is how this runtime calls malloc_trim.
+// glibcLevers returns levers of any process with glibc's malloc; trim is how this runtime calls malloc_trim.
 func glibcLevers(trim string) []Lever {
 	return append([]Lever{{Action: "malloc_trim", How: trim, Reader: amounts.Glibc, Gain: trimGain}}, arenaLevers()...)
 }

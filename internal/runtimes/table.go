@@ -385,7 +385,7 @@ func (r *Runtime) Known(f Facts) []string {
 }
 
 func (a Advisory) holds(f Facts) bool {
-	// without a variant, versions are those of HotSpot
+	// without a variant, versions are HotSpot versions
 	if a.Variant != "" || f.Variant == openJ9 || f.Variant == nativeImage {
 		return a.Variant == f.Variant
 	}

@@ -24,7 +24,7 @@ const (
 	minOutlier     = float64(16 * memory.MiB)
 )
 
-// outlierReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod with points
+// outlierReplicas names the pods whose memory is far above the other replicas', the highest first. A pod with points
 // counts with its low points, so that a burst does not make it an outlier; a new one with its reading.
 func outlierReplicas(in Input) []string {
 	use := map[string]float64{}

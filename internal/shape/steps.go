@@ -22,7 +22,7 @@ type excursion struct {
 	height float64 // above the floor
 }
 
-// excursions returns the excursions. If the floor rose to the memory, there is none.
+// excursions returns the excursions. If the floor rose to the memory, it has none.
 func excursions(c []cell, floor []float64) []excursion {
 	var out []excursion
 	up, top := 0.0, 0.0

@@ -81,9 +81,9 @@ type managedContainer struct {
 	podLimit, podRequest memory.Bytes
 	// volumesHold is the capacity of its memory-backed volumes; 0: none, or unknown.
 	volumesHold memory.Bytes
-	// floor is that of its evidence.
+	// floor is its evidence's floor.
 	floor memory.Bytes
-	// sharesLimit is true if the pod has a limit as a whole.
+	// sharesLimit is true if the pod has a pod-level limit.
 	sharesLimit bool
 }
 

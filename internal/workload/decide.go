@@ -40,7 +40,7 @@ type result struct {
 	found       map[string]*v1alpha1.FoundRuntime
 	used        map[string]used
 	replicas    map[string][]shape.Replica
-	// recommended are the current sizes, and sizes those of each running program.
+	// recommended are the current sizes, sizes the ones of each running program.
 	recommended map[string]memory.Size
 	sizes       map[rollout.Key]memory.Size
 	// endangered is a pod that should be restarted for its memory; nil: none.
@@ -251,7 +251,7 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 	case shown:
 		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
 		d.take(&in, r)
-		// Without a canary: one pod of the old release with less would delay that of the new release.
+		// Without a canary: a canary of the old release would delay the canary of the new release.
 		c := &d.v.status.Containers[len(d.v.status.Containers)-1]
 		if c.Recommended != nil && c.NewPods != nil && d.s.paused == "" {
 			c.Recommended = c.NewPods.DeepCopy()
@@ -327,7 +327,7 @@ func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
 }
 
 // heldBefore returns the highest use of a day that ended before the first kill or stall; 0: unknown, because there is
-// no history or some kills were dropped: an earlier leak has peaks, too.
+// no history or some kills were dropped: an earlier leak also has peaks.
 func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most memory.Bytes) {
 	if h == nil || len(kills) == 0 || int64(len(kills)) < all {
 		return 0
@@ -381,7 +381,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	v.timing.decide(r.recommendation.RequeueAfter)
 }
 
-// prior returns that of other containers with the same key; none for runs of one identity, which differ in arguments.
+// prior returns the prior of containers with the same key; none for runs of one identity, which differ in arguments.
 func (d *decider) prior(c *managedContainer) recommend.Prior {
 	if len(d.s.Priors) == 0 || d.s.perRun() {
 		return recommend.Prior{}

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// programsKept bounds the kept programs of a container name: the current one, the one that it replaces, and one more
-	// to roll back to. If more run, pods of some are not managed (see [State.kept]).
+	// programsKept bounds the kept programs of a container name: the current one, its predecessor, and one more to roll
+	// back to. If more run, pods of some are not managed (see [State.kept]).
 	programsKept = 3
 	// kinKept bounds the programs whose kills count for a later one. Kills matter for hours, so this many releases are
 	// enough.
@@ -164,10 +164,10 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 type running struct {
 	program string
 	oldest  *corev1.Pod
-	pods    int // that are not being deleted
+	pods    int // that are not terminating
 }
 
-// running returns the current programs of each container name, that of the newest pod first.
+// running returns the current programs of each container name, the newest pod's first.
 func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	run := map[string][]running{}
 	for _, pod := range newestFirst {
@@ -186,9 +186,9 @@ func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	return run
 }
 
-// kept returns the programs of a container name to keep, at most programsKept: that of the newest pod, then other
-// running ones, known ones with the most pods first, and then the last that ran. A known running one is not replaced by
-// an unknown running one, because two that displace each other would collect no evidence.
+// kept returns the programs of a container name to keep, at most programsKept: the newest pod's, then other running
+// programs, known ones with the most pods first, then the last that ran. An unknown running program does not replace a
+// known one, because two that displace each other would collect no evidence.
 func (st *State) kept(name string, run []running) []string {
 	all := slices.Clone(run)
 	for _, e := range st.containers[name] {

@@ -33,7 +33,7 @@ type creation struct {
 }
 
 // size returns the size of new pods; zero: the owner's. New pods get a lower limit only after one pod was watched with
-// it, and a pause keeps the size of running pods, except one that caused harm.
+// it, and a pause keeps the size of running pods, except a harmful one.
 func (c *creation) size() memory.Size {
 	size := c.sized()
 	if c.restored == rollout.NoLimit {
@@ -65,8 +65,8 @@ func (c *creation) sized() memory.Size {
 	return size
 }
 
-// unproven reports whether the recommended limit is below that of current or earlier pods, or the owner's, and no pod
-// was watched with it.
+// unproven reports whether the recommended limit is below the owner's or any current or earlier pod's, and no pod was
+// watched with it.
 func (c *creation) unproven() bool {
 	to := c.recommended.Limit
 	lower := c.owner.Limit == 0 || to < max(c.owner.Limit, c.held.Limit, c.most)

@@ -63,7 +63,7 @@ type decided struct {
 
 // measurements are observations besides histories. Like these they may be minutes old when read.
 type measurements struct {
-	// Source is the source of samples, Past that of the earlier history; empty: none.
+	// Source is the source of samples, Past of the earlier history; empty: none.
 	Source string `json:"source,omitempty"`
 	Past   string `json:"past,omitempty"`
 	// By container: the highest demand of one replica, the last live sets of replicas without a heap cap, and the last
@@ -322,7 +322,7 @@ func hashOf(v any) uint64 {
 }
 
 // nearPercent is the difference up to which a limit counts as equal: evidence changes numbers slightly every hour, and
-// every change is a write and an Event. nearRequestPercent is that of a request, which follows use up and down: the
+// every change is a write and an Event. nearRequestPercent is for a request, which follows use up and down: the
 // default of minChangePercent.
 const (
 	nearPercent        = 5

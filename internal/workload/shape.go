@@ -21,7 +21,7 @@ import (
 const (
 	// urgentPercent of the limit is the use from which an instance's readings are examined: below, the history suffices.
 	urgentPercent = 70
-	// urgentSpan is the least period of those readings, in real time: a starting application fills its memory, too.
+	// urgentSpan is the least period of those readings, in real time: a starting application also fills memory.
 	urgentSpan = 5 * time.Minute
 	// nearLimitPercent of the limit is the use from which growth counts during the warm-up, ten minutes in package shape:
 	// an instance that grows steadily since its start, and would reach the limit within the same time again, is killed

@@ -94,7 +94,7 @@ type Snapshot struct {
 	Pods, Governed []*corev1.Pod
 	// Template is the newest governed pod, which may have ended or been deleted; nil: none was seen.
 	Template *corev1.Pod
-	// Events are those of this workload, without those of an earlier one of its name.
+	// Events of this workload, without events of an earlier one of its name.
 	Events PendingEvents
 	// Earlier is what remains of an earlier workload of this name; nil: none.
 	Earlier *State
@@ -149,7 +149,7 @@ func (s *Snapshot) elsewhere() map[types.UID]bool {
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })
 }
 
-// uids returns those of some pods; of nil: of all.
+// uids returns UIDs of pods; of nil: of all.
 func uids(pods []*corev1.Pod, of func(*corev1.Pod) bool) map[types.UID]bool {
 	all := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {

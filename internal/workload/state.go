@@ -31,7 +31,7 @@ type State struct {
 	ledger oom.Ledger
 	// containers has the evidence of each container name by program, the newest first.
 	containers map[string][]*evidence
-	// programs are those of the containers of the snapshot's pods, during a step.
+	// programs are what the containers of the snapshot's pods run, during a step.
 	programs map[instanceKey]inject.Program
 	// instances are the running containers, for the peak before a kill. They are not stored.
 	instances map[instanceKey]*instance

@@ -227,7 +227,7 @@ func cover(s *Snapshot, observed map[string]inject.Observed, plans *plans) cover
 	return c
 }
 
-// plans remembers the last plan of a running pod: most pods have that of the newest.
+// plans remembers the last plan of a running pod: most pods have the newest one's.
 type plans struct {
 	pod      *corev1.Pod
 	observed map[string]inject.Observed

@@ -152,7 +152,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	return kills, explained, stalls
 }
 
-// merged returns the new kills with agents' accounts, and those of explained that are not new.
+// merged returns the new kills with agents' accounts, and explained kills that are not new.
 func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 	for _, e := range explained {
 		i := slices.IndexFunc(kills, func(k memory.OOMKill) bool {

@@ -12,7 +12,7 @@ import (
 
 // Kind is a kind with pods.
 type Kind struct {
-	// Group, Version and Name are those of the API, Resource is its plural, as in RBAC.
+	// Group, Version and Name are as in the API, Resource is its plural, as in RBAC.
 	Group, Version, Name, Resource string
 	// Template is the path to its pod template; empty for a Pod.
 	Template []string

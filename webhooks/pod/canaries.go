@@ -37,7 +37,7 @@ func (c *Canaries) allowed(rec *v1alpha1.MemoryRecommendation) bool {
 }
 
 // plan makes the canary's plan for a pod if it is the first to ask and runs the program of the recommended size;
-// otherwise that of any other pod. seen: memfit has changed the pod before, and is called again because another webhook
+// otherwise any other pod's plan. seen: memfit has changed the pod before, and is called again because another webhook
 // has changed it since; a canary then remains one, without another permission.
 func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation, seen, dryRun bool) inject.Plan {
 	others, allowed := inject.MakePlan(in), !dryRun && c.allowed(rec)

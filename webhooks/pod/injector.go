@@ -244,7 +244,7 @@ func (h *Injector) facts(
 		return nil, err
 	}
 	facts := constraints.About(resolved.Ref, nil, pod, objects)
-	facts.LargestNode, facts.NodeIs = largestNode(pod, rec, &facts)
+	facts.LargestNode, facts.NodeDescription = largestNode(pod, rec, &facts)
 	if refused := rec.Status.RefusedRequest; refused != nil {
 		facts.Refused = memory.FromQuantity(*refused)
 	}
@@ -252,7 +252,7 @@ func (h *Injector) facts(
 }
 
 // largestNode returns the allocatable memory and name of the largest known node for a pod: the node chosen by its
-// controller, or one that runs pods of its workload, existing or deleted. If none has run, any node counts; 0: unknown.
+// controller, or any that runs or ran pods of its workload. If no node is known to, any node counts; 0: unknown.
 // A chosen node that this replica has not seen yet counts as the smallest.
 func largestNode(
 	pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation, facts *constraints.Facts,

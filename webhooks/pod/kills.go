@@ -42,7 +42,7 @@ const (
 
 // PendingKills stores the OOM kills of the last minutes in pods that are known by their identity. The retry of such a
 // pod is created within moments of the kill, by a controller that may see it before memfit's informers. That controller
-// has seen the failed pod in the API server, so a consistent read that begins after the retry was sent sees it, too:
+// has seen the failed pod in the API server, so a consistent read that begins after the retry was sent also sees it:
 // [PendingKills.Read]. Some controllers delete the failed pod first, as Spark does with executors. So every replica
 // also watches failed pods, and stores their kills: [PendingKills.Follow]. A nil PendingKills has none.
 type PendingKills struct {

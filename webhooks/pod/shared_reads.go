@@ -15,8 +15,8 @@ const (
 	// [lookupTimeout] it is below the webhook's own timeout of 2 s. With 500 ms, a read timed out on two cores at a load
 	// of 27.
 	readTimeout = time.Second
-	// readInterval is the time from the beginning of a read to that of the next with the same key, so that there are at
-	// most 20 a second for any number of new pods. Controllers create at most as many with the default settings of
+	// readInterval is the minimum time between the beginnings of two reads with the same key, so that there are at most
+	// 20 a second for any number of new pods. Controllers create at most as many with the default settings of
 	// client-go and Argo Workflows (20 a second) and of Tekton (5).
 	readInterval = 50 * time.Millisecond
 	// maxReads bounds concurrent reads over all keys.
@@ -45,7 +45,7 @@ type sharedRead struct {
 	err  error // set before done is closed
 }
 
-// await returns after do, or that of a concurrent caller with the same key, has begun and returned, or with an error
+// await returns after do, or a concurrent caller's do for the same key, has begun and returned, or with an error
 // after [readTimeout].
 func (s *sharedReads) await(ctx context.Context, key readKey, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)

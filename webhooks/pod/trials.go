@@ -76,7 +76,7 @@ func (t *Trials) mayDecide(pod *metav1.ObjectMeta) bool {
 	return false
 }
 
-// observe handles a pod that was created: one that memfit changed ends the trial of its workload.
+// observe handles a pod that was created: a pod that memfit changed ends its workload's trial.
 func (t *Trials) observe(ctx context.Context, pod *metav1.ObjectMeta, of memory.Workload, now time.Time) {
 	of.Ref = t.deciding(pod, of.Ref.Whole())
 	after, refused := t.compared(pod, of.Ref, now)
@@ -88,7 +88,7 @@ func (t *Trials) observe(ctx context.Context, pod *metav1.ObjectMeta, of memory.
 	t.Report(of, note)
 }
 
-// deciding returns the workload whose trial a created pod of a workload decides: that of its controller, because
+// deciding returns the workload whose trial a created pod decides: the workload of its controller, because
 // another webhook may have rewritten the labels that identify its workload.
 func (t *Trials) deciding(pod *metav1.ObjectMeta, of memory.WorkloadRef) memory.WorkloadRef {
 	owner := metav1.GetControllerOfNoCopy(pod)

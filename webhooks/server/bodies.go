@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// MaxBody is the request limit of an API server, twice that of etcd for an object: 1.5 MiB.
+	// MaxBody is the request limit of an API server: twice etcd's limit for an object, 1.5 MiB.
 	MaxBody = 3 << 20
 	// maxUnread bounds the rest of an oversized request that is read and dropped before the answer.
 	maxUnread = 2 * MaxBody

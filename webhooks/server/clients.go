@@ -37,7 +37,7 @@ func (c *clients) require(config *tls.Config) {
 	base.VerifyConnection = c.verify
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		known, ok := c.authorities.VerifyOptions()
-		if !ok { // Without roots, crypto/tls would use those of the system.
+		if !ok { // Without roots, crypto/tls would use the system's.
 			return nil, errors.New("--client-ca has no valid authority")
 		}
 		with := base.Clone()

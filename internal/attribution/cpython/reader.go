@@ -36,7 +36,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	return s.HasFile("libpython3") || strings.HasPrefix(path.Base(s.Process.Exe), "python")
 }
 
-// poolSizes are those of 3.10 and later, and those of earlier versions.
+// poolSizes are the sizes in 3.10 and later, and in earlier versions.
 var poolSizes = []uint64{16 << 10, 4 << 10}
 
 // Claim implements [attribution.Reader].

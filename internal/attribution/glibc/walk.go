@@ -18,15 +18,15 @@ type sums struct {
 	inUse  uint64 // resident
 	given  uint64 // allocated to the program, resident or not
 	cached uint64 // in caches of threads, free only for their next malloc
-	free   uint64 // free chunks, those of fast bins included, which malloc_trim empties, without the top
+	free   uint64 // free chunks, fast bins included (malloc_trim empties them), without the top
 
 	whole, wholeResident uint64 // pages with only free chunks
 	topResident          uint64 // whole resident pages of the top
-	topReturnable        uint64 // the part of them that malloc_trim gives back
+	topReturnable        uint64 // the part that malloc_trim returns to the OS
 	resident             uint64 // all of the heap
 }
 
-// add adds another heap's. Chunks that were missed concern only their own walk.
+// add adds another heap's sums, without missed chunks, which concern one walk.
 func (s *sums) add(o sums) {
 	s.walked += o.walked
 	s.inUse += o.inUse
@@ -90,9 +90,9 @@ const (
 	minMarkDistance = 64 << 10
 )
 
-// walk walks from the first chunk to the end of the heap; the longest attempt counts. size is how many bytes there are.
+// walk walks from the first chunk to the end of the heap of size bytes; the longest attempt counts.
 //
-// At an inconsistent header, a thread may be writing it, or the chunk was merged with the previous one. So it goes back
+// A header is inconsistent while a thread writes it, or if its chunk was merged with the previous one. So walk returns
 // to an earlier mark, twice as far each time it ends at the same place, at last to the first chunk; only starting over
 // missed half of a heap at times. A chunk that remains inconsistent belongs to a waiting thread, and is skipped.
 func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
@@ -257,8 +257,8 @@ func (w *walker) walkOn() bool {
 	return false
 }
 
-// fence reports whether a heap that is not its arena's last ends here: its last 32 bytes are chunks of 16 and of no
-// bytes, or for the main arena, two of 16.
+// fence reports whether a heap that is not its arena's last ends here: its last 32 bytes are chunks of 16 and 0 bytes,
+// or for the main arena, two of 16.
 func (w *walker) fence(size uint64) bool {
 	switch left := w.end - w.at; size &^ allBits {
 	case 0:
@@ -311,7 +311,7 @@ func (w *walker) chunk(length uint64, used bool) bool {
 	return true
 }
 
-// residentOf returns the resident bytes of the chunk at w.at: a program may not touch all that it allocates.
+// residentOf returns the resident bytes of the chunk at w.at: a program may not touch all of it.
 func (w *walker) residentOf(length uint64) uint64 {
 	const large = 2 * page // smaller ones share their pages with others
 	if length < large {

@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// counters are those of gcControllerState, in the order of Go 1.19 to 1.26.
+// counters of gcControllerState, in the order of Go 1.19 to 1.26.
 type counters struct {
 	inUse, released, free, totalAlloc, totalFree, ready uint64
 
@@ -42,7 +42,7 @@ const (
 )
 
 // fit reports whether six words can be the counters of a heap whose mappings just had this size. Stacks of goroutines
-// are in the heap, too, and in none of the first three counters, whose sum was never below an eighth.
+// are also in the heap, and in none of the first three counters, whose sum was never below an eighth.
 func (c *counters) fit(heap uint64) bool {
 	if c.inUse == 0 || c.inUse%spanSize != 0 || c.released%procmem.PageSize != 0 || c.free%procmem.PageSize != 0 {
 		return false

@@ -94,7 +94,7 @@ func (j *jvm) g1(h *heap, at uint64) {
 	})
 }
 
-// shenandoah reads its regions; the first two states are those of empty ones.
+// shenandoah reads its regions; the first two states mean empty.
 func (j *jvm) shenandoah(h *heap, at uint64) {
 	base, length := j.word(at, "ShenandoahHeap::_regions"), j.word(at, "ShenandoahHeap::_num_regions")
 	j.each(base, length, func(region uint64) {

@@ -44,7 +44,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	return s.HasFile("libruby") || strings.HasPrefix(path.Base(s.Process.Exe), "ruby")
 }
 
-// pageSizes are those of Ruby 3.2 and later, and those of earlier versions. The larger is tried first, because a search
+// pageSizes are the sizes in Ruby 3.2 and later, and in earlier ones. The larger is tried first, because a search
 // for the smaller would also hit the middle of larger pages.
 var pageSizes = []uint64{64 << 10, 16 << 10}
 

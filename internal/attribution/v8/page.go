@@ -55,7 +55,7 @@ const (
 	maxPage     = 4 << 30 // bytes: large objects of V8 are below that
 )
 
-// readPage reads the page at an address; ok is false if there is none.
+// readPage reads the page at an address; ok is false without one.
 func readPage(r *words.Reader, start uint64) (p page, ok bool, err error) {
 	var first [headerWords]uint64
 	if err := header(r, start, &first); err != nil {

@@ -186,7 +186,7 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	}
 	h.regions = append(h.regions, attribution.Region{Start: p.start, End: p.end(), Kind: kind})
 	resident := procmem.ResidentBytes(runs, p.start, p.end())
-	used := min(p.used()+p.area-p.start, resident) // the header is in use, too
+	used := min(p.used()+p.area-p.start, resident) // also in use: the header
 	h.read += resident
 	h.total.InUse += memory.FromUint64(used)
 	switch {

@@ -81,7 +81,7 @@ func (t *Target) Environ(names []string) (map[string]string, error) {
 	return procmem.Environ(t.dir, names)
 }
 
-// Times returns its processor times and those of its threads.
+// Times returns the processor times of it and its threads.
 func (t *Target) Times() (procmem.Times, error) { return procmem.TimesOf(t.dir) }
 
 // Same returns [procmem.ErrGone] if the process has ended. nil means that earlier reads by PID were of this process,
@@ -153,7 +153,7 @@ type mappedFile struct {
 func (f mappedFile) Size() int64 { return f.size }
 
 // Identity implements [procmem.File]. It omits the device, because each container's overlay has its own device number;
-// inodes are those of the image's layers.
+// inodes belong to the image's layers.
 func (f mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	var stat unix.Stat_t
 	var of unix.Statfs_t

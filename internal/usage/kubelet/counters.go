@@ -123,7 +123,7 @@ func wanted(line []byte) bool {
 }
 
 // ofPod reports whether the labels are those of a pod as a whole or of its sandbox, which are two thirds of all series:
-// they name the pod and no container. A series without any name may be that of a container (see [DecodeCounters]).
+// they name the pod and no container. A series without any name may be a container's (see [DecodeCounters]).
 func ofPod(labels []byte) bool {
 	return bytes.HasPrefix(labels, []byte(`container="",`)) && !bytes.Contains(labels, []byte(`,pod=""`))
 }
@@ -239,7 +239,7 @@ type killCounters struct {
 // Name implements [usage.Source].
 func (killCounters) Name() string { return "kubelet-counters" }
 
-// Read returns no samples. The time of a counter is that of the response, after all its kills.
+// Read returns no samples. A counter has the time of the response, after all its kills.
 func (k killCounters) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	read, err := k.Counters(ctx, node)
 	r := usage.Reading{Source: k.Name()}

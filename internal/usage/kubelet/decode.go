@@ -80,7 +80,7 @@ type (
 	}
 )
 
-// containers are those of one pod.
+// containers of one pod.
 type containers struct {
 	read        int
 	samples     []memory.Sample // of those with known memory

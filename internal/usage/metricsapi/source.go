@@ -163,7 +163,7 @@ const maxContainers = 256
 
 var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", maxContainers)
 
-// containers are those of one pod.
+// containers of one pod.
 type containers []containerMetrics
 
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom].

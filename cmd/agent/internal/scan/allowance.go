@@ -10,7 +10,7 @@ const (
 	// built to be expensive, take more; their namespace alone waits for the rest.
 	maxSharedTime = 100 * time.Millisecond
 	// maxInspect is the share of a core, in percent, that inspections may take, and maxUrgent while a container near
-	// its limit changes or a request waits, whatever other work takes. It also bounds the cost of a pod template that
+	// its limit changes or a request waits, regardless of other work. It also bounds the cost of a pod template that
 	// requests inspection of all its pods.
 	maxInspect = 0.5
 	maxUrgent  = 5
@@ -22,7 +22,7 @@ const (
 	othersSettle    = 0.3             // weight of a new figure in their moving average
 )
 
-// allowance bounds the processor time of inspections. On a busy node they take long without costing more, so their
+// allowance bounds the processor time of inspections. On a busy node they take longer at the same cost, so their
 // duration does not count.
 type allowance struct {
 	normal, urgent debts
@@ -75,7 +75,7 @@ func rest(spent time.Duration, share float64) time.Duration {
 }
 
 // debts make inspections wait for the cost of earlier ones: all of them for their shared part, and a namespace alone
-// for what its own took beyond [maxSharedTime]. All debts together are paid at a share of a core, split equally among
+// for what its own used above [maxSharedTime]. All debts together are paid at a share of a core, split equally among
 // namespaces, so that a small debt does not wait for a large one.
 type debts struct {
 	next time.Time // when an inspection may begin
@@ -86,7 +86,7 @@ type debts struct {
 // rested reports whether an inspection may begin.
 func (d *debts) rested(now time.Time) bool { return !now.Before(d.next) }
 
-// charge records an inspection, after which the next may begin then.
+// charge records an inspection; the next may begin at next.
 func (d *debts) charge(namespace string, spent time.Duration, next time.Time) {
 	d.next = next
 	if spent <= maxSharedTime {

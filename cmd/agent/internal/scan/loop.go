@@ -28,7 +28,7 @@ type Writer interface {
 	Results() <-chan snapshot.Result
 }
 
-// Inspector inspects the processes of one container at a time. Start reports whether that begins; Found has the result.
+// Inspector inspects the processes of one container at a time. Start reports whether it began; Found has the result.
 type Inspector interface {
 	Start(inspection Inspection) bool
 	Found() <-chan Finding
@@ -39,10 +39,10 @@ type Inspection struct {
 	Container string // its ID
 	// Namespace of its pod. Cached facts about files are shared only within one namespace.
 	Namespace string
-	PIDs      []int        // of its processes, as the node numbers them
+	PIDs      []int        // of its processes, in the node's namespace
 	More      bool         // it may have more processes
 	Limit     memory.Bytes // of the container; 0: no limit
-	WithMap   bool         // the result is to have a map of its pages
+	WithMap   bool         // the result includes a map of its pages
 }
 
 // Finding is the result of an inspection.
@@ -63,7 +63,7 @@ type Finding struct {
 // Loop is the agent's main loop. Its fields are set before the first Tick; one goroutine calls Tick.
 type Loop struct {
 	Tree      *cgroup.Tree
-	Proc      fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
+	Proc      fs.FS // of the node; its Sub may return a directory to close, as [live.Proc] does
 	Pods      *pods.Set
 	Writer    Writer
 	Inspector Inspector // nil at tier Watch
@@ -140,7 +140,7 @@ type history struct {
 
 const (
 	// TickEvery is the shortest interval of a container that is not about to reach its limit, and idleEvery the interval
-	// of ticks while none needs it: a wakeup costs as much as forty readings.
+	// of ticks otherwise: a wakeup costs as much as forty readings.
 	TickEvery = 250 * time.Millisecond
 	idleEvery = 2 * TickEvery
 	// maxEarly is how much earlier than TickEvery a tick may come.
@@ -151,7 +151,7 @@ const (
 	searchEvery   = 10 * time.Second
 	searchSoon    = time.Second
 	searchWatched = time.Minute
-	// maxUnknown is how long a container is read that is in the status of no pod of this node: a pod's sandbox never is.
+	// maxUnknown is how long a container is read before a pod's status on this node lists it: none lists a sandbox.
 	maxUnknown = time.Minute
 	keptAfter  = time.Minute // of a removed cgroup: until the API server has the kubelet's status of its end
 )
@@ -201,10 +201,10 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	l.Metrics.observe(l)
 }
 
-// Spent records the processor time that Tick used, so that reading slows down where it takes too much.
+// Spent records the processor time that Tick used, so that reading slows down if it takes too much.
 func (l *Loop) Spent(spent, elapsed time.Duration) { l.governor.Spent(spent, elapsed) }
 
-// searchCgroups finds new containers, and those that ended.
+// searchCgroups finds new and ended containers.
 func (l *Loop) searchCgroups(now time.Time) {
 	wait := searchEvery
 	switch {

@@ -90,7 +90,7 @@ func (l *Loop) readImminent(now time.Time) {
 	}
 }
 
-// higher reports whether the limit is above that of the pending alarm.
+// higher reports whether the limit is above the pending alarm's limit.
 func (l *Loop) higher(c *container) bool {
 	if c.rescue.sent.IsZero() {
 		return false

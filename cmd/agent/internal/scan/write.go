@@ -179,7 +179,7 @@ func (l *Loop) container(o *object, name string, c *container, h history) v1alph
 	return out
 }
 
-// inspected returns the result of the inspection, or why there is none.
+// inspected returns the result of the inspection, or why it is missing.
 func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
 	switch {
 	case l.Inspector == nil:

@@ -34,7 +34,7 @@ type program struct {
 	exe   string
 }
 
-// maxKnown bounds the cached programs: a large one is expensive to search for marks, and replicas run the same.
+// maxKnown bounds the cached programs: searching a large one is expensive, and replicas run the same program.
 const maxKnown = 1024
 
 // runs is the runtime of a process.

@@ -131,7 +131,7 @@ func (e *Worker) inspect(ctx context.Context, j scan.Inspection) scan.Finding {
 	return scan.Finding{Spent: maxInspection, Err: fmt.Errorf("%w: abandoned after %s", errBlocked, e.patience)}
 }
 
-// refused returns an error if blocked inspections prevent that of a container.
+// refused returns an error if blocked inspections prevent another one.
 func (e *Worker) refused(j scan.Inspection) error {
 	if _, blocked := e.abandoned[j.Container]; blocked {
 		return errBlocked

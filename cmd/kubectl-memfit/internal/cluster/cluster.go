@@ -101,7 +101,7 @@ func contextOf(flags *genericclioptions.ConfigFlags) string {
 	return raw.CurrentContext
 }
 
-// Recommendations lists those of the namespace.
+// Recommendations lists the namespace's.
 func (c *Cluster) Recommendations(ctx context.Context) ([]v1alpha1.MemoryRecommendation, error) {
 	return list[v1alpha1.MemoryRecommendation](ctx, c, recommendations, c.Namespace)
 }

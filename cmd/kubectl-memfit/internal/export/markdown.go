@@ -21,11 +21,11 @@ const maxMarkdown = 60000
 // markdown collects the text of a pull request: a row for each changed number, and the reasons below.
 type markdown struct {
 	rows, reasons, left bytes.Buffer
-	// workloads counts those that change, same those that do not, omitted those that change and do not fit.
+	// workloads counts changed workloads, same unchanged ones, omitted the changed ones that do not fit.
 	workloads, same, omitted int32
 }
 
-// add writes the rows and reasons of a workload that is exported.
+// add writes the rows and reasons of an exported workload.
 func (m *markdown) add(w *workload) {
 	var rows strings.Builder
 	for i := range w.sized {

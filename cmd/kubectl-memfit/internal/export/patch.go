@@ -79,7 +79,7 @@ func (w *workload) values() tree {
 	return out
 }
 
-// operation is one of RFC 6902. The order of its fields is that of the RFC's examples.
+// operation is one of RFC 6902, with its fields in the order of the RFC's examples.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

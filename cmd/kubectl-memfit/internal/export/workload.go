@@ -74,7 +74,7 @@ type container struct {
 	field string
 	// main is true for the first of the app containers.
 	main bool
-	// resources are those of the template.
+	// resources of the template.
 	resources corev1.ResourceRequirements
 	rec       *v1alpha1.ContainerRecommendation
 }

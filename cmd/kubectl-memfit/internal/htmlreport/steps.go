@@ -53,7 +53,7 @@ type known struct {
 	before, after memory.Bytes
 }
 
-// limitsOf returns the limits of a container: those that memfit changed, and before these those of kills and stalls.
+// limitsOf returns the limits of a container: at first by kills and stalls, then as memfit changed them.
 func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
 	all := changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Limit) })
 	changes := len(all)

@@ -63,7 +63,7 @@ type color struct {
 	background int
 }
 
-// palette has the colors of parts, then those of other memory.
+// palette has the colors of parts, then of other memory.
 var palette = [...]color{
 	{"#0072B2", 104}, {"#E69F00", 103}, {"#009E73", 102}, {"#CC79A7", 105}, {"#56B4E9", 106}, {"#D55E00", 101},
 	{"#F0E442", 43}, {"#7F5539", 46},
@@ -123,7 +123,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	return out
 }
 
-// parts returns those of an inspected container. The largest have a color each; the smaller ones are one segment.
+// parts returns the parts of a container. The largest have a color each; the smaller ones are one segment.
 func parts(m *v1alpha1.MemoryParts) []Part {
 	var out []Part
 	rest := Part{Letter: smallerMark, Color: smallerColor}

@@ -19,7 +19,7 @@ import (
 type Pages struct {
 	pagemap.Drawn
 
-	// Color is that of its part in the bar.
+	// Color is its part's color in the bar.
 	Color int
 }
 

@@ -61,9 +61,12 @@ func TestStatus(t *testing.T) {
 	troubled.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Effective", Message: "governs 3 pods"},
 		{Type: v1alpha1.ConditionUsageAvailable, Status: metav1.ConditionFalse, Reason: "UsageMissing",
-			Message: "Usage cannot be read from 1 node"},
-		{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue, Reason: "OtherAutoscaler",
-			Message: "VerticalPodAutoscaler web sizes Deployment web, too"},
+			Message: "Usage unavailable from 1 node: node n1 since 2026-11-20T16:00:00Z: connection refused; memfit changes " +
+				`no size because of it (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`},
+		{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConflict,
+			Message: "Deployment web: memfit only recommends: the memory of this workload is also managed by " +
+				"VerticalPodAutoscaler shop/web (updateMode Auto, controls memory). To let memfit size it, set its updateMode " +
+				`to "Off" or remove memory from its controlledResources; otherwise set sizing.mode: Disabled in the profile`},
 	}
 	for name, o := range map[string]listing.Options{
 		"status.txt":            {Namespaces: true},
