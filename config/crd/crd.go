@@ -6,9 +6,12 @@ package crd
 
 import _ "embed"
 
-var (
-	//go:embed bases/memfit.dev_memoryprofiles.yaml
-	MemoryProfiles []byte
-	//go:embed bases/memfit.dev_clustermemoryprofiles.yaml
-	ClusterMemoryProfiles []byte
-)
+// MemoryProfiles is that of a MemoryProfile.
+//
+//go:embed bases/memfit.dev_memoryprofiles.yaml
+var MemoryProfiles []byte
+
+// ClusterMemoryProfiles is that of a ClusterMemoryProfile.
+//
+//go:embed bases/memfit.dev_clustermemoryprofiles.yaml
+var ClusterMemoryProfiles []byte

@@ -11,7 +11,7 @@ import (
 // TestWhatTheAPIServerRefusesIsRefused: by the schema, its rules, strict decoding and the webhook for profiles. The
 // plugin's test with an API server creates the same profiles there.
 func TestWhatTheAPIServerRefusesIsRefused(t *testing.T) {
-	for _, doc := range strings.Split(string(read(t, "testdata/profiles.yaml")), "---\n") {
+	for doc := range strings.SplitSeq(string(read(t, "testdata/profiles.yaml")), "---\n") {
 		head, _, _ := strings.Cut(doc, "\n")
 		_, want, _ := strings.Cut(head, ":")
 		want = strings.TrimSpace(want)
