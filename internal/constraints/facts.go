@@ -27,7 +27,7 @@ type Nodes struct {
 	// NodeSize is their allocatable memory, LargestNode the largest; 0 if none is known.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
-	// NodesShort is since when nodes report MemoryPressure.
+	// NodesShort is when nodes' MemoryPressure began.
 	NodesShort map[string]time.Time
 }
 

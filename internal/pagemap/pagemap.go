@@ -51,7 +51,7 @@ type Map struct {
 type Drawn struct {
 	Part    string
 	Process int32
-	// Size is the size of its address range, Block that of one block; the last block may be smaller.
+	// Size is the size of its address range, Block of one block; the last block may be smaller.
 	Size, Block memory.Bytes
 	// Resident and Free are exact.
 	Resident, Free memory.Bytes

@@ -25,7 +25,7 @@ const (
 	// MaxFuture is how far a node's clock may be ahead.
 	MaxFuture = 5 * time.Second
 	// MaxPercent bounds a container's limit with loans, in percent of the limit before, as the highest
-	// sizing.oom.factorPercent after a kill. Only used memory costs, so a loan has the full amount, whatever the growth,
+	// sizing.oom.factorPercent after a kill. Only used memory costs, so a loan has the full amount, for any growth,
 	// which may be misjudged or forged: a ramp needs no second loan, and a leak gets none.
 	MaxPercent = 400
 	// worthPercent of the limit is the least loan if something bounds it: less only delays the kill.

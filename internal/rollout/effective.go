@@ -108,7 +108,7 @@ func (p *Pod) capped(st *Step) (Container, bool) {
 	})
 }
 
-// doubtedUntil returns until when a raise may turn out to be ineffective: Kubernetes 1.35 reports a raise of a
+// doubtedUntil returns when a raise can no longer prove ineffective: Kubernetes 1.35 reports a raise of a
 // container that dies within a second of its start as effective when it is not, and an effective raise is not sent
 // again.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {

@@ -109,7 +109,7 @@ type watch struct {
 	// with exit code 0.
 	Since    time.Time        `json:"since"`
 	Restarts map[string]int32 `json:"counts,omitempty"`
-	Unready  time.Time        `json:"unready,omitzero"`  // since when the pod has not been ready; zero: it is
+	Unready  time.Time        `json:"unready,omitzero"`  // when the pod became not ready; zero: it is ready
 	Created  bool             `json:"created,omitempty"` // the pod was created with To
 }
 

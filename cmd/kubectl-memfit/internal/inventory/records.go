@@ -38,7 +38,7 @@ type Records struct {
 	// labels are the lists of labels by which profiles identify pods, by namespace.
 	labels map[string][][]string
 	// classes has, for a DaemonSet with classes of nodes, the newest recommendation of a class: after a change of the
-	// profile's label, those of old classes remain for weeks. nodes has the labels of nodes.
+	// profile's label, old classes keep theirs for weeks. nodes has the labels of nodes.
 	classes map[Ref]*v1alpha1.MemoryRecommendation
 	nodes   map[string]map[string]string
 }
