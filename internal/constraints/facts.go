@@ -37,7 +37,7 @@ type Facts struct {
 	Conflict, Remedy string
 	// Range has the bounds of LimitRanges for every container.
 	Range Range
-	// Quota is the rest of ResourceQuotas for pods like this one.
+	// Quota is what ResourceQuotas leave pods like this one.
 	Quota Quota
 	// Nodes has all nodes. LargestNode may be limited to nodes known to run the pod; NodeDescription names it.
 	Nodes

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// undisturbed are the annotations by which owners state, to whatever moves pods, that a pod must not be disturbed.
+// undisturbed are the annotations by which owners ask the programs that move pods not to disrupt a pod.
 var undisturbed = map[string]string{
 	"karpenter.sh/do-not-disrupt":                    "true",
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",

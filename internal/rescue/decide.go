@@ -65,7 +65,7 @@ type Bound struct {
 	Why   string // details of the cause; "": none
 }
 
-// Share is the rest of a shared amount of memory. A container may borrow at most half of it.
+// Share is the unused part of shared memory. A container may borrow at most half of it.
 type Share struct {
 	Cause Cause
 	Left  memory.Bytes

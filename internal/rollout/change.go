@@ -117,7 +117,7 @@ func (d *decider) isRollback(c Container, to, from memory.Size) bool {
 }
 
 // withoutFirstLimit returns a size without the limit for a container that runs without one, because no resize removes a
-// limit again. some: that is worth a change. evictionHelps: a new pod may get all of it.
+// limit again. some: this is worth a change. helps: a new pod may get all of it.
 func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, helps bool) {
 	if c.Spec.Limit > 0 || to.Limit == 0 || pod.QoS == "BestEffort" {
 		return to, true, false

@@ -87,7 +87,7 @@ func (p *Pod) first(of map[string]memory.Size, is func(Container) bool) (Contain
 	return sized[i], true
 }
 
-// keepsCap reports whether a container's process goes on with a heap cap for less than a limit.
+// keepsCap reports whether a container's process keeps a heap cap for less than a limit.
 func (c *Container) keepsCap(limit memory.Bytes) bool { return 0 < c.CapFor && c.CapFor < limit }
 
 // whyCapped returns why the limit that a container has is not effective for its process.

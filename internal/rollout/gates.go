@@ -717,8 +717,8 @@ func (d *decider) awaitsSuccessor(ch *change) Verdict {
 	return Verdict{}
 }
 
-// tooManyUnavailable refuses to disturb more pods than maxUnavailable. A pod that does not serve is not one more,
-// unless its limit is lowered in place: then only pods that memfit disturbs count.
+// tooManyUnavailable refuses to disrupt more pods than maxUnavailable. A pod out of service does not count,
+// unless its limit is lowered in place: then only pods that memfit disrupts count.
 func (d *decider) tooManyUnavailable(ch *change) Verdict {
 	a := d.State.Availability(d.Pods, 0, ch.pod.UID)
 	if !ch.pod.serves() && ch.kind&(lowerInPlace|lowerByRestart) == 0 {

@@ -168,7 +168,7 @@ const (
 	conflictHold = period.Day
 	unsizedHold  = period.Day
 	// The numbers of pods bound the state: 200 bytes each, and maxWords for a reason. maxHeld are refused or deferred, so
-	// of a larger workload as many are asked per hour; as many again, which are full, do not wait for these.
+	// a larger workload has as many attempts per hour; full pods have another maxHeld.
 	maxHeld     = 128
 	maxRefusals = 2 * maxHeld
 	maxWatched  = 32

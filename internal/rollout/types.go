@@ -188,7 +188,7 @@ type Input struct {
 	Succeeded, Elsewhere map[types.UID]bool
 	State                State
 	Restart              *Candidate   // a pod to replace by a new one of the same size; nil: none
-	Allowance            *Allowance   // the rest of the cluster's change budget; nil: unlimited
+	Allowance            *Allowance   // the cluster's remaining change budget; nil: unlimited
 	QueryResult          *QueryResult // nil: the owner has no rollbackQuery
 	Namespace            string       // of the pods, for commands in messages
 }

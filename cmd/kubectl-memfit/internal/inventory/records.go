@@ -87,7 +87,7 @@ func (r Records) Any(w Ref) *v1alpha1.MemoryRecommendation {
 	return cmp.Or(r.Of(w), r.classes[w.whole()])
 }
 
-// OnNode returns a workload with the class of a node, where its pods differ by that.
+// OnNode returns a workload with the class of a node, if its pods differ by class.
 func (r Records) OnNode(w Ref, node string) Ref {
 	if class := r.classes[w.whole()]; class != nil {
 		w.NodeClass = r.nodes[node][class.Status.Identity.Labels[0]]
