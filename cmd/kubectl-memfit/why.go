@@ -89,7 +89,7 @@ func (v *verb) recommendationOf(recs []v1alpha1.MemoryRecommendation, pod, node 
 }
 
 // snapshot reads the snapshot of a pod: web-7d9f8, pod/web-7d9f8. For a workload it takes the pod with the newest kill
-// or stall. rec is the recommendation of the workload; nil: the name is compared with those of the pods' owners.
+// or stall. rec is the recommendation of the workload; nil: the name is compared with the pods' owners.
 func (v *verb) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
 	ctx := v.Context()
 	pod, isPod := podName(name)

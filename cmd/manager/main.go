@@ -130,7 +130,7 @@ func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 // withoutOldTLS sets Go's default explicitly, in case of GODEBUG=tls10server=1.
 func withoutOldTLS(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
-// inOnePiece sends a response as one TLS record. By default an idle connection starts with those of one packet.
+// inOnePiece sends a response as one TLS record. By default an idle connection starts with one per packet.
 func inOnePiece(c *tls.Config) { c.DynamicRecordSizingDisabled = true }
 
 // scheme registers only the kinds that memfit handles.

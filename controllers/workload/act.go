@@ -138,8 +138,8 @@ func (r *Reconciler) carryOut(
 	return o, failed
 }
 
-// budgetForbids returns why a container must not be restarted in place, which takes a pod away for a moment as an
-// eviction does for longer; empty: it may, or memfit has no right to ask.
+// budgetForbids returns why a container must not be restarted in place, which takes a pod away briefly, an eviction
+// for longer; empty: allowed, or memfit has no right to ask.
 func (r *Reconciler) budgetForbids(ctx context.Context, pod *corev1.Pod) string {
 	if r.Executor.MayEvict == nil || !apierrors.IsTooManyRequests(r.Executor.MayEvict(ctx, pod)) {
 		return ""

@@ -31,7 +31,7 @@ type Lending struct {
 	// Demand is the last one from the kubelet, at DemandAt; zero: unknown.
 	Demand   memory.Bytes
 	DemandAt time.Time
-	// Budget is the rest of the cluster's change budget; 0 until all checkpoints were read. Bounded: there is a budget.
+	// Budget is the cluster's remaining change budget; 0 until all checkpoints were read. Bounded: there is a budget.
 	Budget  memory.Bytes
 	Bounded bool
 	// OnNode is the memory on loan on the node, and LastHour its number of loans within the last hour, including those

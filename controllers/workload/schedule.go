@@ -30,7 +30,7 @@ import (
 // Elsewhere only failed reconciles wait, with increasing delays (backoffs, and the queue's rate limiter), and those
 // with a lagging cache (notYet).
 
-// schedule sets until when samples alone cause no step, and returns when one is due without any event.
+// schedule sets how long samples alone cause no step, and returns when one is due without any event.
 func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (requeueAfter time.Duration) {
 	t.Interval, t.Workloads = r.Settings.StepInterval, r.states.len()
 	t.Checkpoint = e.savedAt.Add(r.Settings.CheckpointEvery).Sub(now)

@@ -41,8 +41,8 @@ func (e *BoundsError) Error() string { return strings.TrimLeft(e.Field, ".") + "
 
 var errNotJSON = errors.New("it is not JSON")
 
-// asKubernetes are the rules of the decoder of Kubernetes (sigs.k8s.io/json): those of encoding/json, with names that
-// are case-sensitive.
+// asKubernetes are the rules of the decoder of Kubernetes (sigs.k8s.io/json): as encoding/json, with case-sensitive
+// names.
 var asKubernetes = gojson.JoinOptions(gojsonv1.DefaultOptionsV1(), gojson.MatchCaseInsensitiveNames(false))
 
 // asParts are the same rules; decoding ends with the first error.

@@ -72,7 +72,7 @@ func parsePressure(text []byte) (full time.Duration, ok bool) {
 	return full, ok
 }
 
-// parsePIDs reads cgroup.procs: one process ID a line, at most so many. all is false where there are more.
+// parsePIDs reads cgroup.procs: one process ID a line. most bounds them; all is false if there are more.
 func parsePIDs(text []byte, most int) (pids []int, all bool) {
 	for line := range bytes.Lines(text) {
 		n, ok := parseUint(bytes.TrimSpace(line))

@@ -146,7 +146,7 @@ func (s *search) pod(dir, uid string) error {
 	return nil
 }
 
-// maxEntries bounds the entries read of a directory: some sixty files, and cgroups, of which a process may create any
+// maxEntries bounds the entries read in a directory: some sixty files, and cgroups, of which a process may create any
 // number.
 const maxEntries = 2 * maxContainers
 

@@ -44,7 +44,7 @@ func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 // HasSynced reports whether the informers have synced.
 func (x *Index) HasSynced() bool { return x.registration.HasSynced() }
 
-// NodeShort returns since when a node reports MemoryPressure; zero: it does not, or it is unknown.
+// NodeShort returns when a node's MemoryPressure began; zero: no pressure, or unknown.
 func (x *Index) NodeShort(name string) time.Time {
 	return x.nodes.all().NodesShort[name]
 }

@@ -22,7 +22,7 @@ type nodes struct {
 	shared *constraints.Nodes // nil: rebuild; never changed, so that readers share its maps
 }
 
-// node has the allocatable memory of a node, and since when it reports MemoryPressure; zero: it does not.
+// node has the allocatable memory of a node, and when its MemoryPressure began; zero: no pressure.
 type node struct {
 	size  memory.Bytes
 	short time.Time

@@ -31,7 +31,7 @@ type VPA struct {
 	policies   []containerPolicy
 }
 
-// containerPolicy is one entry of resourcePolicy.containerPolicies; container "*" is for those without an entry.
+// containerPolicy is one entry of resourcePolicy.containerPolicies; container "*" is for ones without an entry.
 type containerPolicy struct {
 	container string
 	off       bool
@@ -64,7 +64,7 @@ func ReadVPA(content map[string]any) (VPA, bool) {
 	return v, v.Target.Kind != "" && v.Target.Name != ""
 }
 
-// controls reports whether it sizes the memory of a container. A policy for its name precedes that for "*".
+// controls reports whether it sizes the memory of a container. A policy for its name precedes "*".
 func (v *VPA) controls(container string) bool {
 	controlled := true
 	for _, p := range v.policies {
@@ -85,7 +85,7 @@ type HPA struct {
 	Target memory.WorkloadRef
 	// ScaledObject is the KEDA object that owns it; "" if none does.
 	ScaledObject string
-	// pods is true if it scales on the memory of whole pods; containers are those with a metric of their own.
+	// pods is true if it scales on the memory of whole pods; containers have metrics of their own.
 	pods       bool
 	containers []string
 }

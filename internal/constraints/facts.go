@@ -27,7 +27,7 @@ type Nodes struct {
 	// NodeSize is their allocatable memory, LargestNode the largest; 0 if none is known.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
-	// NodesShort is since when nodes report MemoryPressure.
+	// NodesShort is when nodes' MemoryPressure began.
 	NodesShort map[string]time.Time
 }
 
@@ -37,7 +37,7 @@ type Facts struct {
 	Conflict, Remedy string
 	// Range has the bounds of LimitRanges for every container.
 	Range Range
-	// Quota is the rest of ResourceQuotas for pods like this one.
+	// Quota is what ResourceQuotas leave pods like this one.
 	Quota Quota
 	// Nodes has all nodes. LargestNode may be limited to nodes known to run the pod; NodeDescription names it.
 	Nodes

@@ -144,7 +144,7 @@ func (t *trial) keepTemplate(format string, args ...any) {
 	t.follow()
 }
 
-// Left formats the rest of a quota: [Exhausted], a byte, is 0.
+// Left formats an unused quota: [Exhausted], a byte, is 0.
 func Left(left memory.Bytes) string {
 	if left <= Exhausted {
 		return "nothing"

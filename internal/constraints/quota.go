@@ -11,11 +11,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quota is the rest of the tightest ResourceQuotas for all pods of a workload together; 0: no quota. See [Exhausted].
+// Quota is what the tightest ResourceQuotas leave all pods of a workload together; 0: no quota. See [Exhausted].
 type Quota struct {
 	// Name is the name of the ResourceQuota, or of two ("a and b") if limits and requests are tightest in different ones.
 	Name string
-	// Limits is the rest of limits.memory, Requests of requests.memory (or memory, its older name).
+	// Limits is the unused limits.memory, Requests requests.memory (or memory, its older name).
 	Limits, Requests memory.Bytes
 }
 
@@ -24,10 +24,10 @@ func (q Quota) Holds(need memory.Size) bool {
 	return (q.Limits == 0 || need.Limit <= q.Limits) && (q.Requests == 0 || need.Request <= q.Requests)
 }
 
-// Exhausted is the rest of an exhausted quota: a byte, because 0 means no quota.
+// Exhausted represents an exhausted quota: a byte, because 0 means no quota.
 const Exhausted memory.Bytes = 1
 
-// quotaFor returns the rest of the quotas that count the pod.
+// quotaFor returns what the quotas that count the pod leave.
 func quotaFor(pod *corev1.Pod, quotas []corev1.ResourceQuota) Quota {
 	var out Quota
 	var limits, requests string

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// undisturbed are the annotations by which owners state, to whatever moves pods, that a pod must not be disturbed.
+// undisturbed are the annotations by which owners ask the programs that move pods not to disrupt a pod.
 var undisturbed = map[string]string{
 	"karpenter.sh/do-not-disrupt":                    "true",
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
@@ -17,7 +17,7 @@ var undisturbed = map[string]string{
 // DisturbanceAnnotations returns those that [Undisturbed] reads; caches must keep them.
 func DisturbanceAnnotations() []string { return slices.Sorted(maps.Keys(undisturbed)) }
 
-// Undisturbed returns the annotation, with its value, by which an owner forbids to disturb a pod; empty: none does.
+// Undisturbed returns the annotation, with its value, by which an owner forbids disruptions of a pod; empty: none.
 func Undisturbed(annotations map[string]string) string {
 	for _, key := range DisturbanceAnnotations() {
 		if value := undisturbed[key]; annotations[key] == value {

@@ -241,7 +241,7 @@ func (l *searcher) bytesOf(symbol string) ([]byte, error) {
 	return nil, elffile.ErrNotFound
 }
 
-// piece is the size of a searched piece of a file, and overlap that of the overlap of two pieces.
+// piece is the size of a searched piece of a file, and overlap how far two of them overlap.
 const (
 	piece   = 1 << 20
 	overlap = 256

@@ -25,7 +25,7 @@ const (
 	soonest = 15 * time.Minute
 	// soonPercent is the least use, in percent of the limit, for that rule.
 	soonPercent = 50
-	// againPercent of the use before a restart counts as equal use: replicas of one program differ by that.
+	// againPercent of the use before a restart still counts as equal: replicas of a program vary as much.
 	againPercent = 110
 )
 
@@ -37,7 +37,7 @@ type danger struct {
 	why       string
 }
 
-// Endangered proposes at most one pod to restart for its memory: of those in danger an outlier among its replicas,
+// Endangered proposes at most one endangered pod to restart for its memory: an outlier among its replicas,
 // otherwise the fullest; nil: none. shapes are the shapes of memory by container name, and past the restarts of the
 // last week. Package rollout decides whether to restart the pod now.
 func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart) *rollout.Candidate {
@@ -98,7 +98,7 @@ func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, 
 }
 
 // needs reports whether a restart of the last week shows that the container needs its retained memory: a pod created
-// after it uses as much again. A climbing one always does.
+// after it uses as much. A climbing container always will.
 func (d danger) needs(kind shape.Kind, past []rollout.PastRestart) bool {
 	return kind == shape.StepRetention && slices.ContainsFunc(past, func(r rollout.PastRestart) bool {
 		return r.Held.Container == d.container.Name && !d.pod.Created.Before(r.At) &&

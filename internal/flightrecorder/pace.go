@@ -17,8 +17,8 @@ const (
 	fastest = 250 * time.Millisecond // near the limit, and in the first ten seconds: 40 readings before a kill
 	wary    = time.Second            // if it may come near its limit within a minute
 	quiet   = 2 * time.Second        // otherwise: detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free
-	// fullEvery is the interval of full readings far below the limit, and fullWary that of a container that may come near
-	// it: each reading except those of [Alert].
+	// fullEvery is the interval of full readings far below the limit, and fullWary if a container may come near it: then
+	// all readings are full, except at [Alert].
 	fullEvery = 10 * time.Second
 	fullWary  = wary - fastest
 )

@@ -33,8 +33,8 @@ func (c *counter) add(count uint64, at time.Time) {
 	c.count, c.known = count, true
 }
 
-// reach follows the counters of memory that ran out in a container, and in its pod with all containers: those of a
-// removed container remain in its pod's.
+// reach follows the counters of memory that ran out in a container, and in its pod with all containers. Its pod
+// keeps a removed container's counts.
 type reach struct{ container, pod, podKills counter }
 
 func (r *reach) add(container, pod cgroup.Events, at time.Time) {
@@ -47,8 +47,8 @@ func (r *reach) add(container, pod cgroup.Events, at time.Time) {
 	}
 }
 
-// before returns whether a limit was reached in the minute before a kill: the kernel counts that first, and the kill
-// when it has found a victim. neighbor: it may have been that of another container of the pod.
+// before returns whether a limit was reached in the minute before a kill: the kernel counts this first, and the kill
+// when it has found a victim. neighbor: another container of the pod may have reached its own.
 func (r *reach) before(at time.Time, neighbor bool) Reached {
 	rose := func(c counter) bool { return !c.rose.IsZero() && at.Sub(c.rose) <= kept }
 	switch {

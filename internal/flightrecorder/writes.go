@@ -30,14 +30,14 @@ const (
 	jumpsEvery     = 30 * time.Minute
 	maxJumps       = 2
 	unchangedEvery = 3 * time.Hour   // unchanged numbers are written anyway, to update their time
-	floor          = 5 * time.Second // the least time between two writes of one pod, whatever happens
+	floor          = 5 * time.Second // the least time between two writes of one pod, in every case
 	followUp       = time.Minute     // delay of a second write after a trigger, with the restarted container
 	// maxBurst triggers may follow each other at the floor, then one each burstEvery: a pod killed every ten seconds is
 	// reported every minute, with its count of kills.
 	maxBurst   = 6
 	burstEvery = time.Minute
 	// firstAfter is the age of a pod at its first write: one that lives for seconds needs no object. First writes are
-	// spread over firstSpread, so that those of a new node, or of a thousand restarted agents, do not coincide.
+	// spread over firstSpread, so that a new node's, or a thousand restarted agents', do not coincide.
 	firstAfter  = 30 * time.Second
 	firstSpread = time.Minute
 )

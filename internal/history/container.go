@@ -42,7 +42,7 @@ const (
 
 // Container is the bounded history of one container name of one workload, all replicas together. The zero value is
 // empty and ready. Times are Unix seconds, hours and days since 1970: a Container holds no pointers, so a hundred
-// thousand of them cost the garbage collector nothing. Its hours and days are those of evidence ([period.Evidence]),
+// thousand of them cost the garbage collector nothing. It counts hours and days of evidence ([period.Evidence]),
 // with the factor of its first sample.
 type Container struct {
 	first   stamp

@@ -60,7 +60,7 @@ func (c *Container) learn() {
 	}
 }
 
-// beyond returns how far the newest hour exceeded the nearest known level: that of the day before, or the peak of
+// beyond returns how far the newest hour exceeded the nearest known level: the day before's, or the peak of
 // another day.
 func (c *Container) beyond(top memory.Bytes) memory.Bytes {
 	peak := c.now.bytes()

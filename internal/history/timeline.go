@@ -49,9 +49,9 @@ const another = 1 << 7
 // makeSpan requires high above 0, and caps the others to it.
 func makeSpan(low, mean, high memory.Bytes) spanCell {
 	s := spanCell{high: encode(high)}
-	s.low = uint8(part(min(low, high), high, math.MaxUint8)) //nolint:gosec // so many parts at most
+	s.low = uint8(part(min(low, high), high, math.MaxUint8)) //nolint:gosec // bounded by part
 	if low < high {
-		s.mean = uint8(part(min(max(mean, low), high)-low, high-low, math.MaxInt8)) //nolint:gosec // so many parts at most
+		s.mean = uint8(part(min(max(mean, low), high)-low, high-low, math.MaxInt8)) //nolint:gosec // bounded by part
 	}
 	return s
 }

@@ -349,7 +349,7 @@ func (r *Inbox) Released(ref memory.WorkloadRef, answer Answer) bool {
 	return found && h.released && h.answer == answer
 }
 
-// GovernedNodes returns the nodes of governed pods, with the number of these.
+// GovernedNodes returns the nodes of governed pods, with their pod counts.
 func (r *Inbox) GovernedNodes() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

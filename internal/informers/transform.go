@@ -261,7 +261,7 @@ func ours(annotation string) bool {
 	return strings.HasPrefix(annotation, v1alpha1.Group+"/") || slices.Contains(othersRead, annotation)
 }
 
-// othersRead are the annotations of others that memfit reads: they identify pods, or forbid to disturb them.
+// othersRead are the annotations of others that memfit reads: they identify pods, or forbid disruptions.
 var othersRead = slices.Concat(identity.Annotations(), constraints.DisturbanceAnnotations())
 
 // OurAnnotations drops foreign annotations, above all last-applied configurations. nil if none is left.

@@ -42,7 +42,7 @@ func divided(t v1alpha1.TuningSpec) division {
 // parts is at least 1.
 func (d division) parts() memory.Bytes { return memory.Bytes(max(d.processes, 1)) }
 
-// of returns one process's part of whole without volumes, and its computation; empty: it is the whole. With several
+// of returns one process's part of whole without volumes, and its computation; empty: the whole. With several
 // processes, it is in whole MiB, for users.
 func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Bytes, why string) {
 	part = whole.Minus(volumes).Minus(d.reserve)

@@ -84,8 +84,8 @@ func Wrote(pod *corev1.Pod, name string) []string {
 	return slices.Sorted(maps.Keys(r.Set))
 }
 
-// RequestBefore returns the memory request of a container before memfit replaced it at creation, and the new one; with
-// "", those of the whole pod. ok: memfit replaced it. Both may have changed since.
+// RequestBefore returns the memory request of a container before memfit replaced it at creation, and the new one; name
+// "" is the whole pod. ok: memfit replaced it. Both may have changed since.
 func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok bool) {
 	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation])
 	if r == nil {

@@ -69,7 +69,7 @@ func (p *Patch) add(path string, value any) { *p = append(*p, Operation{"add", p
 func (p *Patch) remove(path string) { *p = append(*p, Operation{Op: "remove", Path: path}) }
 
 // Patch returns the smallest patch that applies the plan to its pod. It writes the annotation memfit.dev/injected, env,
-// resizePolicy, memory request and limit of containers, and those of the whole pod; nil without changes. It never
+// resizePolicy, memory request and limit of containers and of the whole pod; nil without changes. It never
 // rewrites unchanged list items, so that fields of newer Kubernetes versions remain. It adds missing resources as a
 // whole; an empty, non-nil list of limits means that they exist.
 func (p Plan) Patch(pod *corev1.Pod) Patch {

@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Input is the input of a plan, which does not change it.
+// Input is the input of MakePlan, which only reads it.
 type Input struct {
 	Pod     *corev1.Pod
 	Profile *profile.Profile
@@ -56,7 +56,7 @@ const maxContainers = 256
 // Refused returns the reason for not planning a pod that exceeds all bounds; empty: it was planned.
 func (p Plan) Refused() string { return p.refused }
 
-// tip is advice. With a setting, it is dropped if the effect of that is known.
+// tip is advice. It is dropped if the effect of its setting is known.
 type tip struct{ setting, text string }
 
 // advise adds advice without a setting.
@@ -84,7 +84,7 @@ type ContainerPlan struct {
 	found  int32     // the heap cap that agents read in replicas of this image, as a share of the limit; 0: none
 
 	// blind is true if the heap of the running process is a share of the node's memory, because it was started without the
-	// setting that makes it one of the limit.
+	// setting for a share of the limit.
 	blind bool
 
 	edit    Edit
@@ -130,8 +130,8 @@ func (s skip) text() string { return s.name + " skipped: " + s.why }
 
 // MakePlan decides what to set on in.Pod. It never panics. Without pod or profile, and for a mirror pod, it is empty.
 //
-// The plan is for the pod without memfit's changes: it first reverts those of an earlier plan, by the annotation. That
-// makes it idempotent, and correct after another webhook changed the limit.
+// The plan is for the pod without memfit's changes: it first reverts an earlier plan's changes, by the annotation. So
+// it is idempotent, and correct after another webhook changed the limit.
 func MakePlan(in Input) Plan {
 	if in.Pod == nil || in.Profile == nil || in.Profile.Spec == nil {
 		return Plan{}
@@ -175,7 +175,7 @@ func MakePlan(in Input) Plan {
 	return p
 }
 
-// OfRunning returns the plan that a running pod would get today. observed is of its replicas; nil: none.
+// OfRunning returns the plan that a running pod would get today. observed: its replicas; nil: none.
 func OfRunning(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) Plan {
 	return MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 }

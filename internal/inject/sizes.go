@@ -251,7 +251,7 @@ func recordOf(base, next memory.Size) *sizeRecord {
 }
 
 // ownerBefore returns the memory of a container without what memfit gave it, according to the record. A limit that is
-// still memfit's is not the owner's, whatever another webhook derived from it as a request; the owner's request is then
+// still memfit's is not the owner's, even if another webhook derived a request from it; the owner's request is then
 // the recorded one.
 func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
 	have := constraints.SizeOf(&c.Resources)

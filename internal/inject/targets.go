@@ -112,13 +112,13 @@ func title(r *runtimes.Runtime, spec v1alpha1.RuntimeSpec) string {
 	return strings.Join(strings.Fields(r.Title+" "+string(spec.Variant)+" "+spec.Version), " ")
 }
 
-// Programs that a platform puts before that of each step; they forward signals and the exit code.
+// Programs with which a platform wraps each step; they forward signals and the exit code.
 const (
 	argoExecutor     = "/var/run/argo/argoexec" // argoproj/argo-workflows:workflow/controller/workflowpod.go
 	tektonEntrypoint = "/tekton/bin/entrypoint" // tektoncd/pipeline:pkg/pod/entrypoint.go
 )
 
-// program returns the program that command starts, skipping small init programs and those of platforms; empty: unknown.
+// program returns the program that command starts, skipping small init programs and platforms' own; empty: unknown.
 // It does not read shell scripts, nor args alone, which the image's entrypoint interprets.
 func program(command, args []string) string {
 	if len(command) > 0 {

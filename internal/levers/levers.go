@@ -30,7 +30,7 @@ type Prediction struct {
 	// Least and Most bound the reduction of resident memory.
 	Least, Most memory.Bytes
 	Limit       memory.Bytes // the highest of [runtimes.Gain]
-	// Why explains their computation, in the process with the largest gain, and Cost is that of [runtimes.Gain] there.
+	// Why explains their computation, in the process with the largest gain, and Cost is its [runtimes.Gain]'s.
 	Why         string
 	Cost        runtimes.Cost
 	Unreachable bool // none of them can do it
@@ -111,7 +111,7 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 	}
 }
 
-// rowOf returns the runtime of a process: that of the read heap, otherwise the detected one, otherwise native code.
+// rowOf returns the runtime of a process: of the heap, if it was read, else the detected one, else native code.
 func rowOf(p *Process) *runtimes.Runtime {
 	for i := range p.Usages {
 		if row := runtimes.ByHeapReader(p.Usages[i].Reader); row != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// stuckAfter is how long a worker may be on one object. A reconcile is canceled after ten seconds; one that ignores
-// that for so long needs a restart.
+// stuckAfter is how long a worker may process one object. A reconcile is canceled after ten seconds; if it ignores
+// this so long, memfit must restart.
 const stuckAfter = 3 * time.Minute
 
 // Watchdog tracks workers for the liveness check. Safe for concurrent use; create it with [NewWatchdog].

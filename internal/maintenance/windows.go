@@ -69,7 +69,7 @@ func Parse(schedule string, duration time.Duration, zone string) (Window, error)
 	return w, nil
 }
 
-// located caches the some 600 time zones: loading one takes longer than the rest of Parse.
+// located caches about 600 time zones: loading one takes longer than the rest of Parse.
 var located sync.Map
 
 func locate(zone string) (*time.Location, error) {

@@ -15,7 +15,7 @@ import (
 const (
 	// maxLength is twice the longest quantity of Kubernetes itself: 19 digits, a sign, nine decimals and a suffix.
 	maxLength = 64
-	// maxExponent is far above that of any quantity: the largest is about 9e18, the smallest 1e-9.
+	// maxExponent is far above any quantity's: the largest is about 9e18, the smallest 1e-9.
 	maxExponent = 99
 )
 

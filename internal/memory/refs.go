@@ -66,7 +66,7 @@ type Sample struct {
 	SharedAndKernel Bytes
 	// Swap is swapped-out anonymous memory, which RSS excludes, reported one sample late. 0: none, or not reported.
 	Swap Bytes
-	// WorkingSet is usage minus inactive file pages: the kubelet's measure for evictions, and that of kubectl top.
+	// WorkingSet is usage minus inactive file pages: the kubelet's measure for evictions, and kubectl top's.
 	WorkingSet Bytes
 	// Usage is all memory that counts against the limit, page cache and kernel memory included. 0: unknown.
 	Usage Bytes

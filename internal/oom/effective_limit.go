@@ -255,8 +255,8 @@ func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Byte
 	return cursor.limit, cursor.asked, true
 }
 
-// DoubtedUntil returns until when a raise that counts as effective may be disproved by the end of its instance; zero:
-// it cannot.
+// DoubtedUntil returns when the end of its instance can no longer disprove a raise that counts as effective; zero: no
+// doubt.
 func (l *Ledger) DoubtedUntil(c memory.ContainerRef) time.Time {
 	if cursor := l.cursor(c); cursor != nil && cursor.doubted() {
 		return cursor.raise.reaches()

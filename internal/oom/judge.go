@@ -48,7 +48,7 @@ const (
 type death struct {
 	Termination
 	class    Class
-	measured time.Time // since when memory is measured; zero: it is not
+	measured time.Time // start of memory readings; zero: none
 	runtime  string
 	heapCap  memory.Bytes // 0: unknown
 	stopping string

@@ -34,9 +34,9 @@ type Observation struct {
 	// HeapCap is the heap cap in the instance's environment; Observe leaves it 0, unknown.
 	HeapCap memory.Bytes
 	// CapFor is the limit that the heap cap is for, if it is a number that a restart does not change. A full heap is a
-	// death at that limit, whatever the pod has now. Observe leaves it 0, unknown.
+	// death at that limit, not at the current one. Observe leaves it 0, unknown.
 	CapFor memory.Bytes
-	// Measured is since when the container's memory is measured; Observe leaves it zero, not at all. A kill before the
+	// Measured is when readings of the container's memory began; Observe leaves it zero: none. A kill before the
 	// first sample is evidence only for an instance that started after this.
 	Measured time.Time
 	// LastLook is when memfit, on its own clock, last saw the container before the last of Ended; zero: never. Observe
@@ -46,7 +46,7 @@ type Observation struct {
 	Before memory.Bytes
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time
-	// Node is the node of the pod. NodeShort is since when it reports MemoryPressure; zero: it does not, or it is unknown.
+	// Node is the node of the pod. NodeShort is when its MemoryPressure began; zero: no pressure, or unknown.
 	// Observe leaves it zero.
 	Node      string
 	NodeShort time.Time
@@ -112,8 +112,8 @@ func (o *Observation) nodeShort(t Termination) bool {
 	return ShortAt(o.NodeShort, t.Finished)
 }
 
-// ShortAt reports whether a node that has reported MemoryPressure since a time was short of memory at another; zero: it
-// reports none.
+// ShortAt reports whether a node whose MemoryPressure began at since was short of memory at a time; since zero: no
+// pressure.
 func ShortAt(since, at time.Time) bool {
 	return !since.IsZero() && !at.Before(since.Add(-pressureLag))
 }

@@ -89,7 +89,7 @@ func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UI
 	return o, true, nil
 }
 
-// goneKept bounds the stored deleted owners: about 2 MB. A dropped one costs one more read of the API server.
+// goneKept bounds the stored deleted owners: about 2 MB. A dropped one costs another read of the API server.
 const goneKept = 8192
 
 // Gone stores deleted owners by name and UID, so that a forged reference with another tenant's UID affects only itself.

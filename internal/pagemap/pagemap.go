@@ -3,7 +3,7 @@
 
 // Package pagemap draws which pages of a process's regions are in use, free but resident, or absent, in a bounded
 // number of bytes: run-lengths of blocks, with larger blocks where a region is large or much scattered. The exact
-// amounts of each region are stored as well, so that a map adds up to its parts whatever its blocks.
+// amounts of each region are stored as well, so that a map adds up to its parts with any blocks.
 //
 // It performs no I/O. The agent draws a map from the results of internal/attribution, a MemorySnapshot stores it, and
 // `kubectl memfit map` renders it.
@@ -35,7 +35,7 @@ type Region struct {
 	Part    string // the name of its part of the container's memory
 	Process int32  // the number of its process
 	Span
-	// Resident are its pages in memory, Free the free pages of those.
+	// Resident are its pages in memory, Free the free ones of them.
 	Resident, Free []Span
 }
 
@@ -51,7 +51,7 @@ type Map struct {
 type Drawn struct {
 	Part    string
 	Process int32
-	// Size is the size of its address range, Block that of one block; the last block may be smaller.
+	// Size is the size of its address range, Block of one block; the last block may be smaller.
 	Size, Block memory.Bytes
 	// Resident and Free are exact.
 	Resident, Free memory.Bytes

@@ -82,7 +82,7 @@ func (r *Resolver) govern(ctx context.Context, pod metav1.Object, owner owners.O
 	out := Resolution{Owner: owner}
 	why := r.outOfReach(pod)
 	switch {
-	case why != "" && (lost == nil || errors.Is(lost, owners.ErrNotSeen)): // whatever its owner is
+	case why != "" && (lost == nil || errors.Is(lost, owners.ErrNotSeen)): // with any owner
 		out.Match = profile.Match{Problem: profile.Excluded, Why: why}
 		return out, nil
 	case lost != nil:

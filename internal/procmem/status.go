@@ -181,7 +181,7 @@ type ThreadTime struct {
 	Time time.Duration
 }
 
-// MaxThreads bounds the threads read of a process, at 10 to 20 us each.
+// MaxThreads bounds the threads read in a process, at 10 to 20 us each.
 const MaxThreads = 4096
 
 const (

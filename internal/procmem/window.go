@@ -39,7 +39,7 @@ func (p *piece) forget() {
 	clear(p.bytes)
 }
 
-// buffer returns space for so many pages. Most pieces are of one page.
+// buffer returns space for a number of pages, mostly one.
 func (p *piece) buffer(pages int) []byte {
 	if need := pages * PageSize; need > len(p.bytes) {
 		clear(p.bytes)

@@ -17,7 +17,7 @@ import (
 // Invalid returns the errors of spec that the API's own rules cannot detect, each with what to change.
 func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	var out []string
-	if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil { // of nil, too, it returns a selector
+	if _, err := metav1.LabelSelectorAsSelector(spec.Selector); err != nil { // nil also returns a selector
 		out = append(out, fmt.Sprintf("spec.selector chooses no pod, because it is invalid (%v): correct it, or remove it "+
 			"and use the %s annotation", err, v1alpha1.ProfileAnnotation))
 	}

@@ -65,8 +65,8 @@ func (n *Profile) OnlyMeasures() bool {
 		(all.sizing.Mode == v1alpha1.SizingRecommend || all.sizing.Mode == v1alpha1.SizingDisabled)
 }
 
-// sidecars are containers that other webhooks add to pods. A profile is about the application: the proxy gets no heap
-// flags of it, and no GOMEMLIMIT by the application's values, unless the profile names the container.
+// sidecars are containers that other webhooks add to pods. A profile is about the application: the proxy gets none of
+// its heap flags, and no GOMEMLIMIT by its values, unless the profile names the container.
 var sidecars = map[string]bool{
 	"istio-proxy": true, "istio-init": true, "istio-validation": true, "linkerd-proxy": true, "linkerd-init": true,
 	"kuma-sidecar": true, "consul-dataplane": true, "daprd": true, "vault-agent": true, "vault-agent-init": true,

@@ -33,7 +33,7 @@ func (n *Profile) Clashes() []string { return n.clashes }
 // Inherited returns a key of the inherited values; empty: none.
 func (n *Profile) Inherited() string { return n.inherited }
 
-// Inherit merges each of the profiles with those of role Defaults among them: a MemoryProfile with its namespace's and
+// Inherit merges each profile with the profiles of role Defaults among them: a MemoryProfile with its namespace's and
 // then the cluster's, a ClusterMemoryProfile only with the cluster's, because an owner of a namespace must not weaken
 // it. Call it once, unless [NewIndex] is used; do not change the profiles afterwards.
 func Inherit(profiles []*Profile) {

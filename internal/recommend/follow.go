@@ -12,7 +12,7 @@ import (
 )
 
 // Constants for runtimes that size their heap from the limit. Use up to that cap is not demand: the runtime would fill
-// any limit, and a size computed from that use would rise or fall without end (VPA's does, above 87 % and below 80 %
+// any limit, and a size computed from that use would rise or fall forever (VPA's does, above 87 % and below 80 %
 // fill).
 const (
 	// usualHeapPercent is assumed when the share of the heap is not known.
@@ -115,7 +115,7 @@ func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 }
 
 // followed reports whether use moved with the limit. A runtime that was sized by its live set follows with its peaks as
-// well, and should: then the limit is what its live set asks for already, and stays.
+// well, and should: then the limit already suits its live set, and is kept.
 func followed(now, before history.Regime) bool {
 	if now.Peak == 0 || before.Peak == 0 || before.Limit == 0 || before.Limit == now.Limit {
 		return false

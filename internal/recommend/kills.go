@@ -134,7 +134,7 @@ func Helps(k memory.OOMKill, kills []memory.OOMKill, t Traits) bool {
 }
 
 // childKills counts the kills of child processes. A single one while the container used far less than its limit may be
-// that of a debug session (kubectl exec), which is not evidence of what the program needs.
+// a debug session's (kubectl exec), which is not evidence of what the program needs.
 func childKills(kills []memory.OOMKill) (n int) {
 	for _, k := range kills {
 		if k.Kind == memory.OOMChildProcess {

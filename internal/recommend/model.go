@@ -47,7 +47,7 @@ type Model struct {
 	BurstPerDoubling memory.Bytes
 	// Young is how long a container gets headroom for bursts at the price of Balanced. It is proportional to the price to
 	// the power of YoungPower, because the probability of a record falls with the corresponding root of the age. Its space
-	// at an hour differs by at most 9Mi from that of the former time of each posture.
+	// at an hour is within 9Mi of the former space of each posture.
 	Young      period.Evidence
 	YoungPower float64
 	// BurstUse is the use up to which bursts do not grow with use: a fork, a batch or a library loaded late is as large

@@ -109,7 +109,7 @@ func (p Priors) AddAll(of Priors) {
 	}
 }
 
-// Of returns the prior of containers that run the same, without the container whose bit is own. The zero value: there
+// Of returns the prior of containers that run the program runs, without the container whose bit is own; zero: there
 // are no others, or none within the time that histories are kept.
 func (p Priors) Of(runs string, own uint64, now time.Time) Prior {
 	l := p[runs]

@@ -41,7 +41,7 @@ type reach struct {
 }
 
 // findReach walks the limits that the container was killed at, lowest first. The first precedes any increase by memfit.
-// Any other was effective if use was seen above the previous one.
+// Any other was effective if use exceeded the previous one.
 func (e *evaluation) findReach() reach {
 	r := reach{seen: max(e.highestDay(), e.rec.Evidence.PeakWorkingSet)}
 	created := map[memory.Bytes]bool{}

@@ -25,11 +25,11 @@ func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	e.note("%s + %s headroom = %s", level, e.headroomWords(level), limit)
 	limit = max(limit, e.youngLimit(limit))
 	limit = max(limit, e.recordLimit(limit))
-	return e.farLower(e.notEaten(limit, recent))
+	return e.steady(e.enlarge(limit, recent))
 }
 
-// farLower keeps the limit of a young container unless the new limit is at least LowerYoung lower.
-func (e *evaluation) farLower(limit memory.Bytes) memory.Bytes {
+// steady keeps the limit of a young container unless the new limit is at least LowerYoung lower.
+func (e *evaluation) steady(limit memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if limit >= have || have.Minus(limit) >= e.model.LowerYoung {
 		return limit
@@ -194,9 +194,9 @@ func (e *evaluation) records() (r records) {
 	return r
 }
 
-// notEaten enlarges a raise to minChangePercent if most of the headroom is used, or will be within the hour at the
+// enlarge enlarges a raise to minChangePercent if most of the headroom is used, or will be within the hour at the
 // current growth. A smaller raise would wait until no headroom is left.
-func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
+func (e *evaluation) enlarge(limit, recent memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if have == 0 || limit <= have {
 		return limit

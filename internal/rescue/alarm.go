@@ -14,7 +14,7 @@ import (
 type Alarm struct {
 	Container string
 	ID        string    // of the container's instance, without the prefix of its runtime
-	Sequence  int64     // higher than that of earlier alarms of the pod
+	Sequence  int64     // higher than in the pod's earlier alarms
 	At        time.Time // when Demand and Limit were read, on the node's clock
 	Demand    memory.Bytes
 	Limit     memory.Bytes

@@ -25,7 +25,7 @@ const (
 	// MaxFuture is how far a node's clock may be ahead.
 	MaxFuture = 5 * time.Second
 	// MaxPercent bounds a container's limit with loans, in percent of the limit before, as the highest
-	// sizing.oom.factorPercent after a kill. Only used memory costs, so a loan has the full amount, whatever the growth,
+	// sizing.oom.factorPercent after a kill. Only used memory costs, so a loan has the full amount, for any growth,
 	// which may be misjudged or forged: a ramp needs no second loan, and a leak gets none.
 	MaxPercent = 400
 	// worthPercent of the limit is the least loan if something bounds it: less only delays the kill.
@@ -65,7 +65,7 @@ type Bound struct {
 	Why   string // details of the cause; "": none
 }
 
-// Share is the rest of a shared amount of memory. A container may borrow at most half of it.
+// Share is the unused part of shared memory. A container may borrow at most half of it.
 type Share struct {
 	Cause Cause
 	Left  memory.Bytes

@@ -36,9 +36,9 @@ type Loan struct {
 	// Above is when demand was last known to be too high to end the loan, Read when it was last read; both begin at At.
 	Above time.Time `json:"above,omitzero"`
 	Read  time.Time `json:"read,omitzero"`
-	// Enough is the last limit recommended for all pods, to which the limit is lowered; 0: it is not above From.
+	// Enough is the last limit recommended for all pods, to which the limit is lowered; 0: at most From.
 	Enough memory.Bytes `json:"enough,omitempty"`
-	// Ended is when the container no longer needed it; zero: it still does. The limit is to be lowered until Returned.
+	// Ended is when the container no longer needed it; zero: not yet. The limit is to be lowered until Returned.
 	Ended time.Time `json:"ended,omitzero"`
 	// Taken is true if the recommendation is as high as the loan, which then ends with the next observation.
 	Taken bool `json:"taken,omitempty"`

@@ -105,7 +105,7 @@ func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Predict
 
 func (w *Watch) near(limit memory.Bytes) bool { return w.count > 0 && Near(w.back(0).demand, limit) }
 
-// Soon reports whether the limit may be reached within a time: by the growth that [Watch.Due] uses, or by that of the
+// Soon reports whether the limit may be reached within a time: by the growth in [Watch.Due], or by the growth in the
 // last interval, which may be a step. It determines the interval of readings.
 func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
 	var gained memory.Bytes // in the last interval

@@ -65,7 +65,7 @@ var fixes = map[Cause]string{
 type Refusal struct {
 	Alarm Alarm
 	Cause Cause
-	Most  memory.Bytes  // the largest limit that the cause allows; 0: it is not about an amount
+	Most  memory.Bytes  // the largest limit that the cause allows; 0: another kind of cause
 	Why   string        // details of the cause; empty: none
 	Left  time.Duration // from the decision to the expected kill; 0: now
 }

@@ -152,7 +152,7 @@ func (d *decider) waitsForNoBudget(ch *change) bool {
 	return urgent
 }
 
-// Left returns the rest of the budget's bytes; 0: nothing, or no bound.
+// Left returns the budget's remaining bytes; 0: nothing, or no bound.
 func (a *Allowance) Left(own []Spent, now time.Time) memory.Bytes {
 	bytes, _ := SumOf(Recent(slices.Concat(a.Others, own), now))
 	return a.Budget.Bytes.Minus(bytes)

@@ -70,8 +70,8 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	return ch
 }
 
-// largestNode returns the allocatable memory of the largest possible node of a pod's successor: of those on which pods
-// of the workload run. Other nodes may have taints, or belong to another pool.
+// largestNode returns the allocatable memory of the largest possible node of a pod's successor: of the nodes with pods
+// of the workload. Other nodes may have taints, or belong to another pool.
 func (d *decider) largestNode(pod *Pod) memory.Bytes {
 	most := pod.NodeSize
 	for i := range d.Pods {
@@ -117,7 +117,7 @@ func (d *decider) isRollback(c Container, to, from memory.Size) bool {
 }
 
 // withoutFirstLimit returns a size without the limit for a container that runs without one, because no resize removes a
-// limit again. some: that is worth a change. evictionHelps: a new pod may get all of it.
+// limit again. some: this is worth a change. helps: a new pod may get all of it.
 func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, helps bool) {
 	if c.Spec.Limit > 0 || to.Limit == 0 || pod.QoS == "BestEffort" {
 		return to, true, false
@@ -276,7 +276,7 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 	return given
 }
 
-// brings returns the sizes that the eviction of a pod for these brings, and why it is useless; empty: it is not.
+// brings returns a new pod's sizes after an eviction for these sizes, and why it is useless; empty: useful.
 func (d *decider) brings(pod *Pod, sizes map[string]memory.Size) (given map[string]memory.Size, useless string) {
 	given, why := pod.given(sizes)
 	for name, size := range given {

@@ -87,7 +87,7 @@ func (p *Pod) first(of map[string]memory.Size, is func(Container) bool) (Contain
 	return sized[i], true
 }
 
-// keepsCap reports whether a container's process goes on with a heap cap for less than a limit.
+// keepsCap reports whether a container's process keeps a heap cap for less than a limit.
 func (c *Container) keepsCap(limit memory.Bytes) bool { return 0 < c.CapFor && c.CapFor < limit }
 
 // whyCapped returns why the limit that a container has is not effective for its process.
@@ -108,7 +108,7 @@ func (p *Pod) capped(st *Step) (Container, bool) {
 	})
 }
 
-// doubtedUntil returns until when a raise may turn out to be ineffective: Kubernetes 1.35 reports a raise of a
+// doubtedUntil returns when a raise can no longer prove ineffective: Kubernetes 1.35 reports a raise of a
 // container that dies within a second of its start as effective when it is not, and an effective raise is not sent
 // again.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {

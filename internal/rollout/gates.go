@@ -59,7 +59,7 @@ const (
 // gate decides whether a change may be made now.
 type gate struct {
 	of kinds // the changes that it applies to
-	// refuses returns why a change must not be made; zero: it may.
+	// refuses returns why a change must not be made; zero: none.
 	refuses       func(*decider, *change) Verdict
 	evictionHelps bool          // the reason is this pod, not the size, so an eviction may help
 	pending       pendingEffect // of a refusal
@@ -388,7 +388,7 @@ func (d *decider) violatesLimitRange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// inadmissible returns why LimitRanges would refuse the pod with this size of the container; empty: they would not.
+// inadmissible returns why LimitRanges would refuse the pod with this size of the container; empty: allowed.
 func (d *decider) inadmissible(ch *change, size memory.Size) string {
 	sizes := map[string]memory.Size{}
 	maps.Copy(sizes, ch.sizes)
@@ -717,8 +717,8 @@ func (d *decider) awaitsSuccessor(ch *change) Verdict {
 	return Verdict{}
 }
 
-// tooManyUnavailable refuses to disturb more pods than maxUnavailable. A pod that does not serve is not one more,
-// unless its limit is lowered in place: then only pods that memfit disturbs count.
+// tooManyUnavailable refuses to disrupt more pods than maxUnavailable. A pod out of service does not count,
+// unless its limit is lowered in place: then only pods that memfit disrupts count.
 func (d *decider) tooManyUnavailable(ch *change) Verdict {
 	a := d.State.Availability(d.Pods, 0, ch.pod.UID)
 	if !ch.pod.serves() && ch.kind&(lowerInPlace|lowerByRestart) == 0 {

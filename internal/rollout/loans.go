@@ -57,7 +57,7 @@ func (s *State) forgetLoanChange(l *rescue.Loan) {
 	})
 }
 
-// Lent returns the size of a container before its loans, and with them; false: it has none.
+// Lent returns the size of a container before its loans, and with them; false: no loans.
 func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on bool) {
 	for l := range s.current(uid, container) {
 		if !on {
@@ -96,7 +96,7 @@ func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 	return own
 }
 
-// endedLoan returns the size of a container before its loans, which have all ended; false: they have not.
+// endedLoan returns the size of a container before its loans, if all of them have ended; false: not all.
 func (s *State) endedLoan(uid types.UID, container string) (from memory.Size, over bool) {
 	from, _, over = s.Lent(uid, container)
 	for l := range s.current(uid, container) {

@@ -95,7 +95,7 @@ func (p *Pod) restartsFor(st *Step) bool {
 }
 
 // decideRestart evicts a pod to restart it, if the gates permit it. A restart that was not sent is decided again;
-// that of another pod after a minute, because an earlier leader may have sent it.
+// for another pod after a minute, because an earlier leader may have sent it.
 func (d *decider) decideRestart() {
 	c, st := d.Restart, d.State.Restart
 	if st != nil && st.Phase != AwaitingSuccessor && d.pods[st.UID] != nil &&

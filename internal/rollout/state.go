@@ -109,7 +109,7 @@ type watch struct {
 	// with exit code 0.
 	Since    time.Time        `json:"since"`
 	Restarts map[string]int32 `json:"counts,omitempty"`
-	Unready  time.Time        `json:"unready,omitzero"`  // since when the pod has not been ready; zero: it is
+	Unready  time.Time        `json:"unready,omitzero"`  // when the pod became not ready; zero: it is ready
 	Created  bool             `json:"created,omitempty"` // the pod was created with To
 }
 
@@ -168,7 +168,7 @@ const (
 	conflictHold = period.Day
 	unsizedHold  = period.Day
 	// The numbers of pods bound the state: 200 bytes each, and maxWords for a reason. maxHeld are refused or deferred, so
-	// of a larger workload as many are asked per hour; as many again, which are full, do not wait for these.
+	// a larger workload has as many attempts per hour; full pods have another maxHeld.
 	maxHeld     = 128
 	maxRefusals = 2 * maxHeld
 	maxWatched  = 32

@@ -23,26 +23,26 @@ type Pod struct {
 	Created time.Time
 	// Terminating is true if it is being deleted or evicted.
 	Ready, Terminating bool
-	ReadyAt            time.Time // since when it has been ready; zero: it is not
+	ReadyAt            time.Time // when it became ready; zero: it is not ready
 	QoS                string    // Guaranteed, Burstable or BestEffort
 	// Completes is true if it runs to completion, as a Job's pod, and would lose its work with a lower limit, by a restart
 	// or an eviction.
 	Completes bool
-	// Undisturbed is the annotation by which its owner forbids to restart or evict it; empty: none does.
+	// Undisturbed is the annotation by which its owner forbids restarts and evictions; empty: none.
 	Undisturbed string
 	NodeSize    memory.Bytes // the allocatable memory of its node; 0: unknown
 	Resize      Resize
 	// Writer is the field manager of the last resize if other than memfit, and WrittenAt its time; empty: memfit.
 	Writer    string
 	WrittenAt time.Time
-	// Containers are those that memfit sizes.
+	// Containers are the ones memfit sizes.
 	Containers []Container
 	Whole      *Whole // nil: no pod-level size
-	// Inadmissible returns why LimitRanges would refuse the pod with these sizes of some containers; empty: they would
-	// not. Nil: there are none.
+	// Inadmissible returns why LimitRanges would refuse the pod with these sizes of some containers; empty: they allow
+	// it. Nil: no LimitRanges.
 	Inadmissible func(sizes map[string]memory.Size) string
-	// Given returns the sizes that the webhook gives a new pod instead of this one while no node takes a larger request,
-	// and why they are less than these. Nil: it gives these.
+	// Given returns the sizes that the webhook sets on a successor of this pod, while no node takes a larger request,
+	// and why they are less than sizes. Nil: it sets sizes.
 	Given func(sizes map[string]memory.Size) (given map[string]memory.Size, why string)
 }
 
@@ -62,9 +62,9 @@ type Container struct {
 	Program string // empty: unknown
 	// Owner is the size in the owner's template, [NoLimit] without a limit; zero: unknown.
 	Owner memory.Size
-	// Owed is the limit that it was created with, at most its owner's, if memfit resized it since; 0: it did not.
+	// Owed is its limit at creation, at most its owner's, if memfit has resized it since; 0: not resized.
 	Owed memory.Bytes
-	// OwnerUntil is until when the container gets no less than Owner, because of a recent edit; zero: no such bound.
+	// OwnerUntil is the time before which the container gets at least Owner, after a recent edit; zero: no bound.
 	OwnerUntil time.Time
 	// Outdated is true if the owner has set other numbers for its program since its pod was created.
 	Outdated bool
@@ -76,15 +76,14 @@ type Container struct {
 	Spec, Actual memory.Size
 	// Effective is the limit that is proven to be effective if Actual shows more; 0: Actual is effective.
 	Effective memory.Bytes
-	// DoubtedUntil is until when a death of the running instance would show that a raise is not effective; zero: it would
-	// not.
+	// DoubtedUntil is when a death of the running instance no longer proves a raise ineffective; zero: no doubt.
 	DoubtedUntil time.Time
 	Restarts     int32
 	Started      time.Time // of the running instance; zero: none runs
 	// Brief is true if it is down, or has just started, and its last instance ended within moments of its start. Done is
 	// true if it has ended and will not run again (an init container).
 	Brief, Done bool
-	// Ready is its own, whatever its node or other containers are. EndedWell is true if its last instance ended with exit
+	// Ready is the container's own, not the pod's condition. EndedWell is true if its last instance ended with exit
 	// code 0.
 	Ready, EndedWell bool
 	// Demand is the unreclaimable memory in use, Usage all that counts against the limit; 0: not measured. Measured is
@@ -96,8 +95,8 @@ type Container struct {
 	FrozenHeap, Overhead memory.Bytes
 	// Literal is true if the cap is a number in the pod's environment, which a restart of the container does not change.
 	Literal bool
-	// CapFor is the limit that such a cap is for, if the process needs more than the cap; 0: it does not. A higher limit
-	// helps the next pod only.
+	// CapFor is the limit for which such a cap was set, if the process needs more than the cap; 0: otherwise. A raise
+	// helps only the next pod.
 	CapFor           memory.Bytes
 	RestartsOnResize bool // its resizePolicy is RestartContainer: also for a request alone (kubernetes/kubernetes#130917)
 	Shared           bool // it has no limit of its own, only the pod-level one
@@ -146,7 +145,7 @@ type Policy struct {
 	// ([Container.Owed]). New ones may get another, and are watched.
 	OnlyWatch     bool
 	OnlyRecommend bool // new pods keep their size as well (sizing.mode: Recommend)
-	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: they are.
+	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: evicted.
 	NoEvict        string
 	OnEachNode     bool  // there is one pod on each node, and its successor goes to the same one
 	NoWebhook      bool  // new pods do not get the size, so that an eviction is useless
@@ -169,7 +168,7 @@ type Desired struct {
 	// WindowPeak is the highest use of the last day, on any pod; no limit is lowered below it.
 	WindowPeak memory.Bytes
 	Range      constraints.Range
-	// Quota is the rest for all replicas of this workload together. Changed ones already count.
+	// Quota is what is left for all replicas of the workload. It already counts changed ones.
 	Quota constraints.Quota
 }
 
@@ -181,15 +180,15 @@ type Input struct {
 	Conflict string // another object that sizes this workload's memory (a VPA, an HPA on memory); empty: none
 	Pods     []Pod  // the workload's governed pods that have not ended
 	Waiting  []Waiting
-	// Unseen describes, by name, a container of a running pod without readings: no limit or request is lowered by those
-	// of the others, and no lower limit counts as proven.
+	// Unseen describes, by name, a container of a running pod without readings: the others' readings lower no limit
+	// or request, and no lower limit counts as proven.
 	Unseen  map[string]string
 	Desired map[Key]Desired
 	// Succeeded are pods that ran to completion, Elsewhere running ones that follow another profile, or none.
 	Succeeded, Elsewhere map[types.UID]bool
 	State                State
 	Restart              *Candidate   // a pod to replace by a new one of the same size; nil: none
-	Allowance            *Allowance   // the rest of the cluster's change budget; nil: unlimited
+	Allowance            *Allowance   // the cluster's remaining change budget; nil: unlimited
 	QueryResult          *QueryResult // nil: the owner has no rollbackQuery
 	Namespace            string       // of the pods, for commands in messages
 }
@@ -213,9 +212,9 @@ type Transition struct {
 	// State is to be written before Actions are carried out.
 	State   State
 	Actions []Action
-	// RestartHeld is why Input.Restart is not evicted now; empty: it is, or it is nil.
+	// RestartHeld is why Input.Restart is not evicted now; empty: evicted, or nil.
 	RestartHeld string
-	// TakesBack: memfit still has changes of its own to undo, whatever the mode.
+	// TakesBack: memfit still has changes of its own to undo, in any mode.
 	TakesBack bool
 	// UpToDate: every pod has the recommended size. Reason and Message are for the condition Applied.
 	UpToDate        bool
@@ -230,7 +229,7 @@ type Finding struct {
 	Pod     string
 	UID     types.UID
 	Message string // a sentence with numbers
-	// At and ID are equal if it is reported again ([RolledBack]); zero: it never is.
+	// At and ID are equal if it is reported again ([RolledBack]); zero: never.
 	At time.Time
 	ID string
 }

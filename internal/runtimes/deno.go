@@ -10,7 +10,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Deno has V8 but not Node's options: it ignores NODE_OPTIONS, and its heap cap is 4192 MiB whatever the limit
+// Deno has V8 but not Node's options: it ignores NODE_OPTIONS, and its heap cap is 4192 MiB for any limit
 // (measured, 2.9.6). A bad V8 flag stops it at start, so the cap is set only if the profile requests one.
 var _ = row(&Runtime{
 	Name: "Deno", Title: "Deno", Order: 9,

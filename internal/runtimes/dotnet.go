@@ -101,7 +101,7 @@ func dotnetPercent(f Facts) Verdict {
 	p := f.Ask.HeapPercent
 	switch {
 	case p == 0 && f.Ask.HeapLimit == 0 && !f.Version.Below(V(5)):
-		return dividedByHand(f, ".NET", dotnetPercentOwn, dotnetPercentOwn)
+		return suggestShare(f, ".NET", dotnetPercentOwn, dotnetPercentOwn)
 	case p == 0:
 		return notRequested()
 	case f.Version.Below(V(5)):

@@ -132,9 +132,9 @@ func percentOr(a Ask, byDefault int32) int32 {
 	return byDefault
 }
 
-// dividedByHand returns the verdict of an unrequested knob, of a runtime that uses own percent of its visible limit as
-// heap: a suggestion if that exceeds most percent of one process's part.
-func dividedByHand(f Facts, name string, own, most int32) Verdict {
+// suggestShare returns the verdict of an unrequested knob. A runtime's heap may grow to own percent of the limit that
+// it sees: a suggestion if this exceeds most percent of a process's part.
+func suggestShare(f Facts, name string, own, most int32) Verdict {
 	if heap := f.Cgroup.Percent(own); f.Limit > 0 && heap > f.Limit.Percent(most) {
 		return suggestf("each heap may grow to %s, which %s takes by itself (%d %% of %s), and a process can have %s: "+
 			"heapPercent: %d in the profile makes the heap a share of that", heap, name, own, f.Cgroup, f.LimitText, most)

@@ -281,7 +281,7 @@ func maxRAM(f Facts) Verdict {
 			"the profile, with which memfit also sets -XX:MaxRAM=%d, or set -XX:MaxRAM beside options of your own",
 			heapPercentAdvised(f.Limit), int64(f.Cgroup))
 	case f.Ask.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
-		return dividedByHand(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
+		return suggestShare(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
 	case f.Ask.HeapPercent == 0:
 		return notRequested()
 	case notHotSpot(f) != "":

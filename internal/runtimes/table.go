@@ -192,7 +192,7 @@ type Facts struct {
 	Live memory.Bytes
 	// Proven is a heap cap of running replicas: one as large needs no other evidence. 0: unknown.
 	Proven      memory.Bytes
-	LimitUnseen bool              // in replicas the runtime sizes its heap by the node, whatever its version
+	LimitUnseen bool              // in replicas the runtime sizes its heap by the node, in any version
 	Own         map[string]string // the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod
 	Ask         Ask               // the profile's request
 }

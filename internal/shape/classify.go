@@ -78,8 +78,8 @@ func instancesOf(past []history.Span) []series {
 	return out
 }
 
-// crashedWhileGrowing returns instances that together show growth to the limit, whatever their own shapes: at least
-// half of those longer than a start, and two or more, rose for hours to the limit, which at least one reached.
+// crashedWhileGrowing returns instances that together show growth to the limit, in any shapes: at least
+// half of the ones longer than a start, and two or more, rose for hours to the limit, which at least one reached.
 func crashedWhileGrowing(lives []series, limit float64) []classified {
 	var climbed []classified
 	whole, died := 0, 0
@@ -143,7 +143,7 @@ func elect(recent, long []classified, outliers []string) (classified, []classifi
 	return slices.MaxFunc(votes, func(a, b classified) int { return cmp.Compare(a.last, b.last) }), votes, true
 }
 
-// farther chooses between the shape of the last minutes and that of the history. A longer history of the same instance
+// farther chooses between the shape of the last minutes and of the history. A longer history of the same instance
 // counts more: a rise within an hour may repeat yesterday's. A new instance does not override earlier ones.
 func farther(recent, long []classified) []classified {
 	if slices.ContainsFunc(recent, func(j classified) bool { return j.urgent }) {

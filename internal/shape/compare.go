@@ -44,7 +44,7 @@ func outlierReplicas(in Input) []string {
 	return outliers[:min(len(outliers), outliersNamed)]
 }
 
-// Outliers names the replicas whose memory is far above that of the others, the highest first, and the usual amount:
+// Outliers names the replicas whose memory is far above the others', the highest first, and the usual amount:
 // their median. It uses one reading of each, so it includes a pod in a burst.
 func Outliers(replicas []Replica) (pods []string, usual memory.Bytes) {
 	use := make(map[string]float64, len(replicas))

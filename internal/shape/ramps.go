@@ -32,8 +32,8 @@ const (
 	rampSpread = 1.5
 	// rampJitter is the largest factor between ages of instances at one limit, and between rates of all instances. On a
 	// node short of CPU, the rate of a leak varies: with rampMany or more limits, which differ far more, rates may differ
-	// by rampWide. So may those of two instances whose limits do: ages that differ by more than rampJitter are then not
-	// jitter of one age, and the exponent may be as low as that gives.
+	// by rampWide. So may the rates of two instances with such limits: ages that differ by more than rampJitter are not
+	// jitter of one age, and the exponent may be this low.
 	rampJitter = 2.0
 	rampMany   = 3
 	rampWide   = 4.0
@@ -52,7 +52,7 @@ type RunningInstance struct {
 	Use memory.Bytes
 }
 
-// Ramps are consecutive instances that grew at one rate until they were killed. The zero value: there are none.
+// Ramps are consecutive instances that grew at one rate until they were killed. The zero value has none.
 type Ramps struct {
 	Running   bool         // the last of them is running and still climbs; Last and LastAge are its own
 	Instances int          // their number

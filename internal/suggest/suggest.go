@@ -47,7 +47,7 @@ func (s *Suggestion) add(r *runtimes.Runtime, version, evidence string) {
 	s.Evidence = append(s.Evidence, evidence)
 }
 
-// maxWords bounds the words read of a command line: an init program, its options, and the program.
+// maxWords bounds the words read in a command line: an init program, its options, and the program.
 const maxWords = 8
 
 // program returns the first word that is a program of some runtime, before any shell, whose script decides.

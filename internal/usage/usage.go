@@ -55,7 +55,7 @@ type Source interface {
 }
 
 // Cause returns the cause of a failed request: without net/http's method and URL, and with the bound if the response
-// exceeded that of an [http.MaxBytesReader].
+// exceeded an [http.MaxBytesReader]'s.
 func Cause(err error) error {
 	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fmt.Errorf("the response exceeds %s, the maximum that memfit reads", memory.Bytes(long.Limit))
@@ -85,7 +85,7 @@ func FirstLine(text string) string {
 }
 
 // ParseCgroup reads a container's cgroup path, the id label of cAdvisor's series, which is the only place where they
-// name the pod's UID. Both are empty if the path is not that of a pod's container, as for a nested cgroup.
+// name the pod's UID. Both are empty if it is not the path of a pod's container, as for a nested cgroup.
 func ParseCgroup(id string) (podUID, containerID string) {
 	podUID, ok := cgroup.PodUID(path.Base(path.Dir(id)))
 	if !ok {

@@ -210,7 +210,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	}
 }
 
-// newPodsGet describes the size of new pods: the recommended one, or until when it is larger.
+// newPodsGet describes the size of new pods: the recommended one, or how long it is larger.
 func newPodsGet(s *Snapshot, v *result) string {
 	if s.NoWebhook {
 		return NoWebhook("sizing.mode: Recommend")

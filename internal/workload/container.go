@@ -154,7 +154,7 @@ func Known(all recommend.Priors, p *profile.Profile, pod *corev1.Pod) recommend.
 	return known
 }
 
-// sizeEffective returns the size reported by the kubelet, otherwise that in the pod's spec.
+// sizeEffective returns the size reported by the kubelet, otherwise the pod spec's.
 func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.Size {
 	size := constraints.SizeOf(&c.Resources)
 	if status != nil && status.Resources != nil {
@@ -186,7 +186,7 @@ type containerInput struct {
 
 type containerResult struct {
 	status v1alpha1.ContainerRecommendation
-	// recommendation is the current one: its size is that in status.
+	// recommendation is the current one: its size is in status.
 	recommendation recommend.Recommendation
 	shapeCache
 }

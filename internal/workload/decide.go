@@ -92,7 +92,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	d.plan = inject.MakePlan(inject.Input{
 		Pod: s.Template, Profile: s.Profile, Observed: d.observed, Created: true, PerRun: s.perRun(),
 	})
-	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // PerRun makes no difference to those who ask
+	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // PerRun makes no difference to its callers
 	d.rollout = rolloutInput(s, st, d.observed, &d.plans, now)
 	d.v.rolledBack = rollout.RolledBack(d.rollout, now.Add(-replayed))
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.helped())
@@ -260,7 +260,7 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 		d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
 	}
 	if desired, decided := d.rollout.Desired[key]; decided {
-		key.Outdated = true // also soon replaced, whatever its owner's size
+		key.Outdated = true // also soon replaced, with any owner's size
 		d.rollout.Desired[key] = desired
 	}
 }

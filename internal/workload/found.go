@@ -75,7 +75,7 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, repor
 	return f, reported
 }
 
-// same returns the common fields of two replicas; zero: they differ.
+// same returns the common fields of two replicas; zero: different.
 func same[T comparable](a, b T) (common T) {
 	if a == b {
 		return a

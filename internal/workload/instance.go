@@ -39,8 +39,8 @@ func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 type instance struct {
 	program  string // empty: not known yet
 	restarts int32
-	// capKnown is true if heapCap was read, stallsKnown if a current stall in the ledger was restored, and ended after the
-	// end of the instance.
+	// capKnown is true if heapCap was read, stallsKnown if a current stall in the ledger was restored, and ended if the
+	// instance has ended.
 	capKnown, stallsKnown, ended bool
 	started                      memory.Instant
 	peak                         memory.Bytes

@@ -83,7 +83,7 @@ type refusedRequest struct {
 	At   time.Time    `json:"at"`
 }
 
-// ranOn is the allocatable memory of a node with a pod of the workload, and the last day of that.
+// ranOn is the allocatable memory of a node with a pod of the workload, and when one last ran.
 type ranOn struct {
 	Size memory.Bytes `json:"size"`
 	Day  time.Time    `json:"day"`
@@ -190,7 +190,7 @@ func unschedulable(pod *corev1.Pod) bool {
 	return is
 }
 
-// unscheduled returns the scheduler's message about a pod for which it finds no node; false: it does.
+// unscheduled returns the scheduler's message about a pod for which it finds no node; false: none.
 func unscheduled(pod *corev1.Pod) (message string, is bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {

@@ -409,7 +409,7 @@ func readySince(pod *corev1.Pod) (is bool, since time.Time) {
 
 func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }
 
-// InsteadOfResize returns how users give pods a higher limit that memfit has no right to give them; empty: it is not
+// InsteadOfResize returns how users give pods a higher limit that memfit has no right to give them; empty: not
 // higher, or new pods do not get it.
 func InsteadOfResize(s *Snapshot, pod *corev1.Pod, a rollout.Action) string {
 	for name, to := range a.Sizes {

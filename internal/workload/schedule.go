@@ -38,10 +38,10 @@ const (
 // Timing is the input for the time of a workload's next step. [Step] sets what depends on the workload, and the
 // reconciler the rest.
 type Timing struct {
-	// Decision is when a decision may change without an event: evidence ages, as a kill, which is urgent for an hour, not
-	// every change of a pod sends an event, and maintenance windows open by the clock. 0: never.
+	// Decision is when a decision may change without an event: evidence ages (a kill is urgent for an hour), some changes
+	// of pods send no event, and maintenance windows open by the clock. 0: never.
 	Decision time.Duration
-	Known    time.Duration // the length of a container's shortest history
+	Known    time.Duration // the shortest history of any container
 	// Interval is the administrator's least time between two steps for samples alone, and Workloads the number of
 	// workloads that share the processor.
 	Interval  time.Duration
@@ -86,7 +86,7 @@ type Arrival struct {
 	// Ended is true if a container ended, or a kill was counted. OnlySamples is true if only samples and unchanged
 	// counters came.
 	Ended, OnlySamples bool
-	// Suspect is true if the result of the last write is unknown, and so whether the state is stored.
+	// Suspect is true if the result of the last write is unknown: it may not have stored the state.
 	Suspect bool
 }
 
@@ -120,8 +120,8 @@ func (st *State) ContainerEnded(events *PendingEvents) bool {
 	})
 }
 
-// DropOldCounters drops unchanged counters of kills, and reports whether there were any. Each container's is read every
-// minute, and nearly all are unchanged.
+// DropOldCounters drops unchanged counters of kills, and reports whether there were any. Each is read every minute, and
+// nearly all are unchanged.
 func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	had := len(events.Counters)
 	events.Counters = slices.DeleteFunc(events.Counters, func(c memory.KillCounter) bool { return !st.ledger.News(c) })

@@ -105,7 +105,7 @@ type Snapshot struct {
 	Facts  constraints.Facts
 	// Priors are what was learned about young containers like this workload's.
 	Priors recommend.Priors
-	// Allowance is the rest of the cluster's change budget; nil: no budget.
+	// Allowance is the cluster's remaining change budget; nil: no budget.
 	Allowance *rollout.Allowance
 	// QueryResult is the result of the profile's rollbackQuery; nil: no query.
 	QueryResult *rollout.QueryResult

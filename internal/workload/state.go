@@ -25,7 +25,7 @@ import (
 // started changes, and at most Settings.CheckpointEvery of the reconciler old for the rest.
 type State struct {
 	steppedAt time.Time
-	// measuredSince is the first step of this process, since when the pods are measured; zero: they are not.
+	// measuredSince is the first step of this process, at which measurements of the pods began; zero: none.
 	measuredSince time.Time
 
 	ledger oom.Ledger

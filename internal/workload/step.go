@@ -21,7 +21,7 @@ import (
 )
 
 // complete adds data missing in a pod's status to observations: the runtime (exit code 134 is a full heap only in
-// Node.js), since when memory is measured (only then a kill without a sample is one at start), when memfit last saw
+// Node.js), when memory readings began (a later kill without a sample was at start), when memfit last saw
 // them without this end (a clock may be wrong), and which nodes are short of memory.
 func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {

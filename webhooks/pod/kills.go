@@ -50,7 +50,7 @@ type PendingKills struct {
 	Resolver *policy.Resolver
 	// APIReader reads from the API server, never from a cache.
 	APIReader client.Reader
-	// NodeShort returns since when a node is short of memory, as [constraintindex.Index.NodeShort].
+	// NodeShort returns when a node became short of memory, as [constraintindex.Index.NodeShort].
 	NodeShort func(node string) time.Time
 	// Clock returns the time.
 	Clock clock.PassiveClock

@@ -175,7 +175,7 @@ func (cs *connections) hold(c *connection, bytes int) bool {
 	return true
 }
 
-// release releases the memory of a connection's request but so many bytes, unless closing it already did.
+// release releases the memory of a connection's request above but bytes, unless closing it already did.
 func (cs *connections) release(c *connection, but int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -47,7 +47,7 @@ func (u *Usage) Bytes(detail string) memory.Bytes { return memory.Bytes(max(u.De
 func (u *Usage) Resident() memory.Bytes { return u.InUse.Plus(u.FreeResident).Plus(u.FreePartial) }
 
 // Unread returns the part of the heap that the reader could not interpret, where that exceeds a prediction's error: it
-// may all be free. It is an estimate, because coverage is of addresses.
+// may all be free. It is an estimate, as coverage counts addresses.
 func (u *Usage) Unread() memory.Bytes {
 	if u.Coverage >= exactCoverage {
 		return 0

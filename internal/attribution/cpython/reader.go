@@ -25,7 +25,7 @@ var ErrNone = errors.New("no arena of pymalloc was found")
 // Reader reads the arenas of pymalloc.
 type Reader struct{}
 
-// maxPages bounds the pages read of a process, enough for 4 GiB of arenas, of which one page in four is read.
+// maxPages bounds the pages read in a process, enough for 4 GiB of arenas, of which one page in four is read.
 const maxPages = 256 << 10
 
 // Name implements [attribution.Reader].
@@ -153,7 +153,7 @@ func (a *arenas) usage() amounts.Usage {
 }
 
 // pool is the header of a pool: six words, of which the first holds the count of blocks in use, the fifth the index of
-// the arena and that of the size class, and the sixth the offsets of the next block and of the last.
+// the arena and of the size class, and the sixth the offsets of the next block and of the last.
 type pool struct{ count, class uint64 }
 
 const (

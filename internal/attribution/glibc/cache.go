@@ -92,7 +92,7 @@ func (c *caches) know(arenas []arena) {
 	}
 }
 
-// learn counts the keys of the cache in a chunk, and returns the number of mangled links minus that of plain ones.
+// learn counts the keys of the cache in a chunk, and returns the number of mangled links minus plain links.
 func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
 	size, err := c.probe.Word(chunk + 8)
 	t, ok := tcacheOf(size)

@@ -29,7 +29,7 @@ var ErrNone = errors.New("no arena of glibc was found")
 // Reader reads the heaps of glibc's malloc.
 type Reader struct{}
 
-// maxPages bounds the pages read of a process: 8 GiB, which take about a second with small chunks.
+// maxPages bounds the pages read in a process: 8 GiB, which take about a second with small chunks.
 const maxPages = 2 << 20
 
 // Name implements [attribution.Reader].

@@ -12,7 +12,7 @@ import (
 // span is a part of the heap that is filled from its start: a region, or a space of a generation.
 type span struct {
 	start, top, end uint64
-	free            bool // free, whatever the value of top
+	free            bool // free, regardless of top
 }
 
 // heap is the Java heap.

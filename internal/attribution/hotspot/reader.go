@@ -25,7 +25,7 @@ type Reader struct {
 	Now func() time.Time
 }
 
-// maxPages bounds the pages read of a process, enough for 65,536 regions of G1; a JVM with 2,048 takes some 300.
+// maxPages bounds the pages read in a process, enough for 65,536 regions of G1; a JVM with 2,048 takes some 300.
 const maxPages = 16 << 10
 
 // Name implements [attribution.Reader].

@@ -26,7 +26,7 @@ const (
 )
 
 // jvm reads structures of a JVM by the names of their fields. It keeps its first error, after which reads return 0:
-// callers check for an error only where they decide or repeat.
+// callers check for an error only in conditions and loops.
 type jvm struct {
 	s      *attribution.Snapshot
 	words  *words.Reader
@@ -48,7 +48,7 @@ func (j *jvm) fail(err error) {
 	}
 }
 
-// number reads an integer of so many bytes.
+// number reads an integer of up to 8 bytes.
 func (j *jvm) number(at uint64, bytes int) uint64 {
 	var b [8]byte
 	if j.err == nil {
@@ -204,7 +204,7 @@ func (j *jvm) member(object uint64, names ...string) uint64 {
 	return object + f.offset
 }
 
-// Flags whose effective values are details of the usage, under their own names. Percentages are in hundredths.
+// Flags are the JVM flags whose effective values the usage has as details, percentages in hundredths.
 var Flags = []string{
 	amounts.MaxHeapSize, amounts.MinHeapSize, amounts.MaxHeapFreeRatio, amounts.MaxRAMPercentage,
 	amounts.MinRAMPercentage, amounts.TrimNativeHeapInterval, "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize",
@@ -218,7 +218,7 @@ const (
 	ergonomic  = 5
 )
 
-// maxFlags bounds the flags of a JVM: 17 has 1,300.
+// maxFlags bounds a JVM's flags: JDK 17 has 1,300.
 const maxFlags = 4096
 
 // flags reads the flags of this package from the JVM's own table.

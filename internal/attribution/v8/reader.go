@@ -87,7 +87,7 @@ func pagesOf(
 // version is V8's own.
 type version struct{ major, minor uint32 }
 
-// measured are the versions whose results were compared with V8's own (docs/design/attribution.md): those of Node.js
+// measured are the versions whose results were compared with V8's own (docs/design/attribution.md): in Node.js
 // 18, 20, 22, 24 and 26. Others are not reported: in V8 14.1 (Node.js 25) freed pages cannot be distinguished from used
 // ones.
 var measured = []version{{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 6}}

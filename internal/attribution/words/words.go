@@ -79,7 +79,7 @@ func (r *Reader) Uint32(addr uint64) (uint32, error) {
 	return binary.LittleEndian.Uint32(b[:]), err
 }
 
-// Text reads a text that ends in a zero within so many bytes.
+// Text reads a zero-terminated text; most bounds its bytes.
 func (r *Reader) Text(addr uint64, most int) (string, error) {
 	b := make([]byte, 0, most)
 	for len(b) < most {

@@ -38,7 +38,7 @@ type Counter struct {
 	OOMEvents int64
 	// SharedAndKernel is the usage that is neither page cache nor anonymous memory (see [memory.Sample.SharedAndKernel]):
 	// container_memory_usage_bytes less the active and inactive file pages and less RSS, on cgroup v1 and v2. Swap is not
-	// part of usage. Measured is when; zero: it is unknown.
+	// part of usage. Measured is the time; zero: unknown.
 	SharedAndKernel memory.Bytes
 	Measured        time.Time
 }
@@ -122,7 +122,7 @@ func wanted(line []byte) bool {
 	return false
 }
 
-// ofPod reports whether the labels are those of a pod as a whole or of its sandbox, which are two thirds of all series:
+// ofPod reports whether the labels belong to a whole pod or its sandbox, as in two thirds of all series:
 // they name the pod and no container. A series without any name may be a container's (see [DecodeCounters]).
 func ofPod(labels []byte) bool {
 	return bytes.HasPrefix(labels, []byte(`container="",`)) && !bytes.Contains(labels, []byte(`,pod=""`))

@@ -144,7 +144,7 @@ func (s *swapStats) swapUnknown() bool {
 // sandboxSwap exceeds the swap of a pod's own process, pause, of some 300 KiB.
 const sandboxSwap = memory.MiB
 
-// samples passes on the samples of a pod. Swap of the pod beyond that of its containers belongs to the container
+// samples passes on the samples of a pod. The pod's swap beyond its containers' belongs to the container
 // without a report; with several such containers, their swap is unknown.
 func (p *podStats) samples(take func(memory.Sample)) {
 	ref, c := &p.Ref, &p.Containers

@@ -63,7 +63,7 @@ func (o *origin) check(matrix model.Matrix) error {
 	return nil
 }
 
-// differ returns a label in which two series differ that have values for the same times; empty: there are none.
+// differ returns a label in which two series differ that have values for the same times; empty: no label.
 func (o *origin) differ(all []*model.SampleStream) model.LabelName {
 	at, both := map[model.Time]*model.SampleStream{}, map[[2]*model.SampleStream]time.Duration{}
 	for _, series := range all {

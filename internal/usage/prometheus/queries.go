@@ -171,7 +171,7 @@ func pattern(name, between string, width int) string {
 	if len(name)+width+len("-") <= longestBase {
 		return regexp.QuoteMeta(name) + between + "-" + generated + "{5}"
 	}
-	// A little less than the least rest of a name: those of indexed Jobs are cut further, for the index.
+	// A little less than the least rest of a name: indexed Jobs cut names further, for the index.
 	kept := longestBase - min(width, len("-99999-"))
 	return regexp.QuoteMeta(name[:min(len(name), kept)]) + "[a-z0-9.-]*" + generated + "{5}"
 }

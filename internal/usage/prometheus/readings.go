@@ -92,8 +92,8 @@ func (all readings) add(vector model.Vector, set func(*reading, float64)) {
 	}
 }
 
-// samples returns one sample per container: of its newest instance. All zeros are of an ended instance. unnamed is the
-// number of instances whose pod is unknown, because a name may be that of an earlier pod.
+// samples returns one sample per container: of its newest instance. All zeros mean that it ended. unnamed is the number
+// of instances whose pod is unknown, as an earlier pod may have had the name.
 func (all readings) samples(swaps bool) (samples []memory.Sample, unnamed int) {
 	newest := map[memory.ContainerRef]memory.Sample{}
 	for id, l := range all {

@@ -143,7 +143,7 @@ type Options struct {
 	CAFile          string            // verifies an https URL; empty: the system's authorities
 	Headers         map[string]string // of each request, for example X-Scope-OrgID for Mimir's tenants
 	Timeout         time.Duration     // of one query, which Prometheus then cancels; 0: 30s
-	MaxBytes        memory.Bytes      // of a response; 0: 64Mi. Decoding needs about as much again.
+	MaxBytes        memory.Bytes      // of a response; 0: 64Mi. Decoding about doubles it.
 	Queries         Queries           // instead of the defaults
 	// Selector are label matchers of the default queries, for a server with the series of several clusters:
 	// cluster="prod-1".

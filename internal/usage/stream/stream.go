@@ -18,7 +18,7 @@ import (
 // longest bounds everything that the decoder buffers: a string, also a skipped one, or whitespace.
 const longest = 64 << 10
 
-// ErrLong is returned for a longer one.
+// ErrLong is returned beyond longest.
 var ErrLong = fmt.Errorf("it has a string or whitespace of more than %d bytes", longest)
 
 // decoders are reused: thousands of nodes are read per cycle, a few at a time. Their buffers are bounded by longest.
@@ -59,9 +59,9 @@ func Items(r io.Reader, list string, item func(*jsontext.Decoder) error) error {
 	}()
 	missing := fmt.Errorf("the response has no list of %s", list)
 	start, err := d.ReadToken()
-	_, page := errors.AsType[*jsontext.SyntacticError](err)
+	_, html := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
-	case page, err == nil && start.Kind() != jsontext.KindBeginObject:
+	case html, err == nil && start.Kind() != jsontext.KindBeginObject:
 		return missing
 	case errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF

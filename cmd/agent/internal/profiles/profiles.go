@@ -26,7 +26,7 @@ type Set struct {
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{newStore(), newStore()} }
 
-// byNamespace is the index of the profiles that enable rescues; those of "" are ClusterMemoryProfiles.
+// byNamespace is the index of the profiles that enable rescues; the key "" has ClusterMemoryProfiles.
 const byNamespace = "namespace"
 
 func newStore() cache.Indexer {

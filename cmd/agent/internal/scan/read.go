@@ -77,7 +77,7 @@ func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error
 }
 
 // neighborReached reports whether another container of the pod may have reached its own limit since this one was last
-// read. The events of the pod include that.
+// read. The pod's events also count this.
 func (l *Loop) neighborReached(c *container, pod cgroup.Events) bool {
 	_, _, since := c.recorder.Last()
 	for _, o := range l.containers {
@@ -111,7 +111,7 @@ func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample
 	if s.Reading.Kills > before.Kills {
 		s.Neighbor = l.neighborReached(c, s.Pod)
 	}
-	// What has doubled since may be of other processes, or of other programs in them.
+	// Usage that doubled may belong to new processes, or to new programs in them.
 	grown := s.Reading.Usage >= 2*c.processesUsage
 	if s.Reading.Kills != before.Kills || grown || now.Sub(c.processesRead) >= processesEvery(c.recorder, now) {
 		s.Processes = l.processesOf(c)
@@ -120,7 +120,7 @@ func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample
 	return s, nil
 }
 
-// processesEvery returns the interval between lists of a container's processes, which show which existed before a kill.
+// processesEvery returns the interval between lists of a container's processes, to show what ran before a kill.
 func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	switch k := r.LastKill(); {
 	case k != nil && now.Sub(k.Time) <= flightrecorder.Dying:
@@ -131,7 +131,7 @@ func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	return 30 * time.Second
 }
 
-// maxProcesses bounds the processes that are read of a container. One with more usually forks all the time.
+// maxProcesses bounds the processes read per container. A container with more usually forks all the time.
 const maxProcesses = 64
 
 // processesOf lists the processes of a container; not nil.

@@ -121,7 +121,7 @@ func (e *inspector) resident(container string, pid int) memory.Bytes {
 	return status.RSS
 }
 
-// process adds the memory of one process to the sum. The container's runtime is that of its largest process: the first
+// process adds the memory of one process to the sum. The container's runtime is its largest process's: the first
 // is often a shell that started it.
 func (e *inspector) process(ctx context.Context, j scan.Inspection, pid int, sum *sum) error {
 	if err := ctx.Err(); err != nil { // opening and listing mappings also take time

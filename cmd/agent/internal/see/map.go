@@ -24,7 +24,7 @@ const (
 	// maxSeparate is how many regions of a part are drawn separately. More, such as V8's scattered pages, are drawn one
 	// behind the other.
 	maxSeparate = 16
-	// maxMapped bounds the regions that are read of a process: it may have 65,530 mappings, at one system call each.
+	// maxMapped bounds the regions read from a process: it may have 65,530 mappings, at one system call each.
 	maxMapped = 16 << 10
 )
 

@@ -27,7 +27,7 @@ type Pod struct {
 
 	UID types.UID
 
-	mu      sync.Mutex                     // held during requests, which keeps those of one pod in order
+	mu      sync.Mutex                     // held during requests, to keep each pod's in order
 	earlier *v1alpha1.MemorySnapshotStatus // the snapshot of an earlier agent
 	asked   bool                           // it was read
 	stored  bool                           // the API server has a snapshot of this pod, by UID

@@ -40,7 +40,7 @@ type Cluster struct {
 	mapper   func() (meta.RESTMapper, error)
 	// Namespace is the namespace to read: from -n, or from the context of the kubeconfig; empty: all namespaces.
 	Namespace string
-	// Context is the current context of the kubeconfig, or that of --context; empty inside a cluster.
+	// Context is the current context of the kubeconfig, or --context; empty inside a cluster.
 	Context string
 }
 
@@ -202,7 +202,7 @@ func eachPage[L, T runtime.Object](
 	})
 }
 
-// ours keeps only the annotations that memfit reads: that of kubectl apply can be as large as the object.
+// ours keeps only the annotations that memfit reads: kubectl apply's can be as large as the object.
 func ours(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Group+"/") })

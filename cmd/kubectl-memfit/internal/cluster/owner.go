@@ -69,7 +69,7 @@ type Choice struct {
 }
 
 // Choose chooses the pod of a workload with the newest kill or stall, otherwise with the newest snapshot. The workload
-// is that of rec on its class of nodes or, if rec is nil, the named one ("deployment/web" or "web").
+// is rec's on its class of nodes or, if rec is nil, the named one ("deployment/web" or "web").
 func (c *Cluster) Choose(ctx context.Context, asked string, rec *v1alpha1.MemoryRecommendation) (Choice, error) {
 	is := func(owner v1alpha1.WorkloadReference) bool { return report.Named(owner, asked) }
 	on := func(string) bool { return true }

@@ -38,7 +38,7 @@ type Records struct {
 	// labels are the lists of labels by which profiles identify pods, by namespace.
 	labels map[string][][]string
 	// classes has, for a DaemonSet with classes of nodes, the newest recommendation of a class: after a change of the
-	// profile's label, those of old classes remain for weeks. nodes has the labels of nodes.
+	// profile's label, old classes keep theirs for weeks. nodes has the labels of nodes.
 	classes map[Ref]*v1alpha1.MemoryRecommendation
 	nodes   map[string]map[string]string
 }
@@ -87,7 +87,7 @@ func (r Records) Any(w Ref) *v1alpha1.MemoryRecommendation {
 	return cmp.Or(r.Of(w), r.classes[w.whole()])
 }
 
-// OnNode returns a workload with the class of a node, where its pods differ by that.
+// OnNode returns a workload with the class of a node, if its pods differ by class.
 func (r Records) OnNode(w Ref, node string) Ref {
 	if class := r.classes[w.whole()]; class != nil {
 		w.NodeClass = r.nodes[node][class.Status.Identity.Labels[0]]

@@ -46,7 +46,7 @@ type Item struct {
 	Namespace string
 	// Name is what -o name prints ("deployment.apps/web"). Consecutive items with equal names are printed once.
 	Name string
-	// Cells are its line of the table with those of -o wide; an empty one is shown as "-".
+	// Cells are its line of the table, also for -o wide; an empty one is shown as "-".
 	Cells []string
 	// Color is the color of its line, if colors are enabled; empty: none.
 	Color string

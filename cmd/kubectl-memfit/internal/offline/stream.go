@@ -95,7 +95,7 @@ func (d *document) tree() (*yaml.Node, error) {
 }
 
 // measure counts values and depth, and reports whether aliases or merge keys must be expanded. It also shifts line
-// numbers to those of the stream, drops anchors, and writes nulls out.
+// numbers to the stream's, drops anchors, and writes nulls out.
 type measure struct {
 	lines           int
 	values, deepest int
@@ -202,7 +202,7 @@ func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	return &c
 }
 
-// merged returns the pairs of a mapping with those of its merge keys; its own have precedence.
+// merged returns the pairs of a mapping and of its merge keys; its own have precedence.
 func merged(n *yaml.Node) []*yaml.Node {
 	isMerge := func(key *yaml.Node) bool { return key.Tag == "!!merge" }
 	if n.Kind != yaml.MappingNode || !slices.ContainsFunc(n.Content, isMerge) {

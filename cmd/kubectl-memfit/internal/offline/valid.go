@@ -29,7 +29,7 @@ var (
 )
 
 // intoProfile decodes a profile with its defaults, as the API server does for kubectl apply --validate=strict. meta is
-// that of out.
+// out's.
 func intoProfile(n *yaml.Node, out any, meta *metav1.ObjectMeta, of func() (*schema.Schema, error)) error {
 	if version := text(n, "apiVersion"); version != v1alpha1.GroupVersion.String() {
 		return fmt.Errorf("apiVersion: unsupported value %.64q: use %q", version, v1alpha1.GroupVersion)
@@ -64,7 +64,7 @@ func intoProfile(n *yaml.Node, out any, meta *metav1.ObjectMeta, of func() (*sch
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object, out)
 }
 
-// validateMeta expects a name; the namespace of a MemoryProfile may be that of the command line.
+// validateMeta expects a name; a MemoryProfile's namespace may come from the command line.
 func validateMeta(meta metav1.ObjectMeta, of any) field.ErrorList {
 	if _, namespaced := of.(*v1alpha1.MemoryProfile); !namespaced || meta.Namespace == "" {
 		meta.Namespace = metav1.NamespaceDefault

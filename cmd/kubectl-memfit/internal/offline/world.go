@@ -158,7 +158,7 @@ func (w *world) problems() []string {
 }
 
 // match finds the workload's profile as the webhook does, and falls back to the only profile of the profile file,
-// whatever its namespace, unless the workload opts out or names another.
+// in any namespace, unless the workload opts out or names another.
 func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 	d := w.index.Match(profile.Subject{
 		Namespace: l.namespace, WorkloadKind: l.kind, PodLabels: l.pod.Labels, PodAnnotations: l.pod.Annotations,

@@ -24,7 +24,7 @@ type Row struct {
 	v1alpha1.WorkloadReference `json:",inline"`
 
 	Namespace string `json:"namespace"`
-	// Recommendation is the name of its MemoryRecommendation, Status the status of that.
+	// Recommendation is the name of its MemoryRecommendation, Status is its status.
 	Recommendation string                               `json:"recommendation"`
 	Status         *v1alpha1.MemoryRecommendationStatus `json:"status"`
 	// Killed and Stalled are the conditions OOMObserved and MemoryStalled.

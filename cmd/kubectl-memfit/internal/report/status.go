@@ -132,7 +132,7 @@ type Unserved struct {
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
-	// Reason is that of the event on the workload: ProfileNotFound or ProfileAmbiguous.
+	// Reason is the workload event's reason: ProfileNotFound or ProfileAmbiguous.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
