@@ -62,7 +62,7 @@ func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 	}
 	young := 3 * e.semiSpace
 	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
-		return skipf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit of %s: lower "+
+		return skipf("%s (%s) plus %s of semi-spaces and about %s for the rest of %s exceeds the limit of %s: lower "+
 			"it, or raise the limit", old, why, young, nodeBare, e.name, f.LimitText)
 	}
 	return e.checked(f, old, why)

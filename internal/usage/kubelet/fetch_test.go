@@ -273,7 +273,7 @@ func TestReadNowhere(t *testing.T) {
 	s := source(t, k.config(), Options{})
 
 	_, err := s.Read(t.Context(), nodeAt(t, closed.Listener.Addr().String()))
-	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "No server listens there") {
+	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "No server is listening") {
 		t.Errorf("nobody listens: %v", err)
 	}
 	_, err = s.Read(t.Context(), nodeAt(t, plain.Listener.Addr().String()))
