@@ -164,7 +164,7 @@ func TestWhatHeldAStall(t *testing.T) {
 		"the kernel held it at 460Mi, its memory.high; ": {MinuteBefore: own, High: quantity("460Mi")},
 		"": {},
 	} {
-		if got := stallAccount(&s); got != want+"no data from before" {
+		if got := stallAccount(&s); got != want+"no earlier data" {
 			t.Error(got)
 		}
 	}

@@ -88,7 +88,7 @@ func New(config *rest.Config, o Options) (*Source, error) {
 }
 
 // errRedirect: kubelets do not redirect, and following one would send the token elsewhere.
-var errRedirect = errors.New("it redirects elsewhere, which kubelets do not: memfit does not follow with its token")
+var errRedirect = errors.New("it redirects, which kubelets do not: memfit does not send its token elsewhere")
 
 // clientConfig returns the API server's config, adapted to kubelets.
 func clientConfig(config *rest.Config, o Options) *rest.Config {

@@ -154,7 +154,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 			func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 			},
-			Options{}, []string{"redirects elsewhere"},
+			Options{}, []string{"it redirects"},
 		},
 		"a summary that breaks off": {
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, 2, false)[:900]) }, Options{},

@@ -234,4 +234,4 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-var errRedirect = errors.New("it redirects elsewhere, and memfit does not follow with its token: name the final URL")
+var errRedirect = errors.New("it redirects, and memfit does not send its token elsewhere: set the final URL")

@@ -293,7 +293,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://elsewhere.example/", http.StatusFound)
-		}, "redirects elsewhere"},
+		}, "it redirects"},
 		"a book of why": {say(500, strings.Repeat("book ", 9999)), "500"},
 	} {
 		t.Run(name, func(t *testing.T) {
