@@ -105,7 +105,7 @@ type TuningSpec struct {
 	// +kubebuilder:validation:Maximum=256
 	Processes *int32 `json:"processes,omitempty"`
 
-	// reserve is how much of the limit is kept for anything but the runtime (process managers, log shippers, mapped
+	// reserve is how much of the limit is kept for all but the runtime (process managers, log shippers, mapped
 	// files), at least 1Mi. It is subtracted before shares and parts are computed. Where it is not below the limit,
 	// memfit derives no setting, and the creator of the pod gets a warning. Default: none. Example: 256Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
@@ -192,7 +192,7 @@ type JVMTuning struct {
 // NodeJSTuning holds settings only Node.js understands.
 type NodeJSTuning struct {
 	// semiSpace is --max-semi-space-size, 1Mi to 128Mi in whole MiB; needs runtime.version 18.13 or later, because older
-	// releases do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
+	// releases do not start with it. Default: not set (Node.js 24 quadrupled its own default). Example: 16Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0)",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0)",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
 	SemiSpace *MemoryQuantity `json:"semiSpace,omitempty"`
@@ -260,7 +260,7 @@ const (
 	IncreaseAfterKill IncreasePolicy = "AfterKill"
 )
 
-// RescuePolicy decides whether memfit raises a limit before the kernel kills.
+// RescuePolicy decides whether memfit raises a limit before an OOM kill.
 // +kubebuilder:validation:Enum=Disabled;Enabled
 type RescuePolicy string
 
@@ -301,7 +301,7 @@ type Bounds struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rescue) || self.rescue != 'Enabled' || !has(self.mode) || self.mode in ['InPlace', 'InPlaceOrEvict']",message="rescue: Enabled needs mode: InPlace or InPlaceOrEvict: a rescue resizes a running pod"
 type SizingSpec struct {
 	// mode is Disabled, Recommend (default: change nothing), OnCreate (new pods get the size), InPlace (running pods are
-	// resized without restart where the kubelet can) or InPlaceOrEvict (evict, within PodDisruptionBudgets, the others).
+	// resized without restart where the kubelet can) or InPlaceOrEvict (evicts the others, within PodDisruptionBudgets).
 	Mode SizingMode `json:"mode,omitempty"`
 
 	// requestPolicy is Percentile (default: the 90th percentile of hourly peaks plus a third of the headroom, and at
@@ -335,10 +335,10 @@ type SizingSpec struct {
 	Increase IncreasePolicy `json:"increase,omitempty"`
 
 	// rescue is Disabled (default) or Enabled: when the agent of a node predicts that a container reaches its limit within
-	// about half a second, memfit raises that limit in place before the kernel kills. The raise is a loan to one pod: four
-	// times the limit, or less where limit.max, LimitRange or half of what the node, a ResourceQuota or the change budget
-	// has left is less. It ends, also with decrease: Never, when the container has needed less than its previous limit, or
-	// than the one recommended by then, for 1h, or becomes the recommended size. A container that uses its loan up counts
+	// about half a second, memfit raises that limit in place before the OOM kill. The raise is a loan to one pod: four
+	// times the limit, bounded by limit.max, a LimitRange and half of what the node, a ResourceQuota and the change
+	// budget have left. It ends, also with decrease: Never, when the container has needed less than its previous limit, or
+	// than the one recommended by then, for 1h, or becomes the recommended size. A container that uses up its loan counts
 	// as a leak and gets no other. A rescue never restarts or evicts. It needs the agent (config/agent) and mode InPlace
 	// or InPlaceOrEvict; with an inherited mode other than these it has no effect. Leave it Disabled where a process that
 	// fails early is better than one that fails late.
@@ -510,13 +510,13 @@ type ContainerPolicy struct {
 	// runtime replaces the profile's runtime for this container.
 	Runtime *RuntimeSpec `json:"runtime,omitempty"`
 
-	// tuning replaces, field by field, the profile's tuning for this container: what is unset is the profile's.
+	// tuning replaces, field by field, the profile's tuning for this container; unset fields keep the profile's.
 	Tuning *TuningSpec `json:"tuning,omitempty"`
 
-	// limit bounds this container's limit. A bound that is unset is that of sizing.limit.
+	// limit bounds this container's limit. Unset bounds default to those of sizing.limit.
 	Limit *Bounds `json:"limit,omitempty"`
 
-	// request bounds this container's request. A bound that is unset is that of sizing.request.
+	// request bounds this container's request. Unset bounds default to those of sizing.request.
 	Request *Bounds `json:"request,omitempty"`
 }
 
@@ -533,8 +533,8 @@ type IdentitySpec struct {
 	// +listType=set
 	Labels []LabelKey `json:"labels,omitempty"`
 
-	// nodeClass is the key of a label of nodes: pods of a DaemonSet whose nodes have the same value have a request, a
-	// limit, a history and raises of their own. It applies to DaemonSets only, because pods of other workloads may run on
+	// nodeClass is the key of a label of nodes: pods of a DaemonSet whose nodes have the same value share a request, a
+	// limit and a history of their own. It applies to DaemonSets only, because pods of other workloads may run on
 	// any node. A pod whose node is unknown or has no such label belongs to the DaemonSet without a class. Evidence about
 	// the whole DaemonSet does not apply to a class. Do not name a label that differs on each node. Default: none.
 	// Example: node.kubernetes.io/instance-type.

@@ -35,8 +35,8 @@ const (
 	InspectionUnreadable Inspection = "Unreadable"
 )
 
-// InspectedRuntime is the language runtime of one container by its largest process; the first process is often a shell
-// that started it. FoundRuntime merges this over replicas.
+// InspectedRuntime is the language runtime of a container's largest process; the first process is often a shell
+// that started it. FoundRuntime merges this across replicas.
 type InspectedRuntime struct {
 	// allocator allocates memory outside of the managed heap: glibc, musl, jemalloc, tcmalloc, mimalloc or Go.
 	// +kubebuilder:validation:MaxLength=64
@@ -50,7 +50,7 @@ type InspectedRuntime struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	Evidence []string `json:"evidence,omitempty"`
-	// flags are the memory settings on start, and their source. Example: -Xmx300m (command line).
+	// flags are the memory settings at start, and their source. Example: -Xmx300m (command line).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
@@ -196,7 +196,7 @@ type MemoryMap struct {
 
 // UsagePoint is one reading before a kill or a stall.
 type UsagePoint struct {
-	// millisecondsBefore is the time from this reading until the agent noticed the kill, or the stall showed.
+	// millisecondsBefore is the time from this reading until the agent noticed the kill or stall.
 	// +kubebuilder:validation:Minimum=0
 	MillisecondsBefore int32 `json:"millisecondsBefore"`
 	// usage is what the kernel counted against the limit.
@@ -215,8 +215,8 @@ type ProcessDied struct {
 	Resident *resource.Quantity `json:"resident,omitempty"`
 }
 
-// MinuteBefore is what an agent recorded about a container in the minute before a kill, or before a stall showed, five
-// seconds after its start.
+// MinuteBefore is what an agent recorded about a container in the minute before a kill, or before the fifth second of a
+// stall.
 type MinuteBefore struct {
 	// containerLimit is the effective limit of the container's own cgroup; absent: none.
 	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`

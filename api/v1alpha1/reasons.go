@@ -28,7 +28,7 @@ const (
 	// ReasonPodsOutOfDate: some running pods were created before the profile or its last change, or without the webhook.
 	// Restart their workloads at a convenient time.
 	ReasonPodsOutOfDate = "PodsOutOfDate"
-	// ReasonInjectionDisabled: tuning.mode is Disabled or DryRun, so that nothing is set on pods.
+	// ReasonInjectionDisabled: tuning.mode is Disabled or DryRun, so nothing is set on pods.
 	ReasonInjectionDisabled = "InjectionDisabled"
 	// ReasonUsageRead: every node that hosts governed pods reports their usage.
 	ReasonUsageRead = "UsageRead"
@@ -42,7 +42,7 @@ const (
 	// one of them, or name a profile by annotation, which has precedence.
 	ReasonAmbiguousProfile = "AmbiguousProfile"
 	// ReasonConflict: another controller or user sizes this memory: a VPA, an HPA on memory, a writer in a pod's managed
-	// fields, or a manifest of a bare pod that sets its memory. memfit only recommends until only one of the two sizes
+	// fields, or a manifest of a bare pod that sets its memory. memfit applies nothing until only one of the two sizes
 	// it. Also a reason of Applied and of an Event.
 	ReasonConflict = "Conflict"
 	// ReasonTooManyIdentities: the profile has 1,000 pod identities, the maximum, and pods of further identities keep
@@ -116,7 +116,7 @@ const (
 	ReasonRestartRequired = "RestartRequired"
 )
 
-// Reasons of the condition Stalled of recommendations, which are Events, too.
+// Reasons of the condition Stalled of recommendations, also used for Events.
 const (
 	// ReasonCheckpointRefused: the API server refuses to store the MemoryCheckpoint of the workload; the message quotes
 	// it, for example a full etcd, a quota or a missing right. Nothing is counted, recommended or changed until it is
@@ -180,14 +180,14 @@ const (
 	ReasonModeRecommend = "ModeRecommend"
 	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, no controller would
 	// recreate the pod, it runs to completion, its annotation karpenter.sh/do-not-disrupt or
-	// cluster-autoscaler.kubernetes.io/safe-to-evict forbids to restart or evict it, an evicted pod came back without the
-	// size, or it has no limit yet, and a resize cannot remove one again. The webhook gives new pods the size.
+	// cluster-autoscaler.kubernetes.io/safe-to-evict forbids its restart or eviction, an evicted pod came back without
+	// the size, or it has no limit yet, and a resize cannot remove one. The webhook gives new pods the size.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"
 	// ReasonWatching: memfit watches the pods with a lower limit before it lowers the others.
 	ReasonWatching = "Watching"
-	// ReasonStarting: a container has run for less than the watch period, so that the memory that its start needs is
+	// ReasonStarting: a container has run for less than the watch period, so the memory that its start needs is
 	// unknown. memfit lowers its limit later.
 	ReasonStarting = "Starting"
 	// ReasonWaitingForWindow: no maintenance window of sizing.disruption.windows is open. memfit continues when the next
@@ -196,7 +196,7 @@ const (
 	// ReasonWaitingForBudget: the change budget of all workloads for this hour is spent (--change-budget-bytes,
 	// --change-budget-pods). memfit continues when the budget allows it; the message has the time.
 	ReasonWaitingForBudget = "WaitingForBudget"
-	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery returns a series, or fails, so that no limit is lowered.
+	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery returns a series, or fails, so no limit is lowered.
 	// memfit continues when the result is empty.
 	ReasonWaitingForQuery = "WaitingForQuery"
 	// ReasonDeferred: the kubelet waits for free memory on the node. Unless the pod is Guaranteed, memfit raises the
@@ -215,11 +215,11 @@ const (
 	// the container keeps restarting. Delete the pod, or set emptyDir.sizeLimit.
 	ReasonVolumeKeepsSize = "VolumeKeepsSize"
 	// ReasonNotEffective: the container's status shows the new limit, and the cgroup of its pod still has the old one, or
-	// its process a heap cap for that. Delete the pod that the message names, unless the mode allows its eviction.
+	// its process the old heap cap. Delete the pod that the message names, unless the mode allows its eviction.
 	ReasonNotEffective = "NotEffective"
 	// ReasonUnschedulable: no node has memory for the request that memfit gave a pod. The pod and new ones get their
 	// template's request back; the message has what to do where memfit cannot give it back. No pod is evicted for a limit
-	// that its successor would not get without such a request.
+	// that its successor could only get with such a request.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonRefused: the API server refused the resize, or the eviction where the mode allows one. The message quotes the
 	// answer; grant the right it names, or fix the cause. memfit retries after an hour, or 10 minutes for a missing
@@ -227,7 +227,7 @@ const (
 	ReasonRefused = "Refused"
 )
 
-// Reasons of Events about what happened to a pod; its workload gets one, too.
+// Reasons of Events on a pod; its workload gets one as well.
 const (
 	// EventOOMKilled: the kernel killed a process of the container. The note has the limit, the peak and the
 	// recommendation.

@@ -105,7 +105,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
 	}
 	if w, err := newWatch(ctx, o.cgroups, log); err != nil {
-		log.Warn("New containers are found within 10 s only", "error", err)
+		log.Warn("Detecting new containers takes up to 10 s", "error", err)
 	} else {
 		loop.Created, loop.Watch = w.Created, w.Watch
 	}

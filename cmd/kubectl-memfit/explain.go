@@ -10,7 +10,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const explainLong = `Explain the recommendation for one workload: the evidence, the steps from there to the number,
+const explainLong = `Explain the recommendation for one workload: the evidence, the steps to the number,
 the profile's policy, the runtime settings, every OOM kill with the limit at that time, the conditions (Applied names
 the guard that stopped a change), and what to do next.
 

@@ -23,7 +23,7 @@ and why.
 Formats:
   kustomize    strategic merge patches, for patches: of a kustomization (default)
   json6902     JSON patches by container index, each with a test of the container's name
-  helm-values  resources of each container, as most charts take them
+  helm-values  resources of each container, as most charts use them
   ssa          manifests for server-side apply that hold the memory fields only
 
 Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container

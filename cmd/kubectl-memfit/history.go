@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const historyLong = `Show what memfit changed on the pods of one workload and the outcome, newest first, among the
+const historyLong = `Show what memfit changed on the pods of one workload and the outcome, newest first, with the
 OOM kills and stalls before and after.
 
   Resized             a pod runs with the new size; the line below is what was recommended then

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 )
 
-const scanLong = `List the workloads of a cluster with their runtimes and the sources of these, the use of the fullest
+const scanLong = `List the workloads of a cluster with their runtimes and how each is known, the use of the fullest
 pod against its limit, and the OOM kills of the last days. It needs no profile, no webhook, and not even memfit in the
 cluster.
 

@@ -24,7 +24,7 @@ const topLong = `List containers with the memory they use, and its parts.
 HEAP to UNEXPLAINED add up to resident memory. They need memfit's agent, at tier See; lines below the table report
 what is missing, and why. kubectl memfit map draws one pod. Nothing is written to the cluster.`
 
-const topExample = `  # Who holds on to free memory?
+const topExample = `  # What holds free memory?
   kubectl memfit top -A --sort-by free
 
   # Containers above 90 % of their limit

@@ -246,7 +246,7 @@ func (w Sweeper) PodCount(ctx context.Context, ref memory.WorkloadRef) (int, err
 	object.SetKind(ref.Kind)
 	err := w.APIReader.Get(ctx, workloadKey(ref), object)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return 0, fmt.Errorf("reading how many pods %s is to have: %w", ref, err)
+		return 0, fmt.Errorf("reading the replica count of %s: %w", ref, err)
 	}
 	count, _, _ := unstructured.NestedInt64(object.Object, kind.PodCount...)
 	return int(count), nil

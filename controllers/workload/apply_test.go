@@ -238,7 +238,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f.looks()
 		Expect([]string{f.limitOf(0), f.limitOf(1)}).To(HaveEach("256Mi"))
 		Expect(w.recorder.about("Reverted")).To(ContainElement(And(
-			HavePrefix("Warning Pod/web-0"), ContainSubstring("because rollbackQuery has 3 series in its answer of"),
+			HavePrefix("Warning Pod/web-0"), ContainSubstring("because rollbackQuery returned 3 series at"),
 		)))
 	})
 
@@ -443,7 +443,7 @@ var _ = Describe("A recommendation that is applied", func() {
 			}
 			return nil
 		}
-		keeps("reading how many pods")
+		keeps("reading the replica count")
 
 		w.faults.reading = nil
 		f.passes(2 * time.Minute)

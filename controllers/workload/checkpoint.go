@@ -104,7 +104,7 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if len(lost) > 0 {
-		logf.FromContext(ctx).Error(errors.Join(lost...), "Beginning a container's history afresh")
+		logf.FromContext(ctx).Error(errors.Join(lost...), "Resetting a container's history")
 	}
 	e.adopt(stored)
 	return nil

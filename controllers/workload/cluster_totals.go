@@ -59,7 +59,7 @@ func (t *ClusterTotals) Start(ctx context.Context) error {
 	_ = wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		err := t.Load(logf.IntoContext(ctx, log))
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Could not read all checkpoints; until then no change and no loan", "retryAfter",
+			log.Error(err, "Could not read all checkpoints; changes and loans wait", "retryAfter",
 				retryInterval.String())
 		}
 		return err == nil, nil

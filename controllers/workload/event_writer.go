@@ -182,7 +182,7 @@ func (g *boundedEvents) summary(key eventGroup, now time.Time) workload.Event {
 		container = " of container " + key.container
 	}
 	note := fmt.Sprintf("%d more %s%s from %s to %s, the last about %s %s: counted, not reported one by one "+
-		"(at most %d Events of a reason and container at once, then one every %s)",
+		"(at most %d Events per reason and container, then one every %s)",
 		g.count, key.reason, container, format.Time(g.since), format.TimeOfDay(g.last, g.since), g.about.Kind, g.about.Name,
 		eventBurst, eventEvery)
 	return workload.Event{

@@ -87,7 +87,7 @@ var _ = Describe("A kubelet that does not answer", func() {
 		source.errs = map[string]error{pod.Spec.NodeName: answer}
 		collector.Collect(w.ctx)
 		ready(metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, And(
-			HavePrefix("Hold: no memory samples yet; usage cannot be read from 1 node: node "+pod.Spec.NodeName),
+			HavePrefix("Hold: no memory samples yet; usage cannot be read from 1 node: "+pod.Spec.NodeName),
 			ContainSubstring("since "+asked.UTC().Format(time.RFC3339)), ContainSubstring(answer.Error()),
 			ContainSubstring(`docs/guide/troubleshooting.md, "Usage cannot be read"`),
 		))

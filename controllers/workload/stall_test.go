@@ -96,7 +96,7 @@ var _ = Describe("A stall", func() {
 		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("512Mi"))
 		Expect(rec.Status.Summary).To(ContainSubstring("stalled at 256Mi at "))
 		Expect(w.recorder.all()).To(
-			ContainElement(HavePrefix("Warning Pod/web-0 MemoryStalled: Container app stalls at its limit of 256Mi since ")),
+			ContainElement(HavePrefix("Warning Pod/web-0 MemoryStalled: Container app has stalled at limit 256Mi since ")),
 		)
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Deployment/web MemoryStalled: Pod web-0: ")))
 		f.looks()

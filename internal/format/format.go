@@ -82,7 +82,7 @@ func OfPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }
 func Silent(nodes []memory.Silence) string {
 	texts := make([]string, 0, len(nodes))
 	for _, n := range nodes {
-		texts = append(texts, fmt.Sprintf("node %s since %s: %s", n.Node, Time(n.Since), n.Error))
+		texts = append(texts, fmt.Sprintf("%s (since %s): %s", n.Node, Time(n.Since), n.Error))
 	}
 	return Count(len(nodes), "node") + ": " + strings.Join(Few(texts, 3), "; ")
 }

@@ -89,7 +89,7 @@ func (w *working) userHas(s setting, f runtimes.Facts) string {
 	case slices.Contains(w.taken, s.knob.Env) && count == 0:
 		return fmt.Sprintf("%s was removed after memfit had set it, so it is not set again", s.it())
 	case slices.Contains(w.taken, s.knob.Env) && s.knob.List != nil:
-		return fmt.Sprintf("%s was changed after memfit had set it, so it is not touched again", s.it())
+		return fmt.Sprintf("%s was changed after memfit had set it, so it is left alone", s.it())
 	case count == 1 && s.knob.List == nil && s.verdict.Value != "" && v.Value == s.verdict.Value:
 		return fmt.Sprintf("the pod sets the same value itself (%s)", short(v.Value))
 	case count == 1 && s.knob.List == nil && !s.replace:

@@ -63,7 +63,7 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 	have := whole.next
 	out := constraints.Whole{Size: have}
 	if whole.rec != nil && !whole.rec.unchanged(have) {
-		out.FixedBecause = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is not touched again", have,
+		out.FixedBecause = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is left alone", have,
 			whole.rec.text())
 		return out
 	}
@@ -85,7 +85,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	if before := t.before; before != nil && before.Size != nil {
 		if !before.Size.unchanged(have) {
 			s.wanted = false
-			s.left = fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is not touched again",
+			s.left = fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is left alone",
 				have, before.Size.text())
 			return s
 		}

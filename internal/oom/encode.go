@@ -38,7 +38,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 func (l *Ledger) UnmarshalBinary(data []byte) error {
 	size, n := binary.Uvarint(data)
 	if n <= 0 || size > uint64(len(data)-n) { //nolint:gosec // n bytes of data were read
-		return errors.New("reading the OOM ledger: it is cut off")
+		return errors.New("reading the OOM ledger: truncated")
 	}
 	head, cursors := data[n:n+int(size)], data[n+int(size):] //nolint:gosec // checked above
 	var s storedLedger

@@ -159,7 +159,7 @@ func killedByKernel(d death) (verdict, bool) {
 	case d.stopping != "":
 		v.confidence = memory.Medium
 		v.why += fmt.Sprintf(
-			"; the pod was terminating (%s): the SIGKILL may end its grace period, and the OOM kill be a child's",
+			"; the pod was terminating (%s): the SIGKILL may end its grace period, with only a child OOM-killed",
 			reasonText(d.stopping),
 		)
 	case d.hitPodLimit():

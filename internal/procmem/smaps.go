@@ -25,7 +25,7 @@ const (
 // Errors for mappings that are not read.
 var (
 	ErrTooMany = errors.New("the process has more mappings than are read")
-	ErrSyntax  = errors.New("not as the kernel writes it")
+	ErrSyntax  = errors.New("unexpected format")
 )
 
 // ReadSmaps reads /proc/PID/smaps. Mappings are in ascending order. Apart from the result it allocates one buffer and

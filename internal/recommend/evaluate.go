@@ -151,7 +151,7 @@ func (e *evaluation) hold(why string) Recommendation {
 	r.Confidence = memory.Low
 	r.RequeueAfter = (5 * period.Minute).Duration()
 	if k := e.unhelped; e.since(k.Time) < killHold {
-		why += sprintf("; %s at %s, which a higher limit does not help against", unhelpedBy(k), e.at(k.Time))
+		why += sprintf("; %s at %s, where a higher limit does not help", unhelpedBy(k), e.at(k.Time))
 	}
 	if request := e.requestInUse(e.Current.Limit); request > e.Current.Request {
 		r.Decision, r.UseAboveRequest = Increase, true
@@ -274,7 +274,7 @@ func (e *evaluation) summary() string {
 	case e.rec.Alarm != "":
 		return head + "; " + e.rec.Alarm
 	case e.grown.limit > 0 && e.newest.Asked > 0:
-		return fmt.Sprintf("%s: %s at %s at %s, when the %s asked for were not effective yet", head, diedBy(e.newest.Kind),
+		return fmt.Sprintf("%s: %s at %s at %s, when the requested %s was not effective yet", head, diedBy(e.newest.Kind),
 			e.newest.Limit,
 			e.at(e.newest.Time), e.newest.Asked)
 	case e.grown.limit > 0:

@@ -45,13 +45,13 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 		if highest <= o.elsewhere {
 			e.note("the peak of %s is not covered: use stayed above %s all of that day, which was another load", highest, top)
 		} else {
-			e.note("the peak of %s is not covered: that would cost more than the kills it may cause", highest)
+			e.note("the peak of %s is not covered: that costs more than the kills it prevents", highest)
 		}
 	}
 	e.note("%s", o.words(limit))
 	if lower > 0 {
-		e.note("limit stays at %s: %s, which has been enough for %s, would cost less, but by less than it costs to lower a "+
-			"limit (%s for a day)", e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB),
+		e.note("limit stays at %s: %s was enough for %s, but saves less than lowering a limit costs (%s for a "+
+			"day)", e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB),
 			format.Count(o.enough(lower), "day"), bytesOf(e.lowering(&o, have, lower)))
 	}
 	return limit

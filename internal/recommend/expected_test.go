@@ -245,7 +245,7 @@ func TestALimitThatItCostsTooMuchToLowerSaysSo(t *testing.T) {
 	kept := 0
 	for limit := 480 * mib; limit <= 600*mib; limit += 10 * mib {
 		got := Evaluate(Input{Policy: posed(Cautious), History: h, Current: sizeOf(437*mib, limit), Now: now})
-		if says(got, "has been enough for 11 days, would cost less", "to lower a limit") {
+		if says(got, "was enough for 11 days, but saves less", "lowering a limit") {
 			kept++
 			if got.Size.Limit != limit {
 				t.Errorf("kept at %s: %s", limit, got.Summary)

@@ -72,7 +72,7 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	sized := max(capped, e.plusHeadroom(space.Plus(e.Traits.Overhead)))
 	if sized > limit {
 		e.advise(
-			"the live set of %s leaves little space to collect below a heap of %d %% of %s: %s would be comfortable", live, heap,
+			"the live set of %s leaves the collector little space in a heap of %d %% of %s: try a limit of %s", live, heap,
 			limit, sized,
 		)
 		e.note(

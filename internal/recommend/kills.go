@@ -179,7 +179,7 @@ func (e *evaluation) growAfterKills() {
 	}
 	if k := e.newest; k.Asked > 0 {
 		e.note(
-			"the kill at %s was at %s: the %s asked for were not effective yet, so nothing is added for it", e.at(k.Time),
+			"the kill at %s was at %s: the requested %s was not effective yet, so nothing is added for it", e.at(k.Time),
 			k.Limit, k.Asked,
 		)
 	}

@@ -68,7 +68,7 @@ func TestTheReasonNamesTheDistribution(t *testing.T) {
 			func(day int) bool { return day == 4 || day == 5 }, runsOf(480, 480, 100, 100, 100, 100, 100, 100),
 			[]string{
 				"6 of 8 runs used at most 100Mi, 2 up to 480Mi",
-				"the peak of 480Mi is not covered: that would cost more than the kills it may cause",
+				"the peak of 480Mi is not covered: that costs more than the kills it prevents",
 			}, false,
 		},
 	} {

@@ -64,7 +64,7 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 			func(k *memory.OOMKill) { k.Peak = 31 * mib }, 3 * need, "use above 32Mi was never seen: growth stops at 384Mi",
 		},
 		"the one before is known": {
-			func(k *memory.OOMKill) { k.Asked, k.Limit = k.Limit, 32*mib }, 3 * need, "asked for were not effective yet",
+			func(k *memory.OOMKill) { k.Asked, k.Limit = k.Limit, 32*mib }, 3 * need, "was not effective yet",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestAKillBesideALimitNotEffectiveIsNoNewStep(t *testing.T) {
 	if got.Size.Limit != before.Size.Limit || got.Decision != Keep {
 		t.Errorf("got %s, want the %s of before", got.Summary, before.Size.Limit)
 	}
-	want := "OOM-killed at 32Mi at 00:01:00Z, when the 128Mi asked for were not effective yet"
+	want := "OOM-killed at 32Mi at 00:01:00Z, when the requested 128Mi was not effective yet"
 	if !strings.Contains(got.Summary, want) {
 		t.Errorf("summary %q, want %q in it", got.Summary, want)
 	}
@@ -302,7 +302,7 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 	in.Traits = Traits{Name: "Java"}
 	if got := Evaluate(in); got.Decision != Hold ||
 		!strings.Contains(
-			got.Summary, "the runtime gave up at its own heap cap at 00:01:00Z, which a higher limit does not help against",
+			got.Summary, "the runtime gave up at its own heap cap at 00:01:00Z, where a higher limit does not help",
 		) {
 		t.Errorf("got %s", got.Summary)
 	}
@@ -326,7 +326,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	first := at(0, 64*mib, time.Second)
 	within := evaluate(first, at(time.Second, 256*mib, 0))
 	if within.Size.Limit != 256*mib ||
-		!strings.Contains(strings.Join(within.Reasons, "\n"), "the 256Mi asked for were not effective yet") {
+		!strings.Contains(strings.Join(within.Reasons, "\n"), "the requested 256Mi was not effective yet") {
 		t.Errorf("got %s\n%s\nwant 256Mi kept, and why", within.Summary, strings.Join(within.Reasons, "\n"))
 	}
 	for name, kills := range map[string][]memory.OOMKill{

@@ -68,10 +68,10 @@ func KillVerb(k *memory.OOMKill) string {
 	}
 }
 
-// Stall describes a stall in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi ...".
+// Stall describes a stall in one line: "Container app has stalled at limit 256Mi since 08:20:13Z: 235Mi ...".
 func Stall(s *memory.Stall) string {
 	head := fmt.Sprintf(
-		"Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, format.Time(s.Since),
+		"Container %s has stalled at limit %s since %s", s.Container.Container, s.Limit, format.Time(s.Since),
 	)
 	if !s.Ended.IsZero() {
 		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",

@@ -34,7 +34,7 @@ func TestKill(t *testing.T) {
 func TestStall(t *testing.T) {
 	since := time.Date(2026, 11, 20, 8, 20, 13, 0, time.UTC)
 	s := memory.Stall{Container: memory.ContainerRef{Container: "app"}, Since: since, Limit: 256 * memory.MiB}
-	going := "Container app stalls at its limit of 256Mi since 2026-11-20T08:20:13Z: " + s.Why()
+	going := "Container app has stalled at limit 256Mi since 2026-11-20T08:20:13Z: " + s.Why()
 	if got := Stall(&s); got != going {
 		t.Errorf("got %q, want %q", got, going)
 	}

@@ -131,7 +131,7 @@ func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size
 			format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 	}
 	d.noteRefusal(v1alpha1.ReasonWaitingForNewPods,
-		d.about(pod, c)+"it has no limit, and no resize removes one again: "+who)
+		d.about(pod, c)+"it has no limit, and a resize cannot remove one: "+who)
 	to.Limit = 0
 	return to, recommend.Differs(currentSize(c), to, d.Desired[c.Key()].Policy), true
 }

@@ -97,7 +97,7 @@ func (in *Input) whyCapped(pod *Pod, c *Container, limit memory.Bytes) string {
 	if remedy := in.remedy(pod, limit); remedy != "" {
 		return text + "; " + remedy
 	}
-	return text + "; the pod is to be replaced"
+	return text + "; the pod will be replaced"
 }
 
 // capped returns a container that has a higher limit now, and whose process cannot use it.
@@ -199,7 +199,7 @@ func (o *observation) whyNotEffective(st *Step, pod *Pod, c Container) string {
 	if held >= st.To[c.Name].Limit {
 		held = st.From[c.Name].Limit // the kubelet has not reported it either
 	}
-	text := fmt.Sprintf("container %s is to have a limit of %s and is held to %s: a resize that reaches the kubelet "+
+	text := fmt.Sprintf("container %s has a limit of %s and is held to %s: a resize that reaches the kubelet "+
 		"while the container is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)",
 		c.Name, st.To[c.Name].Limit, held)
 	if c.Brief {
@@ -208,7 +208,7 @@ func (o *observation) whyNotEffective(st *Step, pod *Pod, c Container) string {
 	if remedy := o.remedy(pod, st.To[c.Name].Limit); remedy != "" {
 		return text + "; " + remedy
 	}
-	return text + "; the pod is to be replaced, and the new one gets the size when it is created"
+	return text + "; the pod will be replaced, and the new one gets the size when it is created"
 }
 
 // remedy returns what users can do about a pod that does not get its size; empty if memfit may evict it.

@@ -810,7 +810,7 @@ func TestARaiseThatOnlyARestartWouldMakeEffectiveEnds(t *testing.T) {
 			c.passes(statusDelay)
 			c.reconcile()
 		}
-		if len(c.written.Steps) > 0 || c.writes() != 2 || !c.told("NotResized web-1: container app is to have") {
+		if len(c.written.Steps) > 0 || c.writes() != 2 || !c.told("NotResized web-1: container app has a limit of") {
 			t.Errorf("%s: %+v: %v", name, c.written.Steps, c.log)
 		}
 		c.expectReason(v1alpha1.ReasonWaitingForNewPods, "restart")

@@ -159,7 +159,7 @@ func (d *decider) notPermitted(ch *change) Verdict {
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.NoEvict}
 	case interrupts && ch.pod.Undisturbed != "":
 		return refuse(v1alpha1.ReasonWaitingForNewPods,
-			"its annotation %s forbids to disturb it: memfit does not restart or evict it", ch.pod.Undisturbed)
+			"its annotation %s forbids disturbing it: memfit does not restart or evict it", ch.pod.Undisturbed)
 	case !ch.pod.Completes, !interrupts && ch.kind&lowerings == 0:
 		return Verdict{}
 	case ch.kind == restartPod:
@@ -271,7 +271,7 @@ func (d *decider) noEvidence(ch *change) Verdict {
 			format.InWords(r.Evidence.Window), format.InWords(period.Day.Duration()))
 	case lowers && r.Evidence.Estimated:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
-			"demand was not exact for all of the last day, so that no limit is lowered; status.containers[].reasons " +
+			"demand was not exact for all of the last day, so no limit is lowered; status.containers[].reasons " +
 				"has what is missing"}
 	}
 	return Verdict{}
@@ -592,7 +592,7 @@ func (d *decider) restartsShared(ch *change) Verdict {
 	for _, c := range ch.pod.Containers {
 		if _, asked := ch.sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && ch.to.Limit > ch.from.Limit {
 			return refuse(v1alpha1.ReasonDisruptionBudget, "container %s has no limit of its own and restarts when the pod's "+
-				"changes (its resizePolicy), which it may not now", c.Name)
+				"changes (its resizePolicy), which is not allowed", c.Name)
 		}
 	}
 	return Verdict{}

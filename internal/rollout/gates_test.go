@@ -395,7 +395,7 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"no controller":             {edit: func(in *Input) { in.Policy.NoEvict = "a bare pod" }, want: "a bare pod"},
 		"its owner forbids it": {
 			edit: func(in *Input) { in.Pods[0].Undisturbed = `karpenter.sh/do-not-disrupt: "true"` },
-			want: `its annotation karpenter.sh/do-not-disrupt: "true" forbids to disturb it`,
+			want: `its annotation karpenter.sh/do-not-disrupt: "true" forbids disturbing it`,
 		},
 		"a Job":               {edit: func(in *Input) { in.Pods[0].Completes = true }, want: "lose its work"},
 		"refused moments ago": {edit: refused, want: "no right"},

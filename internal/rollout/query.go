@@ -32,7 +32,7 @@ func (q *QueryResult) Against(now time.Time) string {
 	case q == nil:
 		return ""
 	case q.holds(now) && q.Series > 0:
-		return fmt.Sprintf("rollbackQuery has %d series in its answer of %s", q.Series, format.Time(q.At))
+		return fmt.Sprintf("rollbackQuery returned %d series at %s", q.Series, format.Time(q.At))
 	case q.holds(now):
 		return ""
 	case q.Problem != "":
@@ -47,6 +47,6 @@ func (o *observation) queryHasSeries(pod *Pod, st *Step, names []string) *sympto
 	if q == nil || !q.holds(o.Now) || q.Series == 0 || !q.At.After(st.Watch.Since) {
 		return nil
 	}
-	return &symptom{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.Against(o.Now),
+	return &symptom{pod, st, names, fmt.Sprintf("%s, and none when the limit of pod %s was lowered", q.Against(o.Now),
 		pod.Name)}
 }

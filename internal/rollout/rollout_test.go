@@ -678,7 +678,7 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 
 	for why, result := range map[string]QueryResult{
 		"rollbackQuery has no answer: nothing listens there": {Problem: "nothing listens there"},
-		"rollbackQuery has 2 series in its answer of":        {At: c.in.Now, Series: 2},
+		"rollbackQuery returned 2 series at":                 {At: c.in.Now, Series: 2},
 		"rollbackQuery has no answer yet":                    {At: c.in.Now.Add(-61 * time.Second)}, // too old
 	} {
 		c.in.QueryResult = &result
@@ -705,7 +705,7 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 	c.passes(5 * time.Second)
 	look("256Mi 256Mi")
 	if !c.told("Reverted web-2: Limit 100Mi of container app is rolled back from every pod that has it, " +
-		"to 256Mi, because rollbackQuery has 1 series in its answer of 2026-03-02T09:21:10Z, and had none when the " +
+		"to 256Mi, because rollbackQuery returned 1 series at 2026-03-02T09:21:10Z, and none when the " +
 		"limit of pod web-2 was lowered") {
 		t.Error(c.log)
 	}

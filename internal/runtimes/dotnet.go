@@ -107,7 +107,7 @@ func dotnetPercent(f Facts) Verdict {
 	case f.Version.Below(V(5)):
 		return skip(dotnetPrefix)
 	case p == 100:
-		return skip("100 % is not a hard limit to .NET, which drops it: ask for less than 100")
+		return skip("100 % is not a hard limit to .NET, which drops it: set less than 100")
 	case badShare(f) != "":
 		return skip(badShare(f))
 	}

@@ -109,8 +109,8 @@ func cgoOnly(knobs []Knob) []Knob {
 
 // goFree: spans without objects are certainly returned. The preceding collection may free more.
 func goFree(_ Process, a amounts.Usage) (Gain, bool) {
-	return between(a.Returnable, a.Resident(), "%s of spans without objects go for certain; of %s of objects it is "+
-		"unknown how much is garbage before it is collected", a.Returnable, a.Bytes(amounts.Objects))
+	return between(a.Returnable, a.Resident(), "%s of spans hold no objects; how much of %s of objects is garbage "+
+		"is unknown before a collection", a.Returnable, a.Bytes(amounts.Objects))
 }
 
 // goLimitEffect returns the effect of an existing GOMEMLIMIT: nothing now. If it leaves less than half of the live heap

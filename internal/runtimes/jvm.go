@@ -322,7 +322,7 @@ func minRAM(f Facts) Verdict {
 	if !ok {
 		return notRequested()
 	}
-	v := set(minRAMName+share, "HotSpot takes this one for a maximum heap below 125Mi")
+	v := set(minRAMName+share, "HotSpot uses this flag for a maximum heap below 125Mi")
 	v.AtCreation = f.LimitUnseen
 	return v
 }

@@ -115,7 +115,7 @@ func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 	}
 	arenas := a.Details[amounts.Arenas]
 	if arenas <= 2 {
-		return exactly(0, "the process has %d of its own accord", arenas)
+		return exactly(0, "the process has %d without it", arenas)
 	}
 	retained, beyond := a.Bytes(amounts.Retained), a.Bytes(amounts.BeyondTwo)
 	return between(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of the two "+

@@ -62,7 +62,7 @@ func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
 	}
 	young := 3 * e.semiSpace
 	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
-		return skipf("%s (%s) with %s of semi-spaces and about %s that %s takes besides is more than the limit of %s: lower "+
+		return skipf("%s (%s) plus %s of semi-spaces and about %s for the rest of %s exceeds the limit of %s: lower "+
 			"it, or raise the limit", old, why, young, nodeBare, e.name, f.LimitText)
 	}
 	return e.checked(f, old, why)
@@ -79,8 +79,8 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 // v8Collection: pages in V8's pool are certainly returned; garbage is indistinguishable from live objects before.
 func v8Collection(_ Process, a amounts.Usage) (Gain, bool) {
 	pool := a.Bytes(amounts.PoolResident)
-	return between(pool, a.Resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated it is unknown "+
-		"how much is garbage before it is collected", pool, a.InUse)
+	return between(pool, a.Resident(), "V8 keeps %s of freed pages; how much of the allocated %s is garbage "+
+		"is unknown before a collection", pool, a.InUse)
 }
 
 // foldV8 normalizes flags: V8 accepts "_" for "-" anywhere in a flag's name.

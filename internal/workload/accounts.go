@@ -130,7 +130,7 @@ func stallAccount(s *v1alpha1.StallSnapshot) string {
 // inUse describes the usage just before, and its growth if any.
 func inUse(before string, usage, perSecond *resource.Quantity, milliseconds int32) string {
 	if usage == nil {
-		return "no data from before"
+		return "no earlier data"
 	}
 	text := before + amount(*usage).String() + " were in use"
 	if perSecond != nil && milliseconds > 0 {

@@ -93,7 +93,7 @@ func TestAnAgentTellsOfAStall(t *testing.T) {
 	later := at.Add(4 * time.Minute)
 	next, e := Step(state, seen("node-1", sawStall(at)), later)
 	if notes := eventsOf(e, v1alpha1.EventStallExplained); len(notes) != 1 ||
-		!strings.HasPrefix(notes[0], "Container app stalls at its limit of 512Mi since ") ||
+		!strings.HasPrefix(notes[0], "Container app has stalled at limit 512Mi since ") ||
 		!strings.HasSuffix(notes[0], wantStallAccount) {
 		t.Errorf("%q", notes)
 	}
@@ -164,7 +164,7 @@ func TestWhatHeldAStall(t *testing.T) {
 		"the kernel held it at 460Mi, its memory.high; ": {MinuteBefore: own, High: quantity("460Mi")},
 		"": {},
 	} {
-		if got := stallAccount(&s); got != want+"no data from before" {
+		if got := stallAccount(&s); got != want+"no earlier data" {
 			t.Error(got)
 		}
 	}

@@ -331,7 +331,7 @@ func FuzzAccount(f *testing.F) {
 
 // TestAKillThatNobodySawComing still has an account, which says so.
 func TestAKillThatNobodySawComing(t *testing.T) {
-	if got := account(&v1alpha1.KillSnapshot{}); got != "no data from before" {
+	if got := account(&v1alpha1.KillSnapshot{}); got != "no earlier data" {
 		t.Error(got)
 	}
 }

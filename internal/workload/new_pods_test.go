@@ -184,7 +184,7 @@ func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
 	for _, c := range d.shown.Conditions {
 		text += c.Message + "\n"
 	}
-	if !strings.Contains(text, "the first one waits: sizing.disruption.rollbackQuery has 1 series") {
+	if !strings.Contains(text, "the first one waits: sizing.disruption.rollbackQuery returned 1 series") {
 		t.Errorf("no condition has what the lower limit waits for:\n%s", text)
 	}
 
@@ -196,7 +196,7 @@ func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
 	}
 	series = 2
 	d.run(2*time.Minute, 30*time.Second)
-	const why = "rolled back from every pod that has it, to 512Mi, because rollbackQuery has 2 series"
+	const why = "rolled back from every pod that has it, to 512Mi, because rollbackQuery returned 2 series"
 	if !strings.Contains(strings.Join(d.log, "\n"), why) {
 		d.fail("the lower limit is not rolled back")
 	}

@@ -41,12 +41,12 @@ func TestSilence(t *testing.T) {
 		"no pod runs":             {Snapshot{Governed: on(""), Silent: silent("b")}, "", false},
 		"one of two": {
 			Snapshot{Governed: on("a", "b", "b"), Silent: silent("b", "c")},
-			"usage cannot be read from 1 node: node b since 2026-11-24T04:05:06Z: timeout" + what, false,
+			"usage cannot be read from 1 node: b (since 2026-11-24T04:05:06Z): timeout" + what, false,
 		},
 		"both, and a pod that waits": {
 			Snapshot{Governed: on("a", "b", ""), Silent: silent("a", "b")},
-			"usage cannot be read from 2 nodes: node a since 2026-11-24T04:05:06Z: timeout; " +
-				"node b since 2026-11-24T04:05:06Z: timeout" + what, true,
+			"usage cannot be read from 2 nodes: a (since 2026-11-24T04:05:06Z): timeout; " +
+				"b (since 2026-11-24T04:05:06Z): timeout" + what, true,
 		},
 		"nobody is asked": {
 			Snapshot{Governed: on("a"), Unmeasured: true},
@@ -61,7 +61,7 @@ func TestSilence(t *testing.T) {
 		}
 	}
 	five := silence(&Snapshot{Governed: on("a", "b", "c", "d", "e"), Silent: silent("a", "b", "c", "d", "e")})
-	if !strings.Contains(five, "5 nodes: node a ") || !strings.Contains(five, "timeout; and 2 more (") ||
+	if !strings.Contains(five, "5 nodes: a ") || !strings.Contains(five, "timeout; and 2 more (") ||
 		strings.Contains(five, "node d") {
 		t.Errorf("five silent nodes are %q", five)
 	}

@@ -165,7 +165,7 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {
-			return errors.New("the webhook server does not listen yet")
+			return errors.New("the webhook server is not ready yet")
 		}
 		return nil
 	}

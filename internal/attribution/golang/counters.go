@@ -26,7 +26,7 @@ type counters struct {
 // Errors for a missing estimate.
 var (
 	ErrNone      = errors.New("the counters of Go's collector were not found")
-	ErrAmbiguous = errors.New("more than one place looks like the counters of Go's collector")
+	ErrAmbiguous = errors.New("several places match the counters of Go's collector")
 )
 
 const (
@@ -95,7 +95,7 @@ func (p *places) one() (counters, error) {
 	case 1:
 		return p.counters[0], nil
 	}
-	return counters{}, fmt.Errorf("%w: %d do", ErrAmbiguous, len(p.counters))
+	return counters{}, fmt.Errorf("%w: %d", ErrAmbiguous, len(p.counters))
 }
 
 // search adds the matching places in one range.

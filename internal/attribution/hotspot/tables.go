@@ -119,7 +119,7 @@ func (j *jvm) table(m exports, kind string, columns ...string) *entryTable {
 	for _, c := range columns {
 		t.columns[c] = j.variable(m, "gHotSpotVM"+kind+"Entry"+c+"Offset")
 		if t.columns[c] >= t.stride {
-			j.fail(fmt.Errorf("%w: a column behind the entry", ErrNoTables))
+			j.fail(fmt.Errorf("%w: a column past the entry", ErrNoTables))
 		}
 	}
 	if t.start == 0 || t.stride < 16 || t.stride > 256 {

@@ -96,7 +96,7 @@ func (r *Reader) Text(addr uint64, most int) (string, error) {
 		b = append(b, part...)
 		addr += uint64(len(part))
 	}
-	return "", fmt.Errorf("%w: a text without an end", procmem.ErrAbsent)
+	return "", fmt.Errorf("%w: an unterminated text", procmem.ErrAbsent)
 }
 
 func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
@@ -162,7 +162,7 @@ func (r *Reader) fromFile(page *[procmem.PageSize]byte, m *procmem.Mapping, base
 	}
 	offset := m.Offset + base - m.Start
 	if offset >= uint64(max(file.Size(), 0)) {
-		return fmt.Errorf("%w: %#x lies behind the end of its file", procmem.ErrAbsent, base)
+		return fmt.Errorf("%w: %#x is past the end of its file", procmem.ErrAbsent, base)
 	}
 	_, err = file.ReadAt(page[:], int64(offset)) //nolint:gosec // it is below the file's size
 	if err != nil && offset+procmem.PageSize <= uint64(max(file.Size(), 0)) {

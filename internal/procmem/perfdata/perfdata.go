@@ -71,7 +71,7 @@ func Each(b []byte, visit func(Entry)) error {
 
 func entryAt(b []byte, order binary.ByteOrder, at uint64) (e Entry, err error) {
 	if at+20 > uint64(len(b)) {
-		return e, fmt.Errorf("%w: an entry lies behind the end", ErrFormat)
+		return e, fmt.Errorf("%w: an entry is past the end", ErrFormat)
 	}
 	b = b[at:]
 	e.length = uint64(order.Uint32(b))

@@ -76,7 +76,7 @@ type Source struct {
 func New(config *rest.Config, o Options) (*Source, error) {
 	client, err := rest.HTTPClientFor(clientConfig(config, o))
 	if err != nil {
-		return nil, fmt.Errorf("preparing to talk to kubelets: %w", err)
+		return nil, fmt.Errorf("creating the kubelet client: %w", err)
 	}
 	client.Timeout = 0 // each request has its own deadline
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
@@ -88,7 +88,7 @@ func New(config *rest.Config, o Options) (*Source, error) {
 }
 
 // errRedirect: kubelets do not redirect, and following one would send the token elsewhere.
-var errRedirect = errors.New("it redirects elsewhere, which kubelets do not: memfit does not follow with its token")
+var errRedirect = errors.New("it redirects, which kubelets do not: memfit does not send its token elsewhere")
 
 // clientConfig returns the API server's config, adapted to kubelets.
 func clientConfig(config *rest.Config, o Options) *rest.Config {
@@ -250,9 +250,9 @@ func (a attempt) advice(err error) string {
 	case usage.Is[x509.CertificateInvalidError](err):
 		return "The kubelet's serving certificate is not valid now: renew it, and compare the clocks"
 	case usage.Is[tls.RecordHeaderError](err), errors.Is(err, http.ErrSchemeMismatch):
-		return "The server there does not use TLS: check the kubelet's port"
+		return "The server does not use TLS: check the kubelet's port"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "No server listens there: check that the kubelet runs, and its port (status.daemonEndpoints of the Node)"
+		return "No server is listening: check that the kubelet runs, and its port (status.daemonEndpoints of the Node)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "memfit's pod cannot reach the node: check its routes and the network policies"
 	case usage.Is[*net.DNSError](err):

@@ -154,7 +154,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 			func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 			},
-			Options{}, []string{"redirects elsewhere"},
+			Options{}, []string{"it redirects"},
 		},
 		"a summary that breaks off": {
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(typicalSummary(0, 2, false)[:900]) }, Options{},
@@ -273,7 +273,7 @@ func TestReadNowhere(t *testing.T) {
 	s := source(t, k.config(), Options{})
 
 	_, err := s.Read(t.Context(), nodeAt(t, closed.Listener.Addr().String()))
-	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "No server listens there") {
+	if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "No server is listening") {
 		t.Errorf("nobody listens: %v", err)
 	}
 	_, err = s.Read(t.Context(), nodeAt(t, plain.Listener.Addr().String()))

@@ -51,11 +51,11 @@ type Source struct {
 func New(config *rest.Config, locate Locate, now func() time.Time) (*Source, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
+		return nil, fmt.Errorf("creating the metrics.k8s.io client: %w", err)
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
+		return nil, fmt.Errorf("creating the metrics.k8s.io client: %w", err)
 	}
 	return &Source{
 		client: client, url: strings.TrimSuffix(base.String(), "/") + path, locate: locate,

@@ -49,7 +49,7 @@ func refused(e *v1.Error, name, query string) string {
 	case strings.Contains(e.Msg, "404"):
 		return ". Check the path: Mimir needs /prometheus at its end, VictoriaMetrics in cluster mode /select/0/prometheus"
 	case e.Type == v1.ErrBadResponse:
-		return ". The server there is not a Prometheus HTTP API: check the URL"
+		return ". The server is not a Prometheus HTTP API: check the URL"
 	}
 	return ""
 }
@@ -65,7 +65,7 @@ func unreachable(err error) string {
 	case usage.Is[*http.MaxBytesError](err):
 		return "Ask for a shorter history or longer steps"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "No server listens there: check that Prometheus runs, and the port"
+		return "No server is listening: check that Prometheus runs, and the port"
 	case errors.Is(err, context.Canceled):
 		return ""
 	case usage.TimedOut(err):

@@ -180,11 +180,11 @@ func New(o Options) (*Source, error) {
 	}
 	client, err := httpClient(o)
 	if err != nil {
-		return nil, fmt.Errorf("preparing to talk to Prometheus: %w", err)
+		return nil, fmt.Errorf("creating the Prometheus client: %w", err)
 	}
 	c, err := api.NewClient(api.Config{Address: o.URL, Client: client})
 	if err != nil {
-		return nil, fmt.Errorf("preparing to talk to Prometheus: %w", err)
+		return nil, fmt.Errorf("creating the Prometheus client: %w", err)
 	}
 	s := &Source{
 		api: v1.NewAPI(c), host: base.Host + base.Path, timeout: cmp.Or(o.Timeout, 30*time.Second), queries: queries,
@@ -234,4 +234,4 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-var errRedirect = errors.New("it redirects elsewhere, and memfit does not follow with its token: name the final URL")
+var errRedirect = errors.New("it redirects, and memfit does not send its token elsewhere: set the final URL")

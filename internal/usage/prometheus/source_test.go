@@ -293,7 +293,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://elsewhere.example/", http.StatusFound)
-		}, "redirects elsewhere"},
+		}, "it redirects"},
 		"a book of why": {say(500, strings.Repeat("book ", 9999)), "500"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -347,7 +347,7 @@ func TestReadNowhere(t *testing.T) {
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are the point
 	tls.StartTLS()
 	defer tls.Close()
-	for url, want := range map[string]string{closed.URL: "No server listens there", tls.URL: "name the CA file"} {
+	for url, want := range map[string]string{closed.URL: "No server is listening", tls.URL: "name the CA file"} {
 		source, err := New(Options{URL: url})
 		if err != nil {
 			t.Fatal(err)

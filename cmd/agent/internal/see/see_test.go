@@ -485,7 +485,7 @@ func TestSum(t *testing.T) {
 				Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Amount: q("0"), How: "tuning.arenaMax: " +
 					"2 in the profile, " +
 					"for new pods; threads that allocate all the time then wait for each other",
-				Method: "the process has 2 of its own accord",
+				Method: "the process has 2 without it",
 			},
 			{
 				Action: "MALLOC_TRIM_THRESHOLD_=131072", Setting: "MALLOC_TRIM_THRESHOLD_", Amount: q("0"),

@@ -62,7 +62,7 @@ func (m *markdown) text() []byte {
 	if m.workloads == 0 {
 		fmt.Fprintf(&out, "Every exported workload has the memory that memfit recommends (%d).\n", m.same)
 	} else {
-		fmt.Fprintf(&out, "memfit recommends other memory for %s", format.Count(m.workloads, "workload"))
+		fmt.Fprintf(&out, "memfit recommends other sizes for %s", format.Count(m.workloads, "workload"))
 		if m.same > 0 {
 			fmt.Fprintf(&out, "; %d more have the recommended size", m.same)
 		}
