@@ -53,8 +53,8 @@ type StallWatch struct {
 	// known is the highest rate of major faults per second away from the limit, over the duration of a stall.
 	known float32
 	away  away
-	// run is a series of intervals with the same result for the phase: a stall, its end, or an ineffective raise. nil if
-	// there is no such series.
+	// run is a series of intervals with the same result for the phase: a stall, its end, or an ineffective raise; nil:
+	// none.
 	run   *run
 	stall *memory.Stall // the last stall
 	phase phase

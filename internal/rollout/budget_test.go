@@ -317,6 +317,37 @@ func TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet(t *testing.T) {
 	}
 }
 
+// TestASlowCanaryAndAScaleUp: only the successor of the evicted pod has the lower limit, and it is not ready in time.
+// Pods that are added meanwhile have the higher limit, and show nothing about the webhook.
+func TestASlowCanaryAndAScaleUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		newer   []memory.Size
+		refused bool
+	}{
+		"the canary is slow":                 {newer: []memory.Size{small}},
+		"pods are added before it":           {newer: []memory.Size{big, small}},
+		"pods are added after it":            {newer: []memory.Size{small, big}},
+		"all pods came without a lower size": {newer: []memory.Size{big, big}, refused: true},
+	} {
+		c := newCluster(t, 1, big)
+		c.in.Policy.Evict = true
+		c.in.State.Steps = []Step{{
+			Pod: "web-0", UID: "uid-0", At: start, Phase: Evicting,
+			From: map[string]memory.Size{"app": big}, To: map[string]memory.Size{"app": small},
+			Present: presentOf(c.in.Pods),
+		}}
+		for _, size := range tc.newer {
+			pod := c.pod(size)
+			pod.Ready = false
+			c.in.Pods = append(c.in.Pods, pod)
+		}
+		c.in.Now = start.Add(successorTimeout)
+		if after, _ := Observe(c.in, nil); len(after.Refusals) > 0 != tc.refused {
+			t.Errorf("%s: evictions are refused: %v", name, after.Refusals)
+		}
+	}
+}
+
 // TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet: no node takes what that would request, so the webhook gives its
 // template's size.
 func TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet(t *testing.T) {

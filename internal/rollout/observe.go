@@ -273,17 +273,19 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	return false
 }
 
-// refuseUnsized refuses further evictions if an evicted pod's replacement lacks the new size, because the webhook does
-// not answer or another policy rejects it: the next replacement would lack it as well. A lower limit waits
-// longer.
+// refuseUnsized refuses further evictions if pods came since and all lack the new size, because the webhook does not
+// answer or another policy rejects it: the next one would lack it as well. Of pods that came since, only the canary has
+// a lower limit. A lower limit waits longer.
 func (o *observation) refuseUnsized(st *Step) {
-	without := func(p Pod) bool {
+	came := slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool {
+		return p.Terminating || !st.Present.isNewer(&p) || !p.runs(st.Programs)
+	})
+	sized := func(p Pod) bool { // it is only slow
 		given, _ := p.given(st.To)
 		_, lacks := p.first(st.To, func(c Container) bool { return currentSize(c).Limit != given[c.Name].Limit })
-		return lacks && !p.Terminating && st.Present.isNewer(&p) && p.runs(st.Programs)
+		return !lacks
 	}
-	i := slices.IndexFunc(o.Pods, without)
-	if i < 0 {
+	if len(came) == 0 || slices.ContainsFunc(came, sized) {
 		return
 	}
 	lowering, hold := lowersAny(st.From, st.To), refusalHold
@@ -294,7 +296,7 @@ func (o *observation) refuseUnsized(st *Step) {
 		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(hold), Evict: true, All: true, OnlyLower: lowering, Sizes: st.To,
 		Reason: v1alpha1.ReasonWaitingForNewPods, Why: fmt.Sprintf("pod %s was evicted at %s for %s, and pod %s came "+
 			"without it: memfit's webhook did not answer, or another policy refuses that (Event PodsNotCreated)", st.Pod,
-			format.Time(st.At), changes(st.From, st.To), o.Pods[i].Name),
+			format.Time(st.At), changes(st.From, st.To), came[0].Name),
 	})
 }
 

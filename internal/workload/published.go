@@ -21,7 +21,6 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/quote"
 )
 
 // published is the decided size of a container, and its program.
@@ -63,7 +62,7 @@ type decided struct {
 
 // measurements are observations besides histories. Like these they may be minutes old when read.
 type measurements struct {
-	// Source is the source of samples, Past of the earlier history; empty: none.
+	// Source is the source of samples, Past the source of earlier history; empty: none.
 	Source string `json:"source,omitempty"`
 	Past   string `json:"past,omitempty"`
 	// By container: the highest demand of one replica, the last live sets of replicas without a heap cap, and the last
@@ -168,16 +167,12 @@ func (st *State) raisedRequests(pod *corev1.Pod) map[string]memory.Size {
 	return raised
 }
 
-// refused reports whether no node takes the memory request of a pod.
-func refused(pod *corev1.Pod, now time.Time) bool { return waitsLong(pod, now) && lacksMemory(pod) }
-
-// lacksMemory reports whether the scheduler's message names memory among the reasons, as in "0/3 nodes are available: 1
-// Insufficient cpu, 2 Insufficient memory." No field has them. It is the text of the plugin NodeResourcesFit; behind a
-// scheduler that does not write it, no request is taken back.
-func lacksMemory(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodScheduled && strings.Contains(c.Message, "Insufficient memory")
-	})
+// refused reports whether no node takes the memory request of a pod: the scheduler's message names memory among the
+// reasons, as in "0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient memory." No field has them. The plugin
+// NodeResourcesFit writes this text; behind a scheduler that does not, no request is taken back.
+func refused(pod *corev1.Pod, now time.Time) bool {
+	message, _ := unscheduled(pod)
+	return waitsLong(pod, now) && strings.Contains(message, "Insufficient memory")
 }
 
 // waitsLong reports whether the scheduler has found no node for a pod for long enough for an autoscaler to add one.
@@ -194,7 +189,7 @@ func unschedulable(pod *corev1.Pod) bool {
 func unscheduled(pod *corev1.Pod) (message string, is bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return quote.Message(c.Message), true
+			return c.Message, true
 		}
 	}
 	return "", false

@@ -103,7 +103,8 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 			Name: pod.Name, UID: pod.UID, Since: pod.CreationTimestamp.UTC(), From: map[string]memory.Size{}, To: to,
 			Completes: s.isRun(pod), Undisturbed: constraints.Undisturbed(pod.Annotations), Stays: pod.Spec.Resources != nil,
 		}
-		w.Scheduler, _ = unscheduled(pod)
+		message, _ := unscheduled(pod)
+		w.Scheduler = quote.Message(message)
 		for c := range constraints.Containers(&pod.Spec) {
 			if size, raised := to[c.Name]; raised {
 				w.From[c.Name], w.Stays = constraints.SizeOf(&c.Resources), w.Stays || size.Request == 0

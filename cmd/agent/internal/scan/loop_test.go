@@ -131,6 +131,15 @@ func (n *node) end(uid types.UID, id string) {
 	maps.DeleteFunc(n.cgroups, func(name string, _ *fstest.MapFile) bool { return strings.HasPrefix(name, dir(uid, id)) })
 }
 
+// killMain ends the first instance by a kill, and starts the second.
+func (n *node) killMain(uid types.UID) {
+	n.end(uid, idOf(1))
+	n.pass(500 * time.Millisecond)
+	n.set(uid, idOf(2), 3*memory.MiB, 0, 80)
+	n.tell(uid, idOf(2), idOf(1))
+	n.pass(2 * time.Second)
+}
+
 // tell makes the API server report the pod: its container app is this instance, and the previous one was killed.
 func (n *node) tell(uid types.UID, id, killed string) {
 	n.t.Helper()
@@ -318,11 +327,7 @@ func TestAKillOfTheMainProcess(t *testing.T) {
 	n.set(uid, idOf(1), 110*memory.MiB, 0, 70)
 	n.tell(uid, idOf(1), "")
 	n.pass(5 * time.Second)
-	n.end(uid, idOf(1))
-	n.pass(500 * time.Millisecond)
-	n.set(uid, idOf(2), 3*memory.MiB, 0, 80)
-	n.tell(uid, idOf(2), idOf(1))
-	n.pass(2 * time.Second)
+	n.killMain(uid)
 	c := n.last()
 	if c.LastKill == nil || c.LastKill.Kind != "MainProcess" || c.LastKill.Evidence != "PodStatus" || c.OOMKills != 1 {
 		t.Fatalf("%+v", c)
@@ -347,11 +352,7 @@ func TestAProcessHasTheNameOfItsProgram(t *testing.T) {
 	n.pass(500 * time.Millisecond)
 	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
 	n.pass(500 * time.Millisecond)
-	n.end(uid, idOf(1))
-	n.pass(500 * time.Millisecond)
-	n.set(uid, idOf(2), 3*memory.MiB, 0, 80)
-	n.tell(uid, idOf(2), idOf(1))
-	n.pass(2 * time.Second)
+	n.killMain(uid)
 	if k := n.last().LastKill; k == nil || len(k.Processes) != 1 || k.Processes[0].Name != "p70" {
 		t.Errorf("%+v", k)
 	}

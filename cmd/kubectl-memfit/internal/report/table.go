@@ -52,7 +52,7 @@ func cells(r *Row) []string {
 	}
 }
 
-// each joins the texts of all containers, with its name if there are several.
+// each joins the texts of all containers, with their names if there are several.
 func (r *Row) each(textOf func(c *v1alpha1.ContainerRecommendation) string) string {
 	var parts []string
 	for i := range r.Status.Containers {
