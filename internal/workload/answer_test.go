@@ -101,6 +101,7 @@ func TestAKillAtACorrectedLimitRestoresTheAnswer(t *testing.T) {
 // TestAnAnswerIsCorrectedInNewPods: with OnCreate, a pod that is created an hour after the kills is the first with
 // less, and the next ones follow when it was watched. A kill at the corrected limit restores the answer for new pods.
 func TestAnAnswerIsCorrectedInNewPods(t *testing.T) {
+	t.Parallel()
 	const owner, need = 64, 70
 	for _, replicas := range []int{1, 3} {
 		d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(16, owner), need*memory.MiB, replicas)
@@ -145,6 +146,7 @@ func TestAnAnswerIsCorrectedInNewPods(t *testing.T) {
 // TestAnAnswerIsNotCorrectedBelowWhatTheOwnerAsksFor: what is too small for a moment at the start, and then far too
 // large, waits for its day.
 func TestAnAnswerIsNotCorrectedBelowWhatTheOwnerAsksFor(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 256), 40*memory.MiB, 2)
 	d.run(3*time.Hour, time.Minute)
 	d.burst = 230 * memory.MiB

@@ -14,6 +14,7 @@ import (
 // TestKillsAreAnsweredByALeaderWhoseClockIsAhead: no sample is taken then, and the kubelets' times are long past. What
 // a status did not show yet is newer than that look, whatever the clocks are.
 func TestKillsAreAnsweredByALeaderWhoseClockIsAhead(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		burst, backoff time.Duration // since the leader began, and after each kill
 	}{

@@ -258,6 +258,7 @@ func TestProblem(t *testing.T) {
 // TestAGuaranteedPodIsRecommendedWhatItGets: a request below the limit would make a pod of it that is Burstable, as
 // would the exported patch, and no pod would ever have what is recommended.
 func TestAGuaranteedPodIsRecommendedWhatItGets(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(512, 512), 60*memory.MiB, 0)
 	d.guaranteed, d.replicas = true, 2
 	d.scale()

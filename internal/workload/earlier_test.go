@@ -89,6 +89,7 @@ func TestAnotherProgramOfThatNameStartsEmpty(t *testing.T) {
 // TestALowerLimitIsWatchedAgainInAWorkloadThatIsCreatedAgain: also that of pods which have it already. A size that was
 // rolled back is still known.
 func TestALowerLimitIsWatchedAgainInAWorkloadThatIsCreatedAgain(t *testing.T) {
+	t.Parallel()
 	for _, orphans := range []bool{true, false} {
 		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
 		d.run(28*time.Hour, 2*time.Minute)

@@ -99,6 +99,7 @@ func TestAbortsAtOneHeapCapAskForOneRaise(t *testing.T) {
 
 // TestAGoProgramBeyondItsMemoryLimit collects without end: GOMEMLIMIT of its pod is for the limit that killed it.
 func TestAGoProgramBeyondItsMemoryLimit(t *testing.T) {
+	t.Parallel()
 	mode := v1alpha1.SizingInPlaceOrEvict
 	d := newDay(t, mode, sizeMi(128, 256), 100*memory.MiB, 0)
 	d.named, d.replicas = governing(build.Profile("shop", "web", v1alpha1.RuntimeGo, build.Sizing(mode))), 3

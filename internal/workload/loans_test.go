@@ -32,6 +32,7 @@ func (d *day) lends(p *dayPod, to memory.Size) {
 // TestALoanOutlivesAChangeOfTheMode: its pod still has it, also while memfit changes no sizes. New pods do not get it,
 // and it is returned.
 func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 1)
 	d.run(2*time.Hour, time.Minute)
 	p, to := d.pods[0], sizeMi(64, 1024)
@@ -59,6 +60,7 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 
 // TestALoanOutlivesAnotherProfile: its pod follows one for a while, and still has it.
 func TestALoanOutlivesAnotherProfile(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 2)
 	d.run(2*time.Hour, time.Minute)
 	p, to := d.pods[0], sizeMi(64, 1024)
@@ -94,6 +96,7 @@ func TestALoanAsksForNoRequestThatItsNodeLacks(t *testing.T) {
 // TestALoanIsNotRecommended: while a workload is too young for its use to move a limit, what holds is the limit before
 // a loan. The loan is one pod's, and it does not end because the recommendation has copied it.
 func TestALoanIsNotRecommended(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 224), 100*memory.MiB, 1)
 	d.run(2*time.Minute, 15*time.Second)
 	p := d.pods[0]
@@ -120,6 +123,7 @@ func TestALoanIsNotRecommended(t *testing.T) {
 
 // TestALeakThatUsesItsLoanUpIsNotFed: what it had for itself is no reason to give all pods half as much again.
 func TestALeakThatUsesItsLoanUpIsNotFed(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 3)
 	d.run(60*time.Hour, 10*time.Minute)
 	leaks := d.pods[0]

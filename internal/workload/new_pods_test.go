@@ -45,6 +45,7 @@ func TestAPermitEndsWithThePodThatUsedIt(t *testing.T) {
 
 // TestPermitsOfBothKindsAreNumberedByTime: a webhook that used one gives no pod the lower limit for an earlier one.
 func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
 	if permit := d.shown.Canary; permit == nil || permit.Number != d.now.Truncate(time.Hour).Unix() {
@@ -54,6 +55,7 @@ func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
 
 // TestOneNewPodIsTheFirstWithALimit: where its owner gives it none. After a kill at it, new pods get none for a week.
 func TestOneNewPodIsTheFirstWithALimit(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace} {
 		d := newDay(t, mode, sizeMi(64, 0), 60*memory.MiB, 3)
 		limited := func() (n int) {
@@ -93,6 +95,7 @@ func TestOneNewPodIsTheFirstWithALimit(t *testing.T) {
 
 // TestTheNextRunOfAJobGetsALowerLimit: one that runs keeps what it began with, also where pods are resized in place.
 func TestTheNextRunOfAJobGetsALowerLimit(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 2)
 	d.of.APIVersion, d.of.Kind = "batch/v1", "CronJob"
 	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
@@ -114,6 +117,7 @@ func TestTheNextRunOfAJobGetsALowerLimit(t *testing.T) {
 
 // TestARollbackHoldsForTheNextRelease: a service that got slow was not killed, so that nothing else knows the limit.
 func TestARollbackHoldsForTheNextRelease(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.named.Spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{RollbackQuery: "errors"}
 	series := 0
@@ -146,6 +150,7 @@ func TestARollbackHoldsForTheNextRelease(t *testing.T) {
 
 // TestAPauseGivesNewPodsNoLimitThatDidHarm: with OnCreate running pods keep it.
 func TestAPauseGivesNewPodsNoLimitThatDidHarm(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
 	d.deploy("rollout restart")
@@ -167,6 +172,7 @@ func TestAPauseGivesNewPodsNoLimitThatDidHarm(t *testing.T) {
 // TestTheOwnersQueryGuardsNewPods: the first one gets the lower limit when the query has no series, and a series while
 // it is watched takes that back.
 func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.named.Spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{RollbackQuery: "errors"}
 	if got := (&Snapshot{Profile: d.named}).RollbackQuery(); got != "errors" {
@@ -368,6 +374,7 @@ func TestOtherProgramsGetWhatTheProfileAllows(t *testing.T) {
 // TestPodsOfAnEarlierReleaseGetWhatItNeeds: the leader has not seen the pod that is created, and the newest pod is of a
 // release with other memory.
 func TestPodsOfAnEarlierReleaseGetWhatItNeeds(t *testing.T) {
+	t.Parallel()
 	first, second := sizeMi(128, 256), sizeMi(300, 600)
 	for name, before := range map[string]func(*day){
 		"a rollback": func(d *day) {

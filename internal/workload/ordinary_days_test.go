@@ -495,6 +495,7 @@ func sizeMi(request, limit memory.Bytes) memory.Size {
 // TestAReleaseThatRaisesItsLimitKeepsIt: v1 was killed once and raised. v2 asks for more in the same commit in which it
 // needs more; evidence of v1 says nothing about it.
 func TestAReleaseThatRaisesItsLimitKeepsIt(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(16, 32), 48*memory.MiB, 2)
 	d.run(10*time.Minute, 10*time.Second)
 	if least := slices.Min(d.limits()); least <= 48*memory.MiB {
@@ -516,6 +517,7 @@ func TestAReleaseThatRaisesItsLimitKeepsIt(t *testing.T) {
 
 // TestALargerLimitSetAtNightIsKept: the same program, whose owner gives it more memory.
 func TestALargerLimitSetAtNightIsKept(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.run(26*time.Hour, 2*time.Minute)
 	d.owner = sizeMi(640, 1024)
@@ -538,6 +540,7 @@ func TestALargerLimitSetAtNightIsKept(t *testing.T) {
 // TestAnEditOfTheOwnerNeedsACanaryOfItsOwn: what the program was watched with under the previous numbers proves
 // nothing, and neither do pods that still run with them.
 func TestAnEditOfTheOwnerNeedsACanaryOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for name, together := range map[string]time.Duration{"all at once": 0, "two hours beside old pods": 2 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
@@ -581,6 +584,7 @@ func TestAnEditOfTheOwnerNeedsACanaryOfItsOwn(t *testing.T) {
 
 // TestARestartDoesNotBypassTheCanary: a lower limit reaches new pods, too, after one pod was watched with it.
 func TestARestartDoesNotBypassTheCanary(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.run(26*time.Hour, 2*time.Minute)
 	d.named.Spec.Sizing.Mode = v1alpha1.SizingInPlace
@@ -609,6 +613,7 @@ func TestARestartDoesNotBypassTheCanary(t *testing.T) {
 // TestALimitSetInADebugSessionStaysThatPods: somebody raises one pod by hand to look into it. Pods that are created
 // then and later have what memfit and the owner say.
 func TestALimitSetInADebugSessionStaysThatPods(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace} {
 		d := newDay(t, mode, sizeMi(64, 128), 60*memory.MiB, 3)
 		d.run(2*time.Hour, 5*time.Minute)
@@ -630,6 +635,7 @@ func TestALimitSetInADebugSessionStaysThatPods(t *testing.T) {
 // TestOtherPodsDoNotFollowADebugSession: the newest pod is raised by hand, its owner wants nothing lowered, and another
 // pod is killed. The others get what their evidence asks for, and the session is left alone.
 func TestOtherPodsDoNotFollowADebugSession(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 150*memory.MiB, 4)
 	d.named.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
 	profile.Inherit([]*profile.Profile{d.named})
@@ -652,6 +658,7 @@ func TestOtherPodsDoNotFollowADebugSession(t *testing.T) {
 // TestAWeekendAfterARestartDoesNotLowerTheWeek: a service keeps what it took, day and night for four weeks. A node
 // upgrade replaces its pods on Friday evening, and until Monday they idle.
 func TestAWeekendAfterARestartDoesNotLowerTheWeek(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingInPlace, v1alpha1.SizingOnCreate} {
 		d := newDay(t, mode, sizeMi(4096, 4096), memory.GiB, 3) // it begins on a Friday at noon
 		d.burst = 2 * memory.GiB
@@ -672,6 +679,7 @@ func TestAWeekendAfterARestartDoesNotLowerTheWeek(t *testing.T) {
 // TestAReleaseWithOtherMemoryKeepsWhatTheOneBeforeNeeded: four weeks with a weekly peak of 800Mi, then a release whose
 // owner gives more because of it. Six days later the peak comes again. A limit that the owner lowered is not raised.
 func TestAReleaseWithOtherMemoryKeepsWhatTheOneBeforeNeeded(t *testing.T) {
+	t.Parallel()
 	for _, limit := range []memory.Bytes{1536, 512} {
 		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(512, 1024), 200*memory.MiB, 3)
 		d.need["web:2"] = d.need["web:1"]
@@ -700,6 +708,7 @@ func TestAReleaseWithOtherMemoryKeepsWhatTheOneBeforeNeeded(t *testing.T) {
 
 // TestDecreaseNeverGivesNoFirstLimit: no limit is above every limit, so that neither running nor new pods get one.
 func TestDecreaseNeverGivesNoFirstLimit(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingInPlace, v1alpha1.SizingOnCreate} {
 		d := newDay(t, mode, memory.Size{Request: 128 * memory.MiB}, 60*memory.MiB, 3)
 		d.named.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
@@ -720,6 +729,7 @@ func TestDecreaseNeverGivesNoFirstLimit(t *testing.T) {
 // TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers: the owner tries a larger limit in the newest pod of a
 // StatefulSet, wants nothing lowered, and another pod is killed. The others get what their evidence asks for.
 func TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 150*memory.MiB, 4)
 	d.named.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
 	profile.Inherit([]*profile.Profile{d.named})
@@ -748,6 +758,7 @@ func TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers(t *testing.T) {
 // have no limit that was proven for another image, what the new one uses is not evidence of the old one, and the lower
 // limit begins with one pod again.
 func TestAnImageThatIsChangedInPlaceIsARelease(t *testing.T) {
+	t.Parallel()
 	for name, need := range map[string]memory.Bytes{"that needs more": 608, "that needs as much": 60} {
 		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 1024), 60*memory.MiB, 3)
 		d.run(28*time.Hour, 2*time.Minute)
@@ -784,6 +795,7 @@ func TestAnImageThatIsChangedInPlaceIsARelease(t *testing.T) {
 // TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit: what the webhook wrote down counts, and not what
 // other pods of its time were created with.
 func TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 512), 100*memory.MiB, 1)
 	lower := profile.APISize(sizeMi(64, 256))
 	d.shown.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", NewPods: &lower}}
@@ -802,6 +814,7 @@ func TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit(t *testing
 
 // TestTheFirstPodWithALowerLimitIsCreatedAlone: with OnCreate, one of the pods of a rollout is the canary.
 func TestTheFirstPodWithALowerLimitIsCreatedAlone(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
 	d.deploy("rollout restart")
@@ -829,6 +842,7 @@ func TestTheFirstPodWithALowerLimitIsCreatedAlone(t *testing.T) {
 // TestAPauseKeepsTheSizeOfRunningPods: a pod that is created again during a pause must not get the limit that killed
 // it.
 func TestAPauseKeepsTheSizeOfRunningPods(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(32, 64), 92*memory.MiB, 1)
 	d.run(5*time.Minute, 10*time.Second)
 	raised := d.limits()[0]
@@ -852,6 +866,7 @@ func TestAPauseKeepsTheSizeOfRunningPods(t *testing.T) {
 
 // TestAPauseDoesNotStopARollback: the limit did harm, and memfit set it.
 func TestAPauseDoesNotStopARollback(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.run(27*time.Hour, time.Minute)
 	if slices.Min(d.limits()) >= d.owner.Limit {
@@ -868,6 +883,7 @@ func TestAPauseDoesNotStopARollback(t *testing.T) {
 
 // TestALimitSetBelowTheNeedIsRaisedAtCreation: the same program, whose owner gives it less than it is known to need.
 func TestALimitSetBelowTheNeedIsRaisedAtCreation(t *testing.T) {
+	t.Parallel()
 	need := 150 * memory.MiB
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), need, 3)
 	d.run(25*time.Hour, 3*time.Minute)

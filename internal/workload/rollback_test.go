@@ -119,6 +119,7 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 // Seen on a real node: memfit lowered a limit from 256Mi to 41Mi, and the container was killed a second later, before
 // its agent had read the new limit, so that the agent reported a kill at 256Mi. memfit was killed as well.
 func TestALimitThatKillsWithinASecondIsRolledBack(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		// reports is the step with the agent's report, and killed the one before which memfit is killed, without having
 		// written its last Events; 0: it is not. Step 1 sees the kill.
@@ -193,6 +194,7 @@ var keeping = []v1alpha1.SizingMode{v1alpha1.SizingOnCreate, v1alpha1.SizingReco
 
 // TestWhoLoweredGivesBack: leaving InPlace begins with returning what was lowered in place. The pods need it later.
 func TestWhoLoweredGivesBack(t *testing.T) {
+	t.Parallel()
 	for _, mode := range keeping {
 		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 1024), 60*memory.MiB, 3)
 		d.run(28*time.Hour, 2*time.Minute)
@@ -214,6 +216,7 @@ func TestWhoLoweredGivesBack(t *testing.T) {
 
 // TestALowerLimitThatDoesHarmIsGivenBackInEveryMode: the pods were created with it while the mode was InPlace.
 func TestALowerLimitThatDoesHarmIsGivenBackInEveryMode(t *testing.T) {
+	t.Parallel()
 	for _, mode := range keeping {
 		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 1024), 60*memory.MiB, 3)
 		d.run(28*time.Hour, 2*time.Minute)
@@ -304,6 +307,7 @@ func TestWithoutTheRightToGiveBackTheCommandIsNamed(t *testing.T) {
 
 // TestARollbackAfterTheModeWasLeftReachesRunningPods: the kill comes in the moment in which the mode changes.
 func TestARollbackAfterTheModeWasLeftReachesRunningPods(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 2)
 	d.run(27*time.Hour, 2*time.Minute)
 	d.leaves(v1alpha1.SizingRecommend)
@@ -350,6 +354,7 @@ func TestWithRecommendWhatIsNotEffectiveIsTakenBack(t *testing.T) {
 // TestAKillRestoresWhatWasEnough: pods were lowered twice, and need more than the first of these lowerings gave them. A
 // kill disproves the judgement, not its last step.
 func TestAKillRestoresWhatWasEnough(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict} {
 		for _, reports := range []bool{true, false} {
 			d := newDay(t, mode, sizeMi(1024, 1024), 300*memory.MiB, 3)

@@ -363,6 +363,7 @@ func TestKilledAnywhere(t *testing.T) {
 // TestWhatWasNotSentIsSentLater: nothing is done to pods while the recommendation that says why cannot be written, and
 // it is done as soon as it can: it stands in the checkpoint as begun, and must not stay there for ever.
 func TestWhatWasNotSentIsSentLater(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	c.need, c.Pods = 200*memory.MiB, c.Pods[:1]
 	p := c.process()
@@ -388,6 +389,7 @@ func TestWhatWasNotSentIsSentLater(t *testing.T) {
 // Seen on Kubernetes 1.35: the container died within a second of its start, before what its pod shows was observed, and
 // the raise that never reached its pod was told as done.
 func TestARaiseIsJudgedByThePodAsItIsSeen(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	c.Choose = func(n int) int { return n - 1 } // nothing is lost, and every pod is slow to be ready
 	c.Pods, c.need = nil, memory.Bytes(310)*memory.MiB

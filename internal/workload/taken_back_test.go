@@ -17,6 +17,7 @@ import (
 // TestALimitThatMayNotBeGivenBack: the right to resize is taken from memfit with the mode InPlace. As long as pods keep
 // limits that memfit lowered, Applied says so, and what to do.
 func TestALimitThatMayNotBeGivenBack(t *testing.T) {
+	t.Parallel()
 	const fix = "config/rbac/resize-pods grants it"
 	for _, mode := range []v1alpha1.SizingMode{
 		v1alpha1.SizingOnCreate, v1alpha1.SizingRecommend, v1alpha1.SizingDisabled,

@@ -17,6 +17,7 @@ import (
 
 // TestAPodThatCannotBeRead: two of three pods use 60Mi, and what the third uses is not known: 360Mi of 512Mi.
 func TestAPodThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingInPlace, v1alpha1.SizingOnCreate} {
 		t.Run(string(mode), func(t *testing.T) {
 			d := newDay(t, mode, sizeMi(256, 512), 60*memory.MiB, 3)
@@ -56,6 +57,7 @@ func TestAPodThatCannotBeRead(t *testing.T) {
 
 // TestAPodThatIsNotReadAnyMore: a size that was proven while all pods were measured is kept, and not lowered further.
 func TestAPodThatIsNotReadAnyMore(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 150*memory.MiB, 3)
 	d.run(50*time.Hour, 2*time.Minute)
 	had := d.pods[0].size
@@ -81,6 +83,7 @@ func TestAPodThatIsNotReadAnyMore(t *testing.T) {
 
 // TestACanaryBesideAPodThatIsNotReadAnyMore proves nothing until that is read again.
 func TestACanaryBesideAPodThatIsNotReadAnyMore(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 150*memory.MiB, 3)
 	d.named = governing(build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlace),
 		func(s *v1alpha1.MemoryProfileSpec) {

@@ -39,6 +39,7 @@ func (d *day) applied() (reason, message string) {
 // TestARequestThatNoNodeTakes: four pods of 128Mi use 300Mi each, in a cluster with room for requests of 1300Mi. By
 // their use, three of four replicas fit.
 func TestARequestThatNoNodeTakes(t *testing.T) {
+	t.Parallel()
 	noRight := rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants it"}
 	for name, tc := range map[string]struct {
 		mode       v1alpha1.SizingMode
@@ -125,6 +126,7 @@ func TestARequestThatNoNodeTakes(t *testing.T) {
 // TestAPodThatWaitsForAnotherReason: no node takes what the owner asks for, or what memfit asks for, but for another
 // reason than memory.
 func TestAPodThatWaitsForAnotherReason(t *testing.T) {
+	t.Parallel()
 	for lacks, owner := range map[string]memory.Size{
 		"": sizeMi(400, 512), "2 Insufficient cpu.": sizeMi(128, 512),
 		"2 node(s) didn't match pod anti-affinity rules.": sizeMi(128, 512),
@@ -172,6 +174,7 @@ func TestTheLeastRefusedRequestCounts(t *testing.T) {
 // TestNoPodIsEvictedForALimitThatNewPodsDoNotGet: Guaranteed pods get their template's limit while no node takes what
 // memfit asks for, and memfit may evict, but not resize.
 func TestNoPodIsEvictedForALimitThatNewPodsDoNotGet(t *testing.T) {
+	t.Parallel()
 	d := newDay(t, v1alpha1.SizingInPlaceOrEvict, sizeMi(320, 320), 318*memory.MiB, 4)
 	d.guaranteed = true
 	clear(d.templates)
