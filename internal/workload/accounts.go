@@ -56,7 +56,7 @@ const childProcess = "ChildProcess"
 // memory: an agent alone cannot make a kill count less.
 func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot, nodeShort bool) oom.AgentKill {
 	out := oom.AgentKill{
-		Container: refOf(pod, container), Time: k.Time.Time, Child: k.Kind == childProcess, Account: account(k),
+		Container: refOf(pod, container), Time: k.Time.Time, Child: k.Kind == childProcess, Account: killAccount(k),
 		AtLimit: k.LimitReached == "Yes", ByNode: k.LimitReached == "No" && nodeShort,
 	}
 	if !k.LimitsChanged {
@@ -86,7 +86,7 @@ const maxAccount = 320
 
 // account returns `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after growth by 19Mi/s for 6.5s;
 // filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
-func account(k *v1alpha1.KillSnapshot) string {
+func killAccount(k *v1alpha1.KillSnapshot) string {
 	var parts []string
 	if len(k.Processes) > 0 {
 		p := &k.Processes[0]
@@ -96,7 +96,7 @@ func account(k *v1alpha1.KillSnapshot) string {
 		}
 		parts = append(parts, died+" died")
 	}
-	before := inWords(k.LastReadMillisecondsBefore) + " before, "
+	before := formatMilliseconds(k.LastReadMillisecondsBefore) + " before, "
 	parts = append(parts, inUse(before, k.Usage, k.GrowthPerSecond, k.GrowthMilliseconds))
 	if k.LimitsChanged {
 		parts = append(parts, "its limits changed meanwhile")
@@ -134,7 +134,7 @@ func inUse(before string, usage, perSecond *resource.Quantity, milliseconds int3
 	}
 	text := before + amount(*usage).String() + " were in use"
 	if perSecond != nil && milliseconds > 0 {
-		text += fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), inWords(milliseconds))
+		text += fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), formatMilliseconds(milliseconds))
 	}
 	return text
 }
@@ -150,7 +150,7 @@ func largestParts(m *v1alpha1.MemoryParts) []string {
 	return []string{"filled by " + strings.Join(filled, ", ")}
 }
 
-func inWords(milliseconds int32) string {
+func formatMilliseconds(milliseconds int32) string {
 	return format.Short(time.Duration(milliseconds) * time.Millisecond)
 }
 

@@ -25,7 +25,7 @@ import (
 
 // unnamed returns, by container, what to do about OOM-killed init containers that memfit does not size because the
 // profile does not list them.
-func unnamed(p *profile.Profile, pod *corev1.Pod, l *oom.Ledger) map[string]string {
+func unlistedInitAdvice(p *profile.Profile, pod *corev1.Pod, l *oom.Ledger) map[string]string {
 	texts := map[string]string{}
 	for i := range pod.Spec.InitContainers {
 		name := pod.Spec.InitContainers[i].Name
@@ -71,11 +71,11 @@ func throttledHeap(s *Snapshot, container string) string {
 const UsageHelp = `what to do: docs/guide/troubleshooting.md, "Usage cannot be read"`
 
 // silence returns why samples of a workload are missing, and what to do; empty: all of its nodes report.
-func silence(s *Snapshot) string {
+func whyNoUsage(s *Snapshot) string {
 	if s.Unmeasured {
 		return "memfit runs with --usage-interval=0 and reads no usage: only OOM kills change a size"
 	}
-	nodes, _ := silent(s)
+	nodes, _ := silentNodes(s)
 	if len(nodes) == 0 {
 		return ""
 	}
@@ -83,13 +83,13 @@ func silence(s *Snapshot) string {
 }
 
 // unmeasured reports whether no pod of the workload has usage, so that waiting brings no evidence.
-func unmeasured(s *Snapshot) bool {
-	_, all := silent(s)
+func hasNoUsage(s *Snapshot) bool {
+	_, all := silentNodes(s)
 	return s.Unmeasured || all
 }
 
 // silent returns the workload's nodes that report no usage; all: there are no others.
-func silent(s *Snapshot) (nodes []memory.Silence, all bool) {
+func silentNodes(s *Snapshot) (nodes []memory.Silence, all bool) {
 	if len(s.Silent) == 0 {
 		return nil, false
 	}
@@ -109,13 +109,13 @@ const unseenFor = 15 * time.Minute
 
 // unseen describes, by name, a container of a ready pod that has no readings for a while, as on a node whose usage
 // cannot be read: what the others use does not show what it needs. A new memfit knows none until it has read them.
-func (st *State) unseen(s *Snapshot, now time.Time) map[string]string {
+func (st *State) unreadUsage(s *Snapshot, now time.Time) map[string]string {
 	all := map[string]string{}
 	if s.Unmeasured {
 		return all
 	}
 	for _, pod := range slices.Backward(s.Governed) {
-		if !serves(pod) {
+		if !available(pod) {
 			continue
 		}
 		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
@@ -292,7 +292,7 @@ func outgrown(s *Snapshot) string {
 }
 
 // qualified returns the Applied condition, with a reason why an applied size does not suffice, if any.
-func qualified(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
+func withProblems(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
 	if c.Status != metav1.ConditionTrue {
 		return c
 	}

@@ -121,7 +121,7 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 		lost, seen = append(lost, err), measurements{}
 	}
 	st.ledger, st.containers, st.rollout = ledger, containers, sizing
-	st.recall(stored, seen)
+	st.restore(stored, seen)
 	return lost, nil
 }
 

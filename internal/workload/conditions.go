@@ -39,7 +39,7 @@ func workloadConditions(s *Snapshot, st *State, v *result, now time.Time) []meta
 		stallCondition(s, st, now),
 		driftCondition(s, v),
 		settingsCondition(&v.coverage),
-		qualified(appliedCondition(s, v), s, v),
+		withProblems(appliedCondition(s, v), s, v),
 	}
 }
 
@@ -69,7 +69,7 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 	switch {
 	case s.Profile.Spec.Sizing.Mode == v1alpha1.SizingDisabled:
 		return conditionReady.False(v1alpha1.ReasonModeDisabled, modeDisabled)
-	case len(v.recommended) == 0 && unmeasured(s):
+	case len(v.recommended) == 0 && hasNoUsage(s):
 		return conditionReady.False(v1alpha1.ReasonUsageMissing, v.status.Summary)
 	case len(v.recommended) == 0:
 		return conditionReady.False(v1alpha1.ReasonNotEnoughEvidence, v.status.Summary)
@@ -125,19 +125,19 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 			filling = fmt.Sprintf("Container %s: %s: a leak, or still loading after its start, because %s", name, leak,
 				leak.Doubt)
 		} else if leak.Instances > 0 {
-			return conditionDrift.True(v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+aboutRestart(s, v))
+			return conditionDrift.True(v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+restartNote(s, v))
 		}
 		if Drifts(is) {
 			reason := v1alpha1.ReasonStepRetention
 			if is.Kind == shape.Climb {
 				reason = v1alpha1.ReasonClimb
 			}
-			return conditionDrift.True(reason, "Container "+name+": "+is.Summary+aboutRestart(s, v))
+			return conditionDrift.True(reason, "Container "+name+": "+is.Summary+restartNote(s, v))
 		}
 	}
 	switch {
 	case outlier != "":
-		return conditionDrift.True(v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(s, v))
+		return conditionDrift.True(v1alpha1.ReasonOutlierReplica, outlier+restartNote(s, v))
 	case filling != "":
 		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, filling)
 	case !known:
@@ -147,7 +147,7 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 }
 
 // aboutRestart returns the effect of drift.action: Restart, or what to do without it.
-func aboutRestart(s *Snapshot, v *result) string {
+func restartNote(s *Snapshot, v *result) string {
 	switch d := v.endangered; {
 	case s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart:
 		return "; find out what holds the memory, or set drift.action: Restart to buy time"

@@ -190,7 +190,7 @@ func TestKillsBelowWhatWasHeldBefore(t *testing.T) {
 			}
 		})
 	}
-	if held := heldBefore(used(300), leak, 3); held != 0 {
+	if held := usedBefore(used(300), leak, 3); held != 0 {
 		t.Errorf("one of three kills was forgotten, and yet %s were held before the first", held)
 	}
 }

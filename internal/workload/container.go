@@ -55,16 +55,16 @@ func (q *containerInput) shape() shape.Shape {
 
 // findShape computes the shape, or uses the cached one while valid. It always examines an instance close to its limit.
 func (q *containerInput) findShape() shapeCache {
-	j := shapeCache{limit: q.container.current.Limit, kills: len(q.Kills), replicas: len(q.replicas)}
-	if b := q.before; len(q.urgent) == 0 && q.Now.Before(b.until) && b.limit == j.limit && b.kills == j.kills &&
-		b.replicas == j.replicas {
+	cache := shapeCache{limit: q.container.current.Limit, kills: len(q.Kills), replicas: len(q.replicas)}
+	if b := q.cached; len(q.urgent) == 0 && q.Now.Before(b.until) && b.limit == cache.limit && b.kills == cache.kills &&
+		b.replicas == cache.replicas {
 		return b
 	}
-	j.shape = q.shape()
+	cache.shape = q.shape()
 	if q.History != nil {
-		j.until = q.Now.Add(min(q.History.Span()/shapePart, maxShape.Duration()))
+		cache.until = q.Now.Add(min(q.History.Span()/shapePart, maxShape.Duration()))
 	}
-	return j
+	return cache
 }
 
 // managedContainer is one container that the profile sizes.
@@ -76,7 +76,7 @@ type managedContainer struct {
 	current  memory.Size
 	// another is true if another writer than memfit resized the pod last. guaranteed is true if its owner made the pod
 	// Guaranteed, which memfit keeps.
-	another, guaranteed bool
+	resizedByOther, guaranteed bool
 	// podLimit and podRequest are the bounds by the whole pod's size (spec.resources); 0: none.
 	podLimit, podRequest memory.Bytes
 	// volumesHold is the capacity of its memory-backed volumes; 0: none, or unknown.
@@ -121,8 +121,8 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		}
 		m := managedContainer{
 			Name: c.Name, priorKey: priorKey(c), policy: policy, pod: pod.UID,
-			current: sizeEffective(constraints.Find(pod, c.Name)),
-			another: another(pod), volumesHold: inject.VolumesHold(pod, c),
+			current:        sizeEffective(constraints.Find(pod, c.Name)),
+			resizedByOther: resizedByOther(pod), volumesHold: inject.VolumesHold(pod, c),
 			guaranteed:  pod.Status.QOSClass == corev1.PodQOSGuaranteed,
 			sharesLimit: constraints.WholeSize(pod).Limit > 0,
 		}
@@ -176,12 +176,12 @@ type containerInput struct {
 	published memory.Size
 	// reverted is a size that was rolled back and must not be repeated; nil: none.
 	reverted *rollout.Revert
-	before   shapeCache
+	cached   shapeCache
 	leak     shape.Ramps
 	// onFullNode is true if its node ran out of memory, and ended it. That shows nothing about its limit.
 	onFullNode bool
 	// measured are settings with an effect predicted by an agent.
-	measured []string
+	predicted []string
 }
 
 type containerResult struct {
@@ -199,7 +199,7 @@ func (q *containerInput) result() containerResult {
 	}
 	known := q.plan.Advisories()
 	advice := slices.DeleteFunc(
-		append([]string{q.plan.NoRoom()}, q.plan.Advice(q.measured...)...),
+		append([]string{q.plan.NoRoom()}, q.plan.Advice(q.predicted...)...),
 		func(text string) bool { return slices.Contains(known, text) },
 	)
 	follows, _ := q.plan.CapFollows()

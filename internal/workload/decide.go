@@ -56,7 +56,7 @@ type result struct {
 	canaryWaits string
 	learned     recommend.Priors
 	// unnamed is the advice about init containers that are killed and that the profile does not list, by container.
-	unnamed map[string]string
+	unlistedInit map[string]string
 }
 
 // decider computes a result from a snapshot and a state, without changing them.
@@ -95,18 +95,18 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // PerRun makes no difference to its callers
 	d.rollout = rolloutInput(s, st, d.observed, &d.plans, now)
 	d.v.rolledBack = rollout.RolledBack(d.rollout, now.Add(-replayed))
-	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.helped())
+	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.avoidableKills())
 	if s.Template != nil {
 		d.containers()
 	}
-	d.disturb()
+	d.planPodChanges()
 	d.summarize()
 	return d.v
 }
 
 // helped returns the kills and stalls against which a higher limit helps. Unlike in sizing, it includes a full heap
 // whose cap may be a share of the limit, because memfit may have lowered that limit.
-func (d *decider) helped() (all []memory.OOMKill) {
+func (d *decider) avoidableKills() (all []memory.OOMKill) {
 	type program struct {
 		kills  []memory.OOMKill
 		traits recommend.Traits
@@ -137,26 +137,26 @@ func (d *decider) killsOf(container string, e *evidence) []memory.OOMKill {
 
 // containers decides about each container of the newest pod, and of older pods.
 func (d *decider) containers() {
-	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, &d.st.ledger)
-	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
-		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
+	d.v.unlistedInit = unlistedInitAdvice(d.s.Profile, d.s.Template, &d.st.ledger)
+	for _, container := range slices.Sorted(maps.Keys(d.v.unlistedInit)) {
+		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unlistedInit[container])
 	}
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range head(managed, MaxContainers) {
-		in := d.input(c, d.plan.Container(c.Name), d.st.newest(c.Name))
+		in := d.inputFor(c, d.plan.Container(c.Name), d.st.newest(c.Name))
 		in.Ease = ease(d.s, c.Name, c.current.Limit, d.observed)
 		r := in.result()
-		d.take(&in, r)
-		d.outdated(in, r.shapeCache)
+		d.addContainer(&in, r)
+		d.decideOutdated(in, r.shapeCache)
 	}
-	d.sayWhole(managed)
-	d.older()
-	d.offerOthers()
+	d.reportPodSize(managed)
+	d.decideOlder()
+	d.setOtherPrograms()
 }
 
 // outdated decides about pods with an earlier size of their owner, as behind a StatefulSet's partition: only evidence
 // raises them.
-func (d *decider) outdated(in containerInput, s shapeCache) {
+func (d *decider) decideOutdated(in containerInput, s shapeCache) {
 	key := rollout.Key{Container: in.container.Name, Program: in.program}
 	desired, sized := d.rollout.Desired[key]
 	key.Outdated = true
@@ -202,12 +202,12 @@ func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) 
 }
 
 // older decides about programs and containers that only older pods have, as during a rollout.
-func (d *decider) older() {
+func (d *decider) decideOlder() {
 	decided := map[rollout.Key]bool{}
 	undecided := func(pod *corev1.Pod, name string) *evidence {
-		program := d.st.runs(pod.UID, name)
+		program := d.st.programID(pod.UID, name)
 		e := d.st.evidenceOf(name, program)
-		if e == d.st.newest(name) && d.newestHas(name) || decided[rollout.Key{Container: name, Program: program}] {
+		if e == d.st.newest(name) && d.inNewestPod(name) || decided[rollout.Key{Container: name, Program: program}] {
 			return nil
 		}
 		return e
@@ -224,33 +224,33 @@ func (d *decider) older() {
 		for _, c := range Managed(d.s.Profile, pod) {
 			if e := undecided(pod, c.Name); e != nil {
 				decided[rollout.Key{Container: c.Name, Program: e.Program}] = true
-				d.olderIn(c, plan.Container(c.Name), e)
+				d.decideOlderContainer(c, plan.Container(c.Name), e)
 			}
 		}
 	}
 }
 
-func (d *decider) newestHas(name string) bool {
+func (d *decider) inNewestPod(name string) bool {
 	spec, _ := constraints.Find(d.s.Template, name)
 	return spec != nil
 }
 
 // olderIn decides about a container of an older pod. Evidence of its own program raises it; it is not lowered, because
 // it is soon replaced. The status shows it if the newest pod does not have the container.
-func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evidence) {
+func (d *decider) decideOlderContainer(c managedContainer, plan *inject.ContainerPlan, e *evidence) {
 	key := rollout.Key{Container: c.Name, Program: e.Program}
 	shown, mode := e == d.st.newest(c.Name) && len(d.v.status.Containers) < MaxContainers, d.s.Profile.Spec.Sizing.Mode
 	if !shown && !mode.SizesNewPods() {
 		return
 	}
 	c.policy.Sizing.Decrease = v1alpha1.DecreaseNever
-	in := d.input(c, plan, e)
+	in := d.inputFor(c, plan, e)
 	r := in.result()
 	d.v.sizes[key] = r.recommendation.Size
 	switch {
 	case shown:
 		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
-		d.take(&in, r)
+		d.addContainer(&in, r)
 		// Without a canary: a canary of the old release would delay the canary of the new release.
 		c := &d.v.status.Containers[len(d.v.status.Containers)-1]
 		if c.Recommended != nil && c.NewPods != nil && d.s.paused == "" {
@@ -266,7 +266,7 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 }
 
 // input returns the data about one program in one container; e nil: unknown.
-func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
+func (d *decider) inputFor(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
 	c.guaranteed = st.staysGuaranteed(&c)
 	if e != nil {
@@ -275,10 +275,10 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	in := containerInput{
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
-			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: silence(d.s),
+			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: whyNoUsage(d.s),
 			Prior: d.prior(&c), Unseen: d.rollout.Unseen[c.Name],
 		},
-		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
+		container: c, plan: plan, cached: st.shapes[c.Name], predicted: predictedSettings(d.s, c.Name),
 	}
 	if in.onFullNode = slices.ContainsFunc(in.Kills, nodeRanOut); c.current.Limit > 0 {
 		in.Kills = slices.DeleteFunc(in.Kills, nodeRanOut)
@@ -286,20 +286,20 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	switch from, _, lent := st.rollout.Lent(c.pod, c.Name); {
 	case lent:
 		in.Current = from
-	case c.another && e != nil: // another writer resized this pod only
-		in.Current = cmp.Or(e.Held, e.Owner, c.current)
+	case c.resizedByOther && e != nil: // another writer resized this pod only
+		in.Current = cmp.Or(e.Running, e.Owner, c.current)
 	}
 	if e != nil {
 		in.program, in.History = e.Program, e.history
 		in.Runs = peaks(e.Runs, in.Kills)
-		pods = st.ofProgram(pods, c.Name, e.Program)
+		pods = st.podsOfProgram(pods, c.Name, e.Program)
 	}
 	if last := st.Published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
 		in.published = last.Size
 	}
 	in.Replicas = len(pods)
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
-	in.InUse, in.InUseSeen = st.fullest(c.Name, pods, (*readings).low) // a burst between two readings does not count
+	in.InUse, in.InUseSeen = st.highestUse(c.Name, pods, (*readings).low) // a burst between two readings does not count
 	if s, found := st.ledger.IneffectiveRaise(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {
 		in.Unrelieved = s
 	}
@@ -315,12 +315,12 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 // earlier one for a day, which they may still have been filling.
 func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
 	name := in.container.Name
-	leak := shape.FindRamps(in.Kills, st.climbing(name, pods), in.Now)
+	leak := shape.FindRamps(in.Kills, st.largestGrowing(name, pods), in.Now)
 	if leak.Instances == 0 {
 		return leak
 	}
 	all := st.ledger.Total(name) + st.ledger.StallTotal(name)
-	if held := heldBefore(in.History, in.Kills, all); leak.Last <= held {
+	if held := usedBefore(in.History, in.Kills, all); leak.Last <= held {
 		leak.Doubt = held.String() + " were in use on days before its first kill"
 	}
 	return leak
@@ -328,7 +328,7 @@ func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
 
 // heldBefore returns the highest use of a day that ended before the first kill or stall; 0: unknown, because there is
 // no history or some kills were dropped: an earlier leak also has peaks.
-func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most memory.Bytes) {
+func usedBefore(h *history.Container, kills []memory.OOMKill, all int64) (most memory.Bytes) {
 	if h == nil || len(kills) == 0 || int64(len(kills)) < all {
 		return 0
 	}
@@ -340,9 +340,9 @@ func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 	return most
 }
 
-func (d *decider) take(in *containerInput, r containerResult) {
+func (d *decider) addContainer(in *containerInput, r containerResult) {
 	v, st, name := &d.v, d.st, in.container.Name
-	d.use(&r.status)
+	d.setUsage(&r.status)
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
 	r.status.Breakdown, r.status.BreakdownOutlier = breakdown(d.s, name)
 	r.status.Suggestions = suggestions(d.s, name)
@@ -373,10 +373,10 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	}
 	if young := r.recommendation.Teaches; young > 0 && !d.s.perRun() {
 		v.learned.Add(in.container.priorKey, recommend.Learned{
-			Hours: young.Hours(), Day: period.DayOf(d.now), Containers: d.bit(name),
+			Hours: young.Hours(), Day: period.DayOf(d.now), Containers: d.containerBit(name),
 		})
 	}
-	d.offer(&r.status)
+	d.setNewPods(&r.status)
 	v.status.Containers = append(v.status.Containers, r.status)
 	v.timing.decide(r.recommendation.RequeueAfter)
 }
@@ -386,20 +386,20 @@ func (d *decider) prior(c *managedContainer) recommend.Prior {
 	if len(d.s.Priors) == 0 || d.s.perRun() {
 		return recommend.Prior{}
 	}
-	return d.s.Priors.Of(c.priorKey, d.bit(c.Name), d.now)
+	return d.s.Priors.Of(c.priorKey, d.containerBit(c.Name), d.now)
 }
 
 // bit returns the bit of a container in [recommend.Learned.Containers].
-func (d *decider) bit(container string) uint64 {
+func (d *decider) containerBit(container string) uint64 {
 	return 1 << (hashOf([]string{d.s.Owner.Ref.String(), container}) % 64)
 }
 
 // use sets the highest demand of one running replica: as read now, or by an earlier process of memfit.
-func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
+func (d *decider) setUsage(status *v1alpha1.ContainerRecommendation) {
 	name := status.Container
-	most, seen := d.st.fullest(name, d.s.Governed, (*readings).most)
+	most, seen := d.st.highestUse(name, d.s.Governed, (*readings).most)
 	u := used{Most: most, Seen: seen.UTC().Truncate(time.Second)}
-	if last := d.st.Used[name]; most == 0 && last.recalled {
+	if last := d.st.Used[name]; most == 0 && last.restored {
 		u = last
 	}
 	if u.Most > 0 {
@@ -410,7 +410,7 @@ func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 
 // disturb decides about changes of running pods: internal/drift proposes a pod to restart for its memory, and
 // internal/rollout decides, within one budget for restarts and sizes.
-func (d *decider) disturb() {
+func (d *decider) planPodChanges() {
 	v := &d.v
 	if d.s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart {
 		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes, d.rollout.State.PastRestarts)
@@ -423,7 +423,7 @@ func (d *decider) summarize() {
 	v := &d.v
 	d.reportNodeHeaps()
 	d.reportRestarts()
-	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found), &d.plans)
+	v.coverage = countCoverage(d.s, observedOf(v.liveHeaps, v.recommended, v.found), &d.plans)
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.Identity = d.st.Identity.DeepCopy()
@@ -445,7 +445,7 @@ func (d *decider) summarize() {
 
 func (v *result) summaries() map[string]string {
 	all := map[string]string{}
-	maps.Copy(all, v.unnamed)
+	maps.Copy(all, v.unlistedInit)
 	for i := range v.status.Containers {
 		all[v.status.Containers[i].Container] = v.status.Containers[i].Summary
 	}

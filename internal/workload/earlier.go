@@ -27,7 +27,7 @@ func (st *State) Remains() *State {
 
 // succeed takes over the evidence of an earlier workload of this name about programs that run, with the same owner's
 // sizes. Changes of pods that were begun, permits and lower limits are not taken over: the first pod is watched again.
-func (st *State) succeed(earlier *State, run []*corev1.Pod, now time.Time) {
+func (st *State) inheritFrom(earlier *State, run []*corev1.Pod, now time.Time) {
 	if earlier == nil || len(st.containers) > 0 {
 		return
 	}

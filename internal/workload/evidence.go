@@ -49,49 +49,51 @@ type evidence struct {
 	// size.
 	Kin []string `json:"k,omitempty"`
 	// Held is the largest current size of its running pods that were created with Owner, or of the last that ran.
-	Held memory.Size `json:"h,omitzero"`
+	Running memory.Size `json:"h,omitzero"`
 	// Most is the highest limit of a pod that was created with Owner, and MostAt when memfit first saw it: a pod created
 	// later with less was lowered.
-	Most   memory.Bytes `json:"m,omitempty"`
-	MostAt time.Time    `json:"a,omitzero"`
+	HighestLimit memory.Bytes `json:"m,omitempty"`
+	HighestAt    time.Time    `json:"a,omitzero"`
 	// Size is its last recommended size; zero: none.
 	Size memory.Size `json:"d,omitzero"`
 	// Runs are the last runs, oldest first, of a workload whose pods run to completion.
 	Runs []run `json:"r,omitempty"`
 	// Before is what the replaced program showed, whose owner's size was another; zero: nothing.
-	Before  predecessor `json:"b,omitzero"`
-	history *history.Container
+	Predecessor predecessor `json:"b,omitzero"`
+	history     *history.Container
 }
 
 // predecessor is the recommended limit of a program, and how long its evidence was. It raises nothing: the owner may
 // have changed the numbers because of it.
 type predecessor struct {
 	Limit memory.Bytes  `json:"l,omitempty"`
-	Shown time.Duration `json:"s,omitempty"`
+	Span  time.Duration `json:"s,omitempty"`
 }
 
 // floor returns what a limit is not lowered below until this program has run for as long as its predecessor: the limit
 // that this one needed, or the owner's if that is lower. 0: none.
 func (e *evidence) floor() memory.Bytes {
-	if e.history.Span() >= e.Before.Shown {
+	if e.history.Span() >= e.Predecessor.Span {
 		return 0
 	}
 	if e.Owner.Limit == 0 {
-		return e.Before.Limit
+		return e.Predecessor.Limit
 	}
-	return min(e.Owner.Limit, e.Before.Limit)
+	return min(e.Owner.Limit, e.Predecessor.Limit)
 }
 
 func (e *evidence) predecessor() predecessor {
 	p := predecessor{e.Size.Limit, min(e.history.Span(), (history.DaysKept * period.Day).Duration())}
 	if e.floor() > 0 {
-		p.Limit, p.Shown = max(p.Limit, e.Before.Limit), max(p.Shown, e.Before.Shown)
+		p.Limit, p.Span = max(p.Limit, e.Predecessor.Limit), max(p.Span, e.Predecessor.Span)
 	}
 	return p
 }
 
 // fresh reports whether the owner's size is so new that no evidence may go below it.
-func (e *evidence) fresh(now time.Time) bool { return now.Before(e.Since.Add(ownersDay.Duration())) }
+func (e *evidence) ownerSizeNew(now time.Time) bool {
+	return now.Before(e.Since.Add(ownersDay.Duration()))
+}
 
 // counts reports whether a kill of a program is evidence about this one.
 func (e *evidence) counts(program string) bool {
@@ -129,7 +131,7 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 }
 
 // learn determines the programs of the pods and their owners' sizes. Call it before recording kills or samples.
-func (st *State) learn(s *Snapshot, now time.Time) {
+func (st *State) readPrograms(s *Snapshot, now time.Time) {
 	st.completes = s.isRun(s.Template)
 	pods, known := s.Pods, s.Governed
 	if len(known) == 0 && s.Template != nil { // pods that live for seconds may have ended before they were first seen
@@ -147,18 +149,18 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 			}
 		}
 	}
-	st.succeed(s.Earlier, known, now)
+	st.inheritFrom(s.Earlier, known, now)
 	run := st.running(known)
 	for _, name := range slices.Sorted(maps.Keys(run)) {
-		st.remember(name, run[name], now)
+		st.keepPrograms(name, run[name], now)
 	}
 	st.readOwnerSizes(known, now)
 	for key, in := range st.instances {
 		in.program = cmp.Or(st.programs[key].ID, in.program)
 	}
-	st.hold(s.Governed, now)
-	st.noteNodes(s, now)
-	st.noteRefused(s, now)
+	st.recordRunningSizes(s.Governed, now)
+	st.recordNodes(s, now)
+	st.recordRefused(s, now)
 }
 
 type running struct {
@@ -172,7 +174,7 @@ func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	run := map[string][]running{}
 	for _, pod := range newestFirst {
 		for _, name := range ContainersOf(&pod.Spec) {
-			program, all := st.runs(pod.UID, name), run[name]
+			program, all := st.programID(pod.UID, name), run[name]
 			i := slices.IndexFunc(all, func(r running) bool { return r.program == program })
 			if i < 0 {
 				i, all = len(all), append(all, running{program: program})
@@ -189,7 +191,7 @@ func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 // kept returns the programs of a container name to keep, at most programsKept: the newest pod's, then other running
 // programs, known ones with the most pods first, then the last that ran. An unknown running program does not replace a
 // known one, because two that displace each other would collect no evidence.
-func (st *State) kept(name string, run []running) []string {
+func (st *State) programsToKeep(name string, run []running) []string {
 	all := slices.Clone(run)
 	for _, e := range st.containers[name] {
 		if !slices.ContainsFunc(run, func(r running) bool { return r.program == e.Program }) {
@@ -215,13 +217,13 @@ func (st *State) kept(name string, run []running) []string {
 }
 
 // remember records the current programs of a container name, and drops programs that are not kept.
-func (st *State) remember(name string, run []running, now time.Time) {
-	kept := st.kept(name, run)
+func (st *State) keepPrograms(name string, run []running, now time.Time) {
+	kept := st.programsToKeep(name, run)
 	for _, r := range slices.Backward(run) { // oldest first, to put the newest in front
 		if !slices.Contains(kept, r.program) {
 			continue
 		}
-		if e := st.meet(r.oldest, name, now); r.pods > 0 || e.Seen.IsZero() {
+		if e := st.ensureEvidence(r.oldest, name, now); r.pods > 0 || e.Seen.IsZero() {
 			e.Seen = now.UTC().Truncate(time.Second)
 		}
 	}
@@ -246,7 +248,7 @@ func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 			case e == nil: // not kept
 				continue
 			case !read[e] && e.Owner != p.Owner:
-				e.Owner, e.Since, e.Held, e.Most, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
+				e.Owner, e.Since, e.Running, e.HighestLimit, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
 				st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
 			case e.Owner == p.Owner && since.Before(e.Since):
 				e.Since = since
@@ -285,7 +287,7 @@ func earliest(pod *corev1.Pod, now time.Time) time.Time {
 
 // meet returns the evidence of a pod's program, which becomes the newest. A new program continues the evidence of the
 // replaced one if the owner's size is the same; otherwise it starts empty, with a floor for its limit.
-func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
+func (st *State) ensureEvidence(pod *corev1.Pod, name string, now time.Time) *evidence {
 	p := st.programIn(pod, name)
 	e, before := st.evidenceOf(name, p.ID), st.newest(name)
 	switch {
@@ -305,7 +307,7 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 			Program: p.ID, Owner: p.Owner, Since: earliest(pod, now), Kin: []string{p.ID}, history: history.New(),
 		}
 		if before != nil {
-			e.Before = before.predecessor()
+			e.Predecessor = before.predecessor()
 		}
 	}
 	others := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })
@@ -315,14 +317,14 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 
 // hold records the largest size of running pods of each program, and keeps the last one while none runs. It ignores
 // unscheduled pods, those with an earlier owner's size, and those that another writer resized.
-func (st *State) hold(governed []*corev1.Pod, now time.Time) {
+func (st *State) recordRunningSizes(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {
 		for _, e := range all {
 			var held memory.Size
 			unlimited := false
 			for _, pod := range governed {
-				if st.runs(pod.UID, name) != e.Program || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil ||
-					another(pod) || st.programIn(pod, name).Owner != e.Owner {
+				if st.programID(pod.UID, name) != e.Program || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil ||
+					resizedByOther(pod) || st.programIn(pod, name).Owner != e.Owner {
 					continue
 				}
 				if spec, _ := constraints.Find(pod, name); spec != nil {
@@ -337,10 +339,10 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 				held.Limit = 0
 			}
 			if held != (memory.Size{}) {
-				e.Held = held
+				e.Running = held
 			}
-			if held.Limit > e.Most {
-				e.Most, e.MostAt = held.Limit, now.UTC().Truncate(time.Second)
+			if held.Limit > e.HighestLimit {
+				e.HighestLimit, e.HighestAt = held.Limit, now.UTC().Truncate(time.Second)
 			}
 		}
 	}
@@ -356,14 +358,14 @@ func (st *State) ProgramOf(c memory.ContainerRef) string {
 }
 
 // runs returns the program of a container of a pod; empty: unknown.
-func (st *State) runs(pod types.UID, container string) string {
+func (st *State) programID(pod types.UID, container string) string {
 	return st.programs[instanceKey{pod, container}].ID
 }
 
-func (st *State) ofProgram(pods []*corev1.Pod, container, program string) []*corev1.Pod {
+func (st *State) podsOfProgram(pods []*corev1.Pod, container, program string) []*corev1.Pod {
 	var some []*corev1.Pod
 	for _, pod := range pods {
-		if st.runs(pod.UID, container) == program {
+		if st.programID(pod.UID, container) == program {
 			some = append(some, pod)
 		}
 	}

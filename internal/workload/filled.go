@@ -24,7 +24,7 @@ import (
 const partsListed = 3
 
 // fullest returns the replica of a container with the most resident memory, by their nodes' agents; nil: not inspected.
-func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.MemoryParts) {
+func largestReplica(s *Snapshot, container string) (name string, parts *v1alpha1.MemoryParts) {
 	for _, pod := range s.Governed {
 		if m := partsOf(s, pod, container); m != nil && (parts == nil || m.Resident.Cmp(parts.Resident) > 0) {
 			name, parts = pod.Name, m
@@ -44,7 +44,7 @@ func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryPar
 // breakdown describes the fullest replica's memory, in lines; nil: not inspected. outlier is its pod, if it uses far
 // more than the other replicas.
 func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
-	name, fullest := fullest(s, container)
+	name, fullest := largestReplica(s, container)
 	if fullest == nil {
 		return nil, ""
 	}
@@ -87,25 +87,25 @@ func partLine(p v1alpha1.MemoryPart) string {
 }
 
 // Bounds of the API, in bytes: of a part's name, and of the sentences of a snapshot.
-const maxNameLength, maxSentence, maxHelps = 64, 256, 512
+const maxNameLength, maxSentence, maxSummary = 64, 256, 512
 
 // gainsListed bounds the actions in a recommendation: a snapshot has eight, the most certain first.
-const gainsListed = 5
+const savingsListed = 5
 
 // suggestions returns the actions that give memory of the fullest replica back, in lines: a summary, and each action.
 func suggestions(s *Snapshot, container string) []string {
-	_, fullest := fullest(s, container)
+	_, fullest := largestReplica(s, container)
 	if fullest == nil || fullest.Summary == "" {
 		return nil
 	}
-	lines := []string{quote.Cut(quote.Line(fullest.Summary), maxHelps)}
-	for i := range head(fullest.Savings, gainsListed) {
-		lines = append(lines, gainLine(&fullest.Savings[i]))
+	lines := []string{quote.Cut(quote.Line(fullest.Summary), maxSummary)}
+	for i := range head(fullest.Savings, savingsListed) {
+		lines = append(lines, savingLine(&fullest.Savings[i]))
 	}
 	return lines
 }
 
-func gainLine(g *v1alpha1.PredictedSaving) string {
+func savingLine(g *v1alpha1.PredictedSaving) string {
 	p := levers.Prediction{
 		Action: quote.Cut(quote.Line(g.Action), maxNameLength), Why: quote.Cut(quote.Line(g.Method), maxSentence),
 		How: quote.Cut(quote.Line(g.How), maxSentence), Least: amount(g.Amount), Most: amount(g.Amount),
@@ -117,8 +117,8 @@ func gainLine(g *v1alpha1.PredictedSaving) string {
 }
 
 // measured returns settings with an effect that an agent predicted in the fullest replica.
-func measured(s *Snapshot, container string) (settings []string) {
-	_, fullest := fullest(s, container)
+func predictedSettings(s *Snapshot, container string) (settings []string) {
+	_, fullest := largestReplica(s, container)
 	if fullest == nil {
 		return nil
 	}

@@ -42,7 +42,7 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 			f = before[c.Name].DeepCopy()
 		}
 		if f != nil {
-			f.Declared = differs(c.policy, f)
+			f.Declared = declaredMismatch(c.policy, f)
 			f.NodeHeap = nodeHeap(s, c.Name, before[c.Name], f)
 			found[c.Name] = f
 		}
@@ -59,7 +59,7 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, repor
 		if runs == nil || reported && spec.Image != image {
 			continue
 		}
-		next := asFound(runs, spec, limitOf(pod, container))
+		next := convertRuntime(runs, spec, limitOf(pod, container))
 		switch {
 		case next == nil || reported && next.Type != f.Type:
 			return nil, true
@@ -67,8 +67,8 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, repor
 			f, reported, image = next, true, spec.Image
 		default:
 			f.Replicas++
-			f.Version, f.Libc = same(f.Version, next.Version), same(f.Libc, next.Libc)
-			f.HeapPercent = same(f.HeapPercent, next.HeapPercent)
+			f.Version, f.Libc = ifEqual(f.Version, next.Version), ifEqual(f.Libc, next.Libc)
+			f.HeapPercent = ifEqual(f.HeapPercent, next.HeapPercent)
 			f.ImageVariables = union(f.ImageVariables, next.ImageVariables)
 		}
 	}
@@ -76,7 +76,7 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, repor
 }
 
 // same returns the common fields of two replicas; zero: different.
-func same[T comparable](a, b T) (common T) {
+func ifEqual[T comparable](a, b T) (common T) {
 	if a == b {
 		return a
 	}
@@ -98,14 +98,14 @@ func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.Inspec
 }
 
 // asFound converts an agent's result, as far as a profile could declare it; nil: unknown runtime.
-func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
+func convertRuntime(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
 	row := runtimes.Lookup(r.Type)
 	if row.Name != r.Type || row.Name == string(v1alpha1.RuntimeAuto) {
 		return nil
 	}
 	f := &v1alpha1.FoundRuntime{
 		Type: v1alpha1.RuntimeType(row.Name), Version: versionFound.FindString(r.Version), Image: spec.Image,
-		Replicas: 1, ImageVariables: ofTheImage(row, r.Variables, spec), HeapPercent: heapPercent(r, limit),
+		Replicas: 1, ImageVariables: imageVariables(row, r.Variables, spec), HeapPercent: heapPercent(r, limit),
 	}
 	switch name, _, _ := strings.Cut(r.Libc, " "); name {
 	case "glibc":
@@ -147,7 +147,7 @@ func limitOf(pod *corev1.Pod, container string) memory.Bytes {
 
 // ofTheImage returns variables of the runtime's settings that a process has from its image. Those from envFrom are
 // already skipped.
-func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []string {
+func imageVariables(row *runtimes.Runtime, set []string, spec *corev1.Container) []string {
 	var all []string
 	for i := range row.Knobs {
 		name := row.Knobs[i].Env
@@ -160,7 +160,7 @@ func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []s
 }
 
 // differs describes how the detected runtime differs from the declared one; empty: it does not, or none is declared.
-func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
+func declaredMismatch(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 	spec := declared.Runtime
 	if spec.Type == "" || spec.Type == v1alpha1.RuntimeAuto {
 		return ""

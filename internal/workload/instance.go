@@ -59,7 +59,7 @@ type instance struct {
 
 // noteLimits stores the limits of containers, and adds the previous limits to observations: the last seen limit, or the
 // limit at creation. Call it before updating the ledger, so that each kill counts with the limit of its own pod.
-func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
+func (st *State) recordLimits(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
 		in, program := st.instance(&o.Container), st.programs[keyOf(&o.Container)]
@@ -73,7 +73,7 @@ func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 }
 
 // settle processes ends of instances. Call it after updating the ledger, because it drops the peaks of ended instances.
-func (st *State) settle(observations []oom.Observation, now time.Time) {
+func (st *State) processEnds(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
 		in := st.instance(&o.Container)
@@ -103,7 +103,7 @@ func endOf(o *oom.Observation, now time.Time) time.Time {
 	return now
 }
 
-func (st *State) measure(samples []memory.Sample, now time.Time) {
+func (st *State) addSamples(samples []memory.Sample, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range samples {
 		s := &samples[i]
@@ -129,7 +129,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 			e.Runs = withRun(e.Runs, runID(s.Container.UID), s.Demand())
 		}
 	}
-	st.note(samples)
+	st.keepSamples(samples)
 }
 
 // peak returns the highest demand of the running or just ended instance.

@@ -21,7 +21,7 @@ import (
 type liveHeap struct {
 	set history.LiveSet
 	// early is true if the set is from less than six hours of data, and to be replaced later.
-	early bool
+	provisional bool
 	// heapCap is the least cap of replicas; 0 while one of them has none.
 	heapCap memory.Bytes
 }
@@ -68,7 +68,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 		a := all[name]
 		a.heapCap = 0
 		if a.set = a.set.With(settled[name], now); a.set.Bytes == 0 {
-			a.set, a.early = a.set.With(recent[name], now), true
+			a.set, a.provisional = a.set.With(recent[name], now), true
 		}
 		all[name] = a
 	}
@@ -105,7 +105,7 @@ func (a liveHeap) publish(e *v1alpha1.Evidence) {
 func keptLiveSets(all map[string]liveHeap) map[string]history.LiveSet {
 	out := make(map[string]history.LiveSet, len(all))
 	for name, a := range all {
-		if a.set.Bytes > 0 && !a.early {
+		if a.set.Bytes > 0 && !a.provisional {
 			out[name] = a.set
 		}
 	}

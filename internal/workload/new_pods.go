@@ -24,43 +24,43 @@ type creation struct {
 	recommended, proven memory.Size
 	// owner is the owner's size, held the largest size of the running pods, or of the last that ran, and most the highest
 	// limit of a pod.
-	owner, held memory.Size
-	most        memory.Bytes
+	owner, running memory.Size
+	highestLimit   memory.Bytes
 	// restored is the limit restored by a rollback of the last week, or [rollout.NoLimit]; 0: no rollback.
 	restored memory.Bytes
 	// fresh is true if the owner's size is so new that no evidence may go below it. paused is true if changes are paused.
-	fresh, paused bool
+	ownerSizeNew, paused bool
 }
 
 // size returns the size of new pods; zero: the owner's. New pods get a lower limit only after one pod was watched with
 // it, and a pause keeps the size of running pods, except a harmful one.
 func (c *creation) size() memory.Size {
-	size := c.sized()
+	size := c.boundedSize()
 	if c.restored == rollout.NoLimit {
 		size.Limit = 0
 	}
 	return size
 }
 
-func (c *creation) sized() memory.Size {
+func (c *creation) boundedSize() memory.Size {
 	switch {
-	case c.paused && c.held.Limit > 0:
-		return c.held.Max(memory.Size{Limit: c.restored})
+	case c.paused && c.running.Limit > 0:
+		return c.running.Max(memory.Size{Limit: c.restored})
 	case c.paused:
-		return c.held
+		return c.running
 	case c.recommended == (memory.Size{}): // at least what running pods have
-		if size := c.least(c.owner, c.held.Max(memory.Size{Limit: c.restored})); size != c.owner {
+		if size := c.atLeast(c.owner, c.running.Max(memory.Size{Limit: c.restored})); size != c.owner {
 			return size
 		}
 		return memory.Size{}
 	}
 	size := c.recommended
 	if c.unproven() {
-		given := c.least(c.owner.Max(memory.Size{Limit: c.most}), c.held)
-		size = c.least(cmp.Or(c.proven, given), size)
+		given := c.atLeast(c.owner.Max(memory.Size{Limit: c.highestLimit}), c.running)
+		size = c.atLeast(cmp.Or(c.proven, given), size)
 	}
-	if c.fresh {
-		size = c.least(c.owner, size)
+	if c.ownerSizeNew {
+		size = c.atLeast(c.owner, size)
 	}
 	return size
 }
@@ -69,12 +69,12 @@ func (c *creation) sized() memory.Size {
 // watched with it.
 func (c *creation) unproven() bool {
 	to := c.recommended.Limit
-	lower := c.owner.Limit == 0 || to < max(c.owner.Limit, c.held.Limit, c.most)
+	lower := c.owner.Limit == 0 || to < max(c.owner.Limit, c.running.Limit, c.highestLimit)
 	return to > 0 && lower && (c.proven.Limit == 0 || to < c.proven.Limit)
 }
 
 // least returns a size of at least both. A missing limit is unlimited, and remains.
-func (c *creation) least(a, b memory.Size) memory.Size {
+func (c *creation) atLeast(a, b memory.Size) memory.Size {
 	least := a.Max(b)
 	if c.owner.Limit == 0 && c.proven.Limit == 0 {
 		least.Limit = 0
@@ -94,7 +94,7 @@ func (st *State) creationOf(
 ) creation {
 	c := creation{recommended: recommended, paused: s.paused != ""}
 	if e := st.newest(name); e != nil {
-		c.owner, c.held, c.most, c.fresh = e.Owner, e.Held, e.Most, e.fresh(now)
+		c.owner, c.running, c.highestLimit, c.ownerSizeNew = e.Owner, e.Running, e.HighestLimit, e.ownerSizeNew(now)
 		c.proven = sizing.Proven(name, e.Program)
 		r, _ := sizing.ActiveRevert(rollout.Key{Container: name, Program: e.Program}, now)
 		if c.restored = r.Restored.Limit; c.restored == rollout.NoLimit && c.owner.Limit > 0 {
@@ -105,7 +105,7 @@ func (st *State) creationOf(
 }
 
 // offer sets the program of a recommendation's evidence, and the size of new pods.
-func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
+func (d *decider) setNewPods(status *v1alpha1.ContainerRecommendation) {
 	e := d.st.newest(status.Container)
 	if e == nil {
 		return
@@ -131,7 +131,7 @@ const maxOtherPrograms = 2 // in the API
 
 // offerOthers sets the sizes of new pods of other kept programs if above their owner's, because the leader may be
 // seconds late for the first pods of an earlier release.
-func (d *decider) offerOthers() {
+func (d *decider) setOtherPrograms() {
 	if !d.s.Profile.Spec.Sizing.Mode.SizesNewPods() || d.s.Facts.Conflict != "" {
 		return
 	}
@@ -141,9 +141,9 @@ func (d *decider) offerOthers() {
 		policy := container.SizePolicy()
 		policy.SharesLimit = constraints.WholeSize(d.s.Template).Limit > 0
 		for _, e := range d.st.containers[status.Container] {
-			size := e.Held
+			size := e.Running
 			if d.s.paused == "" {
-				size = size.Max(e.sized(d.v.sizes[rollout.Key{Container: status.Container, Program: e.Program}]))
+				size = size.Max(e.stableSize(d.v.sizes[rollout.Key{Container: status.Container, Program: e.Program}]))
 			}
 			// apply the current bounds to a stored size
 			size, _ = policy.Bound(size, e.Owner)
@@ -163,7 +163,7 @@ func (d *decider) offerOthers() {
 
 // sized returns the program's recommended size, the last one if the current is near it, because evidence changes
 // numbers slightly every hour. Zero: none.
-func (e *evidence) sized(now memory.Size) memory.Size {
+func (e *evidence) stableSize(now memory.Size) memory.Size {
 	if now == (memory.Size{}) || near(now, e.Size) {
 		return e.Size
 	}
@@ -197,7 +197,7 @@ func (d *decider) permit() *v1alpha1.Canary {
 		return nil
 	}
 	for i := range d.v.status.Containers {
-		if c := &d.v.status.Containers[i]; d.newestHas(c.Container) && d.mayLowerNew(c) {
+		if c := &d.v.status.Containers[i]; d.inNewestPod(c.Container) && d.mayLowerNew(c) {
 			d.v.timing.decide(permitPause)
 			if d.v.canaryWaits = d.rollout.QueryResult.Against(d.now); d.v.canaryWaits != "" {
 				return nil
@@ -233,7 +233,7 @@ func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	recommended, key := profile.SizeOf(*c.Recommended), rollout.Key{Container: c.Container, Program: e.Program}
 	of, guess := d.creationOf(c.Container, recommended), d.rollout.Desired[key].Recommendation.Guess
 	switch {
-	case !of.unproven(), of.fresh && recommended.Limit < of.owner.Limit:
+	case !of.unproven(), of.ownerSizeNew && recommended.Limit < of.owner.Limit:
 		return false
 	case period.Of(e.history.Span()) < ownersDay &&
 		!d.rollout.State.TakesBack(key, guess, of.owner.Limit, recommended.Limit):

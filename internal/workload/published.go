@@ -47,7 +47,7 @@ type used struct {
 	Seen time.Time    `json:"seen"`
 	// recalled is true if the values were read by an earlier process of memfit, and reported until this process reads
 	// usage.
-	recalled bool
+	restored bool
 }
 
 // decided is the last decided and reported state, stored before the MemoryRecommendation is written.
@@ -105,7 +105,7 @@ const (
 // noteNodes records the largest node that runs pods of the workload. It may not exist when the next pod is created, as
 // after a night without pods; an autoscaler then adds a similar one. It no longer counts if a pod has waited too long
 // for one, or pods have run on smaller nodes since.
-func (st *State) noteNodes(s *Snapshot, now time.Time) {
+func (st *State) recordNodes(s *Snapshot, now time.Time) {
 	if now.Sub(st.RanOn.Day) > ranOnKept {
 		st.RanOn = ranOn{}
 	}
@@ -134,7 +134,7 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 }
 
 // noteRefused records the least request of a pod that no node takes, if memfit gave it.
-func (st *State) noteRefused(s *Snapshot, now time.Time) {
+func (st *State) recordRefused(s *Snapshot, now time.Time) {
 	if now.Sub(st.Refused.At) >= refusedFor {
 		st.Refused = refusedRequest{}
 	}
@@ -150,7 +150,7 @@ func (st *State) noteRefused(s *Snapshot, now time.Time) {
 // raisedRequests returns the containers of a pod that request more than without memfit, with that size. A Guaranteed
 // pod's limit goes with its request. An unset request cannot be returned, and is 0.
 func (st *State) raisedRequests(pod *corev1.Pod) map[string]memory.Size {
-	if another(pod) {
+	if resizedByOther(pod) {
 		return nil
 	}
 	raised := map[string]memory.Size{}
@@ -211,7 +211,7 @@ func (st *State) publish(v *result) {
 	}
 	for key, size := range v.sizes {
 		if e := st.evidenceOf(key.Container, key.Program); e != nil {
-			e.Size = e.sized(size)
+			e.Size = e.stableSize(size)
 		}
 	}
 	st.Used, st.LiveSets, st.Found = v.used, keptLiveSets(v.liveHeaps), v.found
@@ -225,16 +225,16 @@ func (st *State) sizes() map[string]memory.Size {
 	return all
 }
 
-func (st *State) recall(d decided, o measurements) {
+func (st *State) restore(d decided, o measurements) {
 	for name, u := range o.Used {
-		u.recalled = true
+		u.restored = true
 		o.Used[name] = u
 	}
 	st.decided, st.measurements = d, o
 }
 
 // identify records the identity of the workload's pods, and the day on which some exist, at one write a day.
-func (st *State) identify(s *Snapshot, now time.Time) {
+func (st *State) recordIdentity(s *Snapshot, now time.Time) {
 	if s.Identity != nil {
 		st.Identity = &v1alpha1.PodIdentity{
 			Platform: s.Identity.Platform, Values: s.Identity.Values, Labels: s.Identity.Keys,

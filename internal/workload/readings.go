@@ -31,7 +31,7 @@ type readings struct {
 	kib            [readingsKept]uint32
 	spacing        uint16 // seconds
 	n              uint8
-	seen           uint8 // of latest, the last few without gaps
+	latestCount    uint8 // of latest, the last few without gaps
 	workingSetOnly bool
 	latest         [latestKept]uint32
 	last           uint32
@@ -52,7 +52,7 @@ func (r *readings) add(s *memory.Sample) {
 	copy(r.latest[1:], r.latest[:])
 	r.latest[0], r.last, r.usage = inKiB(s.Demand()), at, inKiB(s.Usage)
 	r.workingSetOnly = !s.HasRSS && !s.Exact
-	r.seen = min(r.seen+1, latestKept)
+	r.latestCount = min(r.latestCount+1, latestKept)
 
 	if r.n > 0 && at-r.at(int(r.n)-1) < uint32(r.spacing) {
 		return
@@ -111,7 +111,7 @@ func (r *readings) most() memory.Bytes {
 // low returns the lowest of the latest readings, so that a burst does not make a pod an outlier; 0: too few, as just
 // after a start.
 func (r *readings) low() memory.Bytes {
-	if r.seen < latestKept {
+	if r.latestCount < latestKept {
 		return 0
 	}
 	return memory.Bytes(slices.Min(r.latest[:])) * memory.KiB

@@ -65,11 +65,11 @@ func rolloutInput(
 	s *Snapshot, st *State, observed map[string]inject.Observed, plans *plans, now time.Time,
 ) rollout.Input {
 	in := rollout.Input{
-		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
+		Now: now, Policy: rolloutPolicy(s, countLive(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
 		Succeeded: uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }),
-		Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict, Waiting: st.waiting(s, now),
-		Unseen: st.unseen(s, now),
+		Elsewhere: s.ungoverned(), Paused: s.paused, Conflict: s.Facts.Conflict, Waiting: st.waiting(s, now),
+		Unseen: st.unreadUsage(s, now),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
 		// no other sizes, but follow loans and requested changes, and give lower limits back
@@ -147,7 +147,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	managed := Managed(s.Profile, pod)
 	if p.Whole = runningWhole(s, pod, managed); p.Whole == nil && st.Refused.Size > 0 {
 		p.Given = func(sizes map[string]memory.Size) (map[string]memory.Size, string) {
-			return st.given(s, pod, managed, sizes, now)
+			return st.replacementSizes(s, pod, managed, sizes, now)
 		}
 	}
 	for _, c := range managed {
@@ -161,12 +161,12 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		running.Program, running.Changed = program.ID, program.Changed
 		if e := st.evidenceOf(c.Name, program.ID); e != nil { // otherwise unknown and not managed
 			running.Owner = program.Owner
-			if e.fresh(now) {
+			if e.ownerSizeNew(now) {
 				running.OwnerUntil = e.Since.Add(ownersDay.Duration())
 			}
 			running.Outdated = running.Owner != e.Owner
-			if p.Created.After(e.MostAt) && !running.Outdated {
-				running.Before = e.Most
+			if p.Created.After(e.HighestAt) && !running.Outdated {
+				running.Before = e.HighestLimit
 			}
 			if p.Writer == "" && inject.WasResized(pod) {
 				owner := cmp.Or(running.Owner.Limit, program.Created)
@@ -178,7 +178,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		}
 		ref := refOf(pod, c.Name)
 		if status != nil {
-			lifeOf(&running, pod, spec, status, now)
+			setLifecycle(&running, pod, spec, status, now)
 		}
 		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 && !running.Shared {
 			running.Effective = limit
@@ -190,7 +190,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		}
 		frozen := plan.Container(c.Name).Frozen()
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
-		if st.heldByCap(ref, frozen, running.Demand) {
+		if st.limitedByCap(ref, frozen, running.Demand) {
 			running.CapFor = frozen.For
 		}
 		p.Containers = append(p.Containers, running)
@@ -200,7 +200,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 
 // given fits the sizes of a new pod instead of this one to the request that no node took, as the webhook does. Another
 // pod than a canary gets no less than those that run.
-func (st *State) given(
+func (st *State) replacementSizes(
 	s *Snapshot, pod *corev1.Pod, managed []managedContainer, sizes map[string]memory.Size, now time.Time,
 ) (given map[string]memory.Size, why string) {
 	var asks []constraints.Ask
@@ -232,7 +232,7 @@ func (st *State) given(
 
 // heldByCap reports whether a heap cap that a restart does not change is what a process needs more of: it ended at it
 // last, or, if it only collects there, uses more.
-func (st *State) heldByCap(c memory.ContainerRef, f inject.Frozen, demand memory.Bytes) bool {
+func (st *State) limitedByCap(c memory.ContainerRef, f inject.Frozen, demand memory.Bytes) bool {
 	if !f.Hard {
 		return demand > f.Cap.Plus(f.Overhead).Percent(105)
 	}
@@ -244,7 +244,7 @@ func (st *State) heldByCap(c memory.ContainerRef, f inject.Frozen, demand memory
 // and then acts, which takes up to two; statuses have whole seconds, one more.
 const briefLife = 3 * time.Second
 
-func lifeOf(
+func setLifecycle(
 	c *rollout.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
 ) {
 	c.Restarts, c.Ready = status.RestartCount, status.Ready
@@ -309,7 +309,7 @@ func ResizedBy(pod *corev1.Pod) (manager string, at time.Time) {
 	return last.Manager, at
 }
 
-func another(pod *corev1.Pod) bool {
+func resizedByOther(pod *corev1.Pod) bool {
 	writer, _ := ResizedBy(pod)
 	return writer != ""
 }
@@ -369,7 +369,7 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 		_, asked := a.Sizes[c.Name]
 		restarts = restarts || asked && oom.RestartsOnResize(c)
 	}
-	return serves(pod) && (a.Evict || !a.Undo && restarts)
+	return available(pod) && (a.Evict || !a.Undo && restarts)
 }
 
 // TooFewServe returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
@@ -390,7 +390,7 @@ func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	return st.rollout.Availability(pods, wanted, a.UID).TooFew(rolloutPolicy(s, wanted).MaxUnavailable)
 }
 
-func living(s *Snapshot) int {
+func countLive(s *Snapshot) int {
 	return len(uids(s.Pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !ended(pod) }))
 }
 
@@ -408,7 +408,9 @@ func readySince(pod *corev1.Pod) (is bool, since time.Time) {
 	return false, time.Time{}
 }
 
-func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }
+func available(pod *corev1.Pod) bool {
+	return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod)
+}
 
 // InsteadOfResize returns how users give pods a higher limit that memfit has no right to give them; empty: not
 // higher, or new pods do not get it.

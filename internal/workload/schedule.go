@@ -132,7 +132,7 @@ func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 // limit, or a stall begins or ends. A step takes a hundred times as long, and samples change decisions slowly.
 func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(events.Samples)
-	st.measure(events.Samples, now)
+	st.addSamples(events.Samples, now)
 	st.Source = cmp.Or(events.Source, st.Source)
 	for i := range events.Samples {
 		pressing = pressing || st.instance(&events.Samples[i].Container).nearLimit()

@@ -42,7 +42,7 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica 
 }
 
 // fullest returns the highest demand of one of the pods, and when it was read; 0: not read. of selects the reading.
-func (st *State) fullest(
+func (st *State) highestUse(
 	container string, pods []*corev1.Pod, of func(*readings) memory.Bytes,
 ) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
@@ -75,7 +75,7 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 }
 
 // climbing returns the fullest growing instance of a container name.
-func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.RunningInstance) {
+func (st *State) largestGrowing(container string, pods []*corev1.Pod) (l shape.RunningInstance) {
 	for _, pod := range pods {
 		in := st.instanceIn(pod, container)
 		if in == nil || in.started == 0 || in.recent.workingSetOnly || !in.recent.rises() {
@@ -112,7 +112,7 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		now.Drifting = drift.Reason
 	}
 	if now.Drifting != "" && now.Drifting != st.Drifting {
-		e := ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", drift.Message)
+		e := workloadEvent(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", drift.Message)
 		all = append(all, e)
 	}
 	for _, name := range now.Outliers {
@@ -121,7 +121,7 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		}
 		for _, pod := range s.Governed {
 			if pod.Name == name {
-				all = append(all, ofPod(s.Owner, podReference(pod), corev1.EventTypeWarning, v1alpha1.ReasonOutlierReplica,
+				all = append(all, podEvent(s.Owner, podReference(pod), corev1.EventTypeWarning, v1alpha1.ReasonOutlierReplica,
 					"Compared", v.outlierSentence(name)))
 			}
 		}
@@ -156,7 +156,7 @@ type shapeCache struct {
 }
 
 // youngest returns the length of the shortest history of a container; 0: none.
-func (st *State) youngest() time.Duration {
+func (st *State) shortestHistory() time.Duration {
 	var span time.Duration
 	for name := range st.containers {
 		if s := st.newest(name).history.Span(); span == 0 || s < span {

@@ -49,30 +49,30 @@ func (s *Snapshot) Identify(p records.Presence, policies map[types.UID]PodPolicy
 			s.Owner.UID = cmp.Or(s.Owner.UID, policies[pod.UID].Owner)
 		}
 	}
-	strange := func(owner types.UID) bool {
+	foreign := func(owner types.UID) bool {
 		if s.Owner.UID == "" || owner == s.Owner.UID {
 			return false
 		}
 		// a pod without an owner, although the kind is readable, belongs to a deleted workload
 		return owner != "" || p.State == records.Exists
 	}
-	others := uids(s.Pods, func(pod *corev1.Pod) bool { return strange(policies[pod.UID].Owner) })
+	foreignPods := uids(s.Pods, func(pod *corev1.Pod) bool { return foreign(policies[pod.UID].Owner) })
 	for _, d := range s.Events.Departed {
-		if strange(d.Owner) {
-			others[d.Pod] = true
+		if foreign(d.Owner) {
+			foreignPods[d.Pod] = true
 		}
 	}
-	if len(others) == 0 {
+	if len(foreignPods) == 0 {
 		return
 	}
-	s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return others[pod.UID] })
+	s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return foreignPods[pod.UID] })
 	e := &s.Events
-	e.dropObservations(others)
+	e.dropObservations(foreignPods)
 	e.Samples = slices.DeleteFunc(slices.Clone(e.Samples), func(sample memory.Sample) bool {
-		return others[sample.Container.UID]
+		return foreignPods[sample.Container.UID]
 	})
-	e.Counters = slices.DeleteFunc(e.Counters, func(c memory.KillCounter) bool { return others[c.Container.UID] })
-	if e.Last != nil && others[e.Last.UID] {
+	e.Counters = slices.DeleteFunc(e.Counters, func(c memory.KillCounter) bool { return foreignPods[c.Container.UID] })
+	if e.Last != nil && foreignPods[e.Last.UID] {
 		e.Profile, e.Last = nil, nil
 	}
 }
@@ -144,7 +144,7 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 }
 
 // elsewhere returns the pods that have not ended and that Profile does not govern.
-func (s *Snapshot) elsewhere() map[types.UID]bool {
+func (s *Snapshot) ungoverned() map[types.UID]bool {
 	governed := uids(s.Governed, nil)
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })
 }

@@ -45,7 +45,7 @@ func (st *State) watchStalls(samples []memory.Sample) (found bool) {
 }
 
 // fileStalls updates the ledger from watches and agents' reports, which may be earlier than a watch.
-func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool, now time.Time) stallChanges {
+func (st *State) updateStalls(agents []oom.AgentStall, existing map[types.UID]bool, now time.Time) stallChanges {
 	for i := range agents {
 		if in := st.instance(&agents[i].Container); in != nil && in.stallsKnown {
 			in.stalls.Report(agents[i], oom.StallBounds{Limit: in.limit, High: in.high}, now)
@@ -156,7 +156,7 @@ const maxAdvice, maxStallRecords = 8, 8
 
 func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string) (all []Event) {
 	add := func(s *memory.Stall, kind, reason, summary string) {
-		all = append(all, ofContainer(snapshot, s.Container, kind, reason, report.Stall(s), summary))
+		all = append(all, containerEvent(snapshot, s.Container, kind, reason, report.Stall(s), summary))
 	}
 	for i := range c.began {
 		s := &c.began[i]

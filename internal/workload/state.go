@@ -81,7 +81,7 @@ func (st *State) Clone() *State {
 		c.instances[key] = &all[len(all)-1]
 		c.instances[key].stalls = in.stalls.Clone()
 	}
-	c.since = slices.Clone(st.since)
+	c.pastSamples = slices.Clone(st.pastSamples)
 	return &c
 }
 
@@ -95,7 +95,7 @@ func (st *State) History(container string) *history.Container {
 	return e.history
 }
 
-func (st *State) forgetGone(existing map[types.UID]bool, now time.Time) {
+func (st *State) forgetDeleted(existing map[types.UID]bool, now time.Time) {
 	st.ledger.Forget(existing, now)
 	maps.DeleteFunc(st.instances, func(key instanceKey, in *instance) bool {
 		return !existing[key.uid] && now.Sub(in.seen.Time()) > instanceKept
@@ -130,14 +130,14 @@ type Past struct {
 type backfill struct {
 	// pastKnown is true if it was read, or is not needed. asked is true if it was requested, and since are the samples
 	// after the request.
-	pastKnown, asked bool
-	since            []memory.Sample
+	pastKnown, pastRequested bool
+	pastSamples              []memory.Sample
 }
 
 // note keeps samples until the earlier history arrives.
-func (b *backfill) note(samples []memory.Sample) {
-	if b.asked && len(b.since) < MaxSamples {
-		b.since = append(b.since, samples...)
+func (b *backfill) keepSamples(samples []memory.Sample) {
+	if b.pastRequested && len(b.pastSamples) < MaxSamples {
+		b.pastSamples = append(b.pastSamples, samples...)
 	}
 }
 
@@ -147,7 +147,7 @@ func (st *State) WantsPast() bool {
 		return false
 	}
 	for name := range st.containers {
-		if period.Of(st.newest(name).history.Span()) >= youngHistory && !st.asked {
+		if period.Of(st.newest(name).history.Span()) >= youngHistory && !st.pastRequested {
 			return false
 		}
 	}
@@ -160,23 +160,23 @@ func (st *State) takePast(p *Past) {
 	case p == nil:
 		return
 	case !p.Read:
-		st.asked = true
+		st.pastRequested = true
 		return
 	}
-	st.pastKnown, st.asked = true, false
+	st.pastKnown, st.pastRequested = true, false
 	for name, h := range p.Containers {
 		if h.Samples() == 0 || st.History(name).Samples() >= h.Samples() {
 			continue
 		}
 		of := *h // do not change the history before the step is stored
-		for _, s := range st.since {
+		for _, s := range st.pastSamples {
 			if s.Container.Container == name && s.Time.After(of.Last()) {
 				of.Add(s, st.limit(s.Container))
 			}
 		}
 		st.newest(name).history, st.Past = &of, p.Source
 	}
-	st.since = nil
+	st.pastSamples = nil
 }
 
 // KnowsPast reports whether the earlier history was merged, as far as it is available.

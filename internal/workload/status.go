@@ -196,7 +196,7 @@ type coverage struct {
 // reasonMax is the schema's bound of skippedReason, in bytes.
 const reasonMax = 1024
 
-func cover(s *Snapshot, observed map[string]inject.Observed, plans *plans) coverage {
+func countCoverage(s *Snapshot, observed map[string]inject.Observed, plans *plans) coverage {
 	var c coverage
 	var state inject.State
 	var why string

@@ -23,7 +23,7 @@ import (
 // complete adds data missing in a pod's status to observations: the runtime (exit code 134 is a full heap only in
 // Node.js), when memory readings began (a later kill without a sample was at start), when memfit last saw
 // them without this end (a clock may be wrong), and which nodes are short of memory.
-func complete(s *Snapshot, st *State, observations []oom.Observation) {
+func completeObservations(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
 	}
@@ -90,37 +90,37 @@ type Effects struct {
 // Step makes all decisions about a workload: it processes the events since the last step, and returns what should
 // change. It does not change its input and performs no I/O. Equal input gives equal output.
 func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
-	m := before.Clone()
-	kills, explained, stalls := m.account(s, now)
-	m.readHeapCaps(s.Governed)
-	m.identify(s, now)
-	v := decide(s, m, now)
-	m.shapes, m.rollout = v.shapeCaches, v.rollout.State
+	next := before.Clone()
+	kills, explained, stalls := next.processEvents(s, now)
+	next.readHeapCaps(s.Governed)
+	next.recordIdentity(s, now)
+	v := decide(s, next, now)
+	next.shapes, next.rollout = v.shapeCaches, v.rollout.State
 	e := Effects{
 		Status: v.status, Actions: v.rollout.Actions, Timing: v.timing,
-		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
+		Kills: kills, NewStalls: stalls.began, Stalls: next.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 		Learned: v.learned,
 	}
-	e.Timing.Known = m.youngest()
+	e.Timing.Known = next.shortestHistory()
 	if !before.steppedAt.IsZero() {
 		v.rolledBack = nil // it was reported
 	}
-	e.Events = newEvents(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
-	changed, announced := changes(s, m, &v)
-	e.Events, m.announced = append(e.Events, changed...), announced
-	m.publish(&v)
-	m.programs = nil // recomputed by the next step; instances keep theirs
-	return m, e
+	e.Events = newEvents(s, &v, append(next.unreportedKills(before.steppedAt, kills, now), kills...), explained, stalls)
+	changed, announced := changes(s, next, &v)
+	e.Events, next.announced = append(e.Events, changed...), announced
+	next.publish(&v)
+	next.programs = nil // recomputed by the next step; instances keep theirs
+	return next, e
 }
 
 // account processes events in the required order: it counts kills with the limits of their own pods and the peaks of
 // the ended instances, then drops these, and processes samples of their successors last. explained are earlier kills
 // with a new agent's report.
-func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
+func (st *State) processEvents(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now
 	}
-	st.learn(s, now)
+	st.readPrograms(s, now)
 	in := &s.Events
 	// Add the current pods: observations from before a profile governed them were not kept, and the effect of a resize is
 	// judged by these pods, which may be newer than the observations.
@@ -130,30 +130,30 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 			observations = append(observations, oom.Observe(pod)...)
 		}
 	}
-	complete(s, st, observations)
-	st.noteLimits(observations, now)
+	completeObservations(s, st, observations)
+	st.recordLimits(observations, now)
 	kills = st.ledger.Update(observations, st.peak, now)
 	kills = append(kills, st.ledger.UpdateCounters(in.Counters, st.peak, st.limit, now)...)
 	agentKills, agentStalls := s.seenByAgents()
 	ofAgents, explained := st.ledger.UpdateAgents(agentKills, st.peak, st.limit, now)
-	kills, explained = merged(append(kills, ofAgents...), explained)
+	kills, explained = mergeKills(append(kills, ofAgents...), explained)
 	st.ledger.Attribute(st.ProgramOf)
 	st.ledger.UsedUp(now, st.rollout.UsedUp)
 	st.watchStalls(in.Samples)
 	existing := uids(s.Pods, nil)
-	stalls = st.fileStalls(agentStalls, existing, now)
-	st.forgetGone(existing, now)
+	stalls = st.updateStalls(agentStalls, existing, now)
+	st.forgetDeleted(existing, now)
 	st.forgetNames(s.Governed)
-	st.settle(observations, now)
+	st.processEnds(observations, now)
 	st.takePast(in.Past)
-	st.measure(in.Samples, now)
+	st.addSamples(in.Samples, now)
 	st.steppedAt = now
 	st.profile, st.template, st.Source = s.Profile, cmp.Or(s.Template, st.template), cmp.Or(in.Source, st.Source)
 	return kills, explained, stalls
 }
 
 // merged returns the new kills with agents' accounts, and explained kills that are not new.
-func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
+func mergeKills(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 	for _, e := range explained {
 		i := slices.IndexFunc(kills, func(k memory.OOMKill) bool {
 			child := func(k memory.OOMKill) bool { return k.Kind == memory.OOMChildProcess } // the agent may correct others
@@ -170,7 +170,7 @@ func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 
 // unreported returns, at the first step of a process, kills that an earlier process counted just before its end and may
 // not have reported.
-func (st *State) unreported(steppedAt time.Time, kills []memory.OOMKill, now time.Time) (all []memory.OOMKill) {
+func (st *State) unreportedKills(steppedAt time.Time, kills []memory.OOMKill, now time.Time) (all []memory.OOMKill) {
 	if !steppedAt.IsZero() {
 		return nil
 	}

@@ -72,15 +72,15 @@ func TestOnlyAnotherLimitIsNamed(t *testing.T) {
 	podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: governing(p)}))
 	p.Spec.Tuning.HeapPercent = new(int32(40))
 	s := &Snapshot{Profile: governing(p), Governed: []*corev1.Pod{debugged(pod)}}
-	if c := cover(s, nil, &plans{}); c.Stale != 1 || c.outOfStep != "" {
+	if c := countCoverage(s, nil, &plans{}); c.Stale != 1 || c.outOfStep != "" {
 		t.Errorf("after a debug session: %+v, %q", c.Coverage, c.outOfStep)
 	}
 	pod.ManagedFields = resizedBy(FieldManager)
-	if c := cover(s, nil, &plans{}); c.Stale != 1 || c.outOfStep != "" {
+	if c := countCoverage(s, nil, &plans{}); c.Stale != 1 || c.outOfStep != "" {
 		t.Errorf("after a resize of the request: %+v, %q", c.Coverage, c.outOfStep)
 	}
 	pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("640Mi")
-	c := cover(s, nil, &plans{})
+	c := countCoverage(s, nil, &plans{})
 	if c.Stale != 1 || !strings.HasSuffix(c.outOfStep, "delete this one at a convenient time") {
 		t.Errorf("after a resize: %+v, %q", c.Coverage, c.outOfStep)
 	}
@@ -230,7 +230,7 @@ func TestAppliedNamesVolumesThatKeptTheirSize(t *testing.T) {
 			d := decider{s: s, st: NewState(), now: at.Add(time.Minute)}
 			d.v.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app"}}
 			d.reportRestarts()
-			c := qualified(
+			c := withProblems(
 				conditionApplied.True(v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"), s, &d.v,
 			)
 			if c.Status != tc.status || c.Reason != tc.reason || !strings.Contains(c.Message, tc.says) ||

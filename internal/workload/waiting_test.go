@@ -161,7 +161,7 @@ func TestTheLeastRefusedRequestCounts(t *testing.T) {
 	}
 	for i, tc := range []struct{ request, want memory.Bytes }{{400, 500}, {450, 500}, {300, 400}, {300, 400}} {
 		s := &Snapshot{Governed: []*corev1.Pod{waiting(tc.request * memory.MiB)}}
-		st.noteRefused(s, began.Add(time.Duration(i)*time.Hour))
+		st.recordRefused(s, began.Add(time.Duration(i)*time.Hour))
 		if st.Refused.Size != tc.want*memory.MiB {
 			t.Errorf("after %dMi it is %s, want %dMi", tc.request, st.Refused.Size, tc.want)
 		}

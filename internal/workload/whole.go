@@ -33,7 +33,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 		}
 	}
 	w.Follow = func(sizes, parts map[string]memory.Size) (memory.Size, rollout.Verdict) {
-		asks, to := wholeAsks(pod, managed, sizes, parts)
+		asks, to := wholeInput(pod, managed, sizes, parts)
 		whole := constraints.RunningWhole(pod, asks)
 		if why := whole.TooSmall(pod, asks); why != "" {
 			return size, rollout.Verdict{Reason: v1alpha1.ReasonPodLimit, Message: why}
@@ -47,7 +47,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 }
 
 // wholeAsks returns the input of [constraints.RunningWhole], and the wanted sizes by container.
-func wholeAsks(
+func wholeInput(
 	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]memory.Size,
 ) (asks []constraints.Ask, to map[string]memory.Size) {
 	to = map[string]memory.Size{}
@@ -90,7 +90,7 @@ func RefusedWhole(pod *corev1.Pod) string {
 }
 
 // sayWhole adds the change of new pods' pod-level size to the reasons of each container with a new size.
-func (d *decider) sayWhole(managed []managedContainer) {
+func (d *decider) reportPodSize(managed []managedContainer) {
 	base := constraints.WholeSize(d.s.Template)
 	if base == (memory.Size{}) {
 		return
