@@ -163,7 +163,8 @@ func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 // Restarted reports the eviction of a pod for its memory, on the pod and on its workload.
 func Restarted(o memory.Workload, pod *corev1.Pod, why string) Event {
 	why = "to prevent an OOM kill (drift.action: Restart): " + why
-	e := podEvent(o, podReference(pod), corev1.EventTypeNormal, v1alpha1.EventRestartedForMemory, "Evicted", "Evicted "+why)
+	const reason = v1alpha1.EventRestartedForMemory
+	e := podEvent(o, podReference(pod), corev1.EventTypeNormal, reason, "Evicted", "Evicted "+why)
 	e.OnRelated = "Pod " + pod.Name + " was evicted " + why
 	return e
 }

@@ -26,52 +26,48 @@ import (
 )
 
 const (
-	// programsKept bounds the kept programs of a container name: the current one, its predecessor, and one more to roll
-	// back to. If more run, pods of some are not managed (see [State.kept]).
+	// programsKept bounds the programs of a container name: the current one, its predecessor, and one more to roll back
+	// to. If more programs run, memfit does not manage the pods of the others (see [State.programsToKeep]).
 	programsKept = 3
-	// kinKept bounds the programs whose kills count for a later one. Kills matter for hours, so this many releases are
-	// enough.
+	// kinKept bounds [evidence.Kin]. Kills matter for hours, so a few releases are enough.
 	kinKept = 4
-	// ownersDay is how long memfit does not go below a new size of the owner: a day, for the daily rhythm of load.
+	// ownersDay is how long sizes stay at or above a new size of the owner: a full daily cycle of load.
 	ownersDay = period.Day
 )
 
-// evidence is the data about one program in one container, as stored, besides its history.
+// evidence is the data about one program in one container. The checkpoint stores it beside the history.
 type evidence struct {
-	// Program is the fingerprint of the program (see [inject.Program]); empty for evidence from before memfit saw a pod.
+	// Program is the fingerprint of the program (see [inject.Program]); empty if memfit has not seen a pod yet.
 	Program string `json:"p,omitempty"`
-	// Owner is the size that the workload's owner set; Since is the creation of the first pod with that size.
+	// Owner is the size that the workload's owner set. Since is the creation of the first pod with this size.
 	Owner memory.Size `json:"o,omitzero"`
 	Since time.Time   `json:"s,omitzero"`
 	// Seen is when a pod with this program last existed and was not being deleted.
 	Seen time.Time `json:"t,omitzero"`
-	// Kin lists the programs whose kills count for this one: itself, and those that it replaced with the same owner's
-	// size.
+	// Kin lists this program and the programs that it replaced with an unchanged Owner. Their kills count for it.
 	Kin []string `json:"k,omitempty"`
-	// Held is the largest current size of its running pods that were created with Owner, or of the last that ran.
+	// Running is the largest size of the running pods that were created with Owner. It remains when no pod runs.
 	Running memory.Size `json:"h,omitzero"`
-	// Most is the highest limit of a pod that was created with Owner, and MostAt when memfit first saw it: a pod created
-	// later with less was lowered.
+	// HighestLimit is the highest limit in Running so far, and HighestAt is when memfit first saw it.
 	HighestLimit memory.Bytes `json:"m,omitempty"`
 	HighestAt    time.Time    `json:"a,omitzero"`
-	// Size is its last recommended size; zero: none.
+	// Size is the last recommended size; zero: none.
 	Size memory.Size `json:"d,omitzero"`
-	// Runs are the last runs, oldest first, of a workload whose pods run to completion.
+	// Runs are the last runs, oldest first, if the workload's pods run to completion.
 	Runs []run `json:"r,omitempty"`
-	// Before is what the replaced program showed, whose owner's size was another; zero: nothing.
+	// Predecessor describes the replaced program if its owner's size was different.
 	Predecessor predecessor `json:"b,omitzero"`
 	history     *history.Container
 }
 
-// predecessor is the recommended limit of a program, and how long its evidence was. It raises nothing: the owner may
-// have changed the numbers because of it.
+// predecessor is the recommended limit of a replaced program and the length of its history.
 type predecessor struct {
 	Limit memory.Bytes  `json:"l,omitempty"`
 	Span  time.Duration `json:"s,omitempty"`
 }
 
-// floor returns what a limit is not lowered below until this program has run for as long as its predecessor: the limit
-// that this one needed, or the owner's if that is lower. 0: none.
+// floor returns the lowest limit until the history is as long as the predecessor's was: the predecessor's recommended
+// limit, but at most the owner's, because the owner may have chosen a lower one deliberately. 0: no bound.
 func (e *evidence) floor() memory.Bytes {
 	if e.history.Span() >= e.Predecessor.Span {
 		return 0
@@ -82,6 +78,7 @@ func (e *evidence) floor() memory.Bytes {
 	return min(e.Owner.Limit, e.Predecessor.Limit)
 }
 
+// predecessor returns the description of e for the program that replaces it.
 func (e *evidence) predecessor() predecessor {
 	p := predecessor{e.Size.Limit, min(e.history.Span(), (history.DaysKept * period.Day).Duration())}
 	if e.floor() > 0 {
@@ -90,12 +87,12 @@ func (e *evidence) predecessor() predecessor {
 	return p
 }
 
-// fresh reports whether the owner's size is so new that no evidence may go below it.
+// ownerSizeNew reports whether the owner's size is younger than [ownersDay].
 func (e *evidence) ownerSizeNew(now time.Time) bool {
 	return now.Before(e.Since.Add(ownersDay.Duration()))
 }
 
-// counts reports whether a kill of a program is evidence about this one.
+// counts reports whether a kill of the given program counts as evidence about e's program.
 func (e *evidence) counts(program string) bool {
 	return program == "" || e.Program == "" || slices.Contains(e.Kin, program)
 }
@@ -118,8 +115,7 @@ func (st *State) newest(container string) *evidence {
 	return nil
 }
 
-// historyOf returns the history of an instance; nil if its program is unknown, because a sample must not count for
-// another program.
+// historyOf returns the history of an instance's program; nil: the program is not known for certain.
 func (st *State) historyOf(in *instance, container string) *history.Container {
 	if e := st.evidenceOf(container, in.program); e != nil {
 		return e.history
@@ -130,7 +126,7 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 	return st.History(container)
 }
 
-// learn determines the programs of the pods and their owners' sizes. Call it before recording kills or samples.
+// readPrograms reads the programs and the owner's sizes from the pods. Call it before recording kills or samples.
 func (st *State) readPrograms(s *Snapshot, now time.Time) {
 	st.completes = s.isRun(s.Template)
 	pods, known := s.Pods, s.Governed
@@ -142,7 +138,7 @@ func (st *State) readPrograms(s *Snapshot, now time.Time) {
 	for i, pod := range pods {
 		for _, name := range ContainersOf(&pod.Spec) {
 			key := instanceKey{pod.UID, name}
-			if i > 0 && alike(pod, pods[i-1]) { // most replicas are, and reading a record is expensive
+			if i > 0 && alike(pod, pods[i-1]) { // usually true, and reading a record is expensive
 				st.programs[key] = st.programs[instanceKey{pods[i-1].UID, name}]
 			} else {
 				st.programs[key] = inject.ProgramOf(pod, name, s.perRun())
@@ -163,13 +159,14 @@ func (st *State) readPrograms(s *Snapshot, now time.Time) {
 	st.recordRefused(s, now)
 }
 
+// running is a program of existing pods.
 type running struct {
 	program string
 	oldest  *corev1.Pod
-	pods    int // that are not terminating
+	pods    int // without terminating pods
 }
 
-// running returns the current programs of each container name, the newest pod's first.
+// running returns the programs of existing pods by container name, starting with the newest pod's program.
 func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	run := map[string][]running{}
 	for _, pod := range newestFirst {
@@ -188,9 +185,9 @@ func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	return run
 }
 
-// kept returns the programs of a container name to keep, at most programsKept: the newest pod's, then other running
-// programs, known ones with the most pods first, then the last that ran. An unknown running program does not replace a
-// known one, because two that displace each other would collect no evidence.
+// programsToKeep returns at most programsKept programs of a container name: the newest pod's program, then other
+// running programs, then the programs that ran last. Of the running programs, those with evidence come first, then
+// those with the most pods. Otherwise two programs could displace each other at every step and never collect evidence.
 func (st *State) programsToKeep(name string, run []running) []string {
 	all := slices.Clone(run)
 	for _, e := range st.containers[name] {
@@ -216,7 +213,7 @@ func (st *State) programsToKeep(name string, run []running) []string {
 	return programs
 }
 
-// remember records the current programs of a container name, and drops programs that are not kept.
+// keepPrograms creates the evidence of new programs of a container name, and drops programs that are not kept.
 func (st *State) keepPrograms(name string, run []running, now time.Time) {
 	kept := st.programsToKeep(name, run)
 	for _, r := range slices.Backward(run) { // oldest first, to put the newest in front
@@ -236,8 +233,8 @@ func (st *State) keepPrograms(name string, run []running, now time.Time) {
 	})
 }
 
-// readOwnerSizes takes the owner's size of each program from its newest pod, and its start from the oldest pod with the
-// same size.
+// readOwnerSizes sets the owner's size of each program from its newest pod, and Since from the oldest pod with the same
+// size.
 func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 	read := map[*evidence]bool{}
 	for _, pod := range newestFirst {
@@ -258,8 +255,8 @@ func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 	}
 }
 
-// programIn returns the program of a container of a pod. It does not change; the owner's size is in its record, or else
-// in its spec, until it is resized.
+// programIn returns the program of a container of a pod. If the pod has no record of the owner's size and was resized,
+// it uses the size in the evidence.
 func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	p := st.programs[instanceKey{pod.UID, name}]
 	if p.Recorded || !inject.WasResized(pod) {
@@ -272,12 +269,12 @@ func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	return p
 }
 
-// knowsOwner reports whether the owner's size is known, even if unset.
+// knowsOwner reports whether the owner's size is known. A known size may be unset.
 func (st *State) knowsOwner(pod *corev1.Pod, name string) bool {
 	return st.programs[instanceKey{pod.UID, name}].Recorded || !inject.WasResized(pod)
 }
 
-// earliest returns when a pod was created, or now if the API server's clock is ahead of memfit's.
+// earliest returns the creation time of a pod, but at most now, because the API server's clock may be ahead.
 func earliest(pod *corev1.Pod, now time.Time) time.Time {
 	if created := pod.CreationTimestamp.UTC(); created.Before(now) {
 		return created
@@ -285,13 +282,14 @@ func earliest(pod *corev1.Pod, now time.Time) time.Time {
 	return now.UTC().Truncate(time.Second)
 }
 
-// meet returns the evidence of a pod's program, which becomes the newest. A new program continues the evidence of the
-// replaced one if the owner's size is the same; otherwise it starts empty, with a floor for its limit.
+// ensureEvidence returns the evidence of a pod's program, and makes it the newest of its container. A new program
+// inherits the evidence of the newest program if the owner's size is equal. Otherwise it starts empty with a
+// Predecessor.
 func (st *State) ensureEvidence(pod *corev1.Pod, name string, now time.Time) *evidence {
 	p := st.programIn(pod, name)
 	e, before := st.evidenceOf(name, p.ID), st.newest(name)
 	switch {
-	case e == nil && before != nil && before.Program == "": // from before memfit saw a pod
+	case e == nil && before != nil && before.Program == "": // evidence from before memfit saw a pod
 		e, before.Program, before.Kin = before, p.ID, []string{p.ID}
 		if e.Owner = p.Owner; e.Since.IsZero() {
 			e.Since = earliest(pod, now)
@@ -315,12 +313,12 @@ func (st *State) ensureEvidence(pod *corev1.Pod, name string, now time.Time) *ev
 	return e
 }
 
-// hold records the largest size of running pods of each program, and keeps the last one while none runs. It ignores
-// unscheduled pods, those with an earlier owner's size, and those that another writer resized.
+// recordRunningSizes sets Running of each program, unless no pod counts. It ignores unscheduled pods, pods with an
+// earlier owner's size, and pods that another writer resized.
 func (st *State) recordRunningSizes(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {
 		for _, e := range all {
-			var held memory.Size
+			var largest memory.Size
 			unlimited := false
 			for _, pod := range governed {
 				if st.programID(pod.UID, name) != e.Program || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil ||
@@ -330,25 +328,25 @@ func (st *State) recordRunningSizes(governed []*corev1.Pod, now time.Time) {
 				if spec, _ := constraints.Find(pod, name); spec != nil {
 					size := constraints.SizeOf(&spec.Resources)
 					if from, _, on := st.rollout.Lent(pod.UID, name); on {
-						size = from // a loan is one pod's
+						size = from // without the loan
 					}
-					held, unlimited = held.Max(size), unlimited || size.Limit == 0
+					largest, unlimited = largest.Max(size), unlimited || size.Limit == 0
 				}
 			}
 			if unlimited {
-				held.Limit = 0
+				largest.Limit = 0
 			}
-			if held != (memory.Size{}) {
-				e.Running = held
+			if largest != (memory.Size{}) {
+				e.Running = largest
 			}
-			if held.Limit > e.HighestLimit {
-				e.HighestLimit, e.HighestAt = held.Limit, now.UTC().Truncate(time.Second)
+			if largest.Limit > e.HighestLimit {
+				e.HighestLimit, e.HighestAt = largest.Limit, now.UTC().Truncate(time.Second)
 			}
 		}
 	}
 }
 
-// ProgramOf returns the program of a container, also of a killed one; empty: unknown.
+// ProgramOf returns the program of a running or killed container; empty: unknown.
 func (st *State) ProgramOf(c memory.ContainerRef) string {
 	program := st.programs[keyOf(&c)].ID
 	if in := st.instance(&c); in != nil {
@@ -357,7 +355,7 @@ func (st *State) ProgramOf(c memory.ContainerRef) string {
 	return program
 }
 
-// runs returns the program of a container of a pod; empty: unknown.
+// programID returns the program of a container of a pod; empty: unknown.
 func (st *State) programID(pod types.UID, container string) string {
 	return st.programs[instanceKey{pod, container}].ID
 }
@@ -381,7 +379,7 @@ func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
 	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: of}, err
 }
 
-// unpackEvidence reads the output of pack. On error, the result is empty.
+// unpackEvidence decodes the output of pack. On error, it returns what could be decoded.
 func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	e := &evidence{history: history.New()}
 	err := e.history.UnmarshalBinary(packed.History)
@@ -395,19 +393,19 @@ func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	if len(packed.Evidence) == 0 {
 		return e, err
 	}
-	if wrong := json.Unmarshal(packed.Evidence, e); wrong != nil {
-		return &evidence{history: e.history}, errors.Join(err, wrong)
+	if jsonErr := json.Unmarshal(packed.Evidence, e); jsonErr != nil {
+		return &evidence{history: e.history}, errors.Join(err, jsonErr)
 	}
 	e.Kin, e.Runs = head(e.Kin, kinKept), head(e.Runs, runsKept)
 	return e, err
 }
 
-// runsKept bounds the kept runs of a program: a month of a daily run, in some 800 bytes.
+// runsKept bounds the runs of a program: a month of daily runs takes about 800 bytes.
 const runsKept = 30
 
-// run is the peak of one pod that runs to completion. Its ID is a hash of the pod's UID.
+// run is one pod that runs to completion.
 type run struct {
-	ID   uint32       `json:"i"`
+	ID   uint32       `json:"i"` // a hash of the pod's UID
 	Peak memory.Bytes `json:"p"`
 }
 
@@ -417,7 +415,7 @@ func runID(pod types.UID) uint32 {
 	return h.Sum32()
 }
 
-// withRun updates runs with the demand of one of them, which may be new.
+// withRun returns runs with the demand of the run id, which is added if missing.
 func withRun(runs []run, id uint32, demand memory.Bytes) []run {
 	i := slices.IndexFunc(runs, func(r run) bool { return r.ID == id })
 	if i < 0 {
@@ -429,7 +427,7 @@ func withRun(runs []run, id uint32, demand memory.Bytes) []run {
 	return runs
 }
 
-// peaks returns the peak of each run. A run that was killed at its limit needed at least that.
+// peaks returns the peak of each run. The peak of a killed run is at least its limit.
 func peaks(runs []run, kills []memory.OOMKill) []memory.Bytes {
 	if len(runs) == 0 {
 		return nil
