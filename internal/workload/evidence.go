@@ -313,7 +313,7 @@ func (st *State) ensureEvidence(pod *corev1.Pod, name string, now time.Time) *ev
 	return e
 }
 
-// recordRunningSizes sets Running of each program, unless no pod counts. It ignores unscheduled pods, pods with an
+// recordRunningSizes updates Running and HighestLimit of each program. It ignores unscheduled pods, pods with an
 // earlier owner's size, and pods that another writer resized.
 func (st *State) recordRunningSizes(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {

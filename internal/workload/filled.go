@@ -20,10 +20,11 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// partsListed have their own line: with the first and last line there are five.
+// partsListed is the number of memory parts with a line of their own in a breakdown.
 const partsListed = 3
 
-// fullest returns the replica of a container with the most resident memory, by their nodes' agents; nil: not inspected.
+// largestReplica returns the name and memory parts of the replica with the most resident memory, as the agents of the
+// nodes reported it; nil: no replica was inspected.
 func largestReplica(s *Snapshot, container string) (name string, parts *v1alpha1.MemoryParts) {
 	for _, pod := range s.Governed {
 		if m := partsOf(s, pod, container); m != nil && (parts == nil || m.Resident.Cmp(parts.Resident) > 0) {
@@ -33,7 +34,7 @@ func largestReplica(s *Snapshot, container string) (name string, parts *v1alpha1
 	return name, parts
 }
 
-// partsOf returns nil if the container was not inspected.
+// partsOf returns the memory parts of a pod's container; nil: not inspected.
 func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryParts {
 	if c := s.seenByAgent(pod, container); c != nil {
 		return c.Memory
@@ -41,19 +42,19 @@ func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryPar
 	return nil
 }
 
-// breakdown describes the fullest replica's memory, in lines; nil: not inspected. outlier is its pod, if it uses far
-// more than the other replicas.
+// breakdown returns lines about the memory of the largest replica; nil: no replica was inspected. outlier is the pod of
+// this replica if it uses far more than the others.
 func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
-	name, fullest := largestReplica(s, container)
-	if fullest == nil {
+	name, largest := largestReplica(s, container)
+	if largest == nil {
 		return nil, ""
 	}
-	first := fmt.Sprintf("%s: %s resident at %s", name, amount(fullest.Resident), format.Time(fullest.Time.Time))
-	if usual, replicas, above := aboveOthers(s, container, name); above {
-		outlier, first = name, fmt.Sprintf("%s, its replicas %s (median of %d)", first, usual, replicas)
+	first := fmt.Sprintf("%s: %s resident at %s", name, amount(largest.Resident), format.Time(largest.Time.Time))
+	if median, replicas, above := aboveOthers(s, container, name); above {
+		outlier, first = name, fmt.Sprintf("%s, its replicas %s (median of %d)", first, median, replicas)
 	}
 	lines = append(lines, first)
-	parts := slices.Clone(fullest.Parts)
+	parts := slices.Clone(largest.Parts)
 	slices.SortStableFunc(parts, func(a, b v1alpha1.MemoryPart) int { return b.Resident.Cmp(a.Resident) })
 	var others memory.Bytes
 	for i, p := range parts {
@@ -63,19 +64,19 @@ func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
 		}
 		lines = append(lines, partLine(p))
 	}
-	return append(lines, fmt.Sprintf("other parts %s, unexplained %s", others, amount(fullest.Unexplained))), outlier
+	return append(lines, fmt.Sprintf("other parts %s, unexplained %s", others, amount(largest.Unexplained))), outlier
 }
 
-// aboveOthers reports whether a pod's container uses far more than the other replicas, and their usual amount.
-func aboveOthers(s *Snapshot, container, pod string) (usual memory.Bytes, replicas int, above bool) {
+// aboveOthers reports whether a pod's container uses far more than its replicas, with the median of all replicas.
+func aboveOthers(s *Snapshot, container, pod string) (median memory.Bytes, replicas int, above bool) {
 	var all []shape.Replica
 	for _, p := range s.Governed {
 		if m := partsOf(s, p, container); m != nil {
 			all = append(all, shape.Replica{Pod: p.Name, RSS: amount(m.Resident)})
 		}
 	}
-	outliers, usual := shape.Outliers(all)
-	return usual, len(all), slices.Contains(outliers, pod)
+	outliers, median := shape.Outliers(all)
+	return median, len(all), slices.Contains(outliers, pod)
 }
 
 func partLine(p v1alpha1.MemoryPart) string {
@@ -86,56 +87,56 @@ func partLine(p v1alpha1.MemoryPart) string {
 	return line
 }
 
-// Bounds of the API, in bytes: of a part's name, and of the sentences of a snapshot.
+// Bounds of texts in a snapshot, in bytes, as in the API.
 const maxNameLength, maxSentence, maxSummary = 64, 256, 512
 
-// gainsListed bounds the actions in a recommendation: a snapshot has eight, the most certain first.
+// savingsListed bounds the actions in a recommendation. A snapshot has up to eight, the most certain first.
 const savingsListed = 5
 
-// suggestions returns the actions that give memory of the fullest replica back, in lines: a summary, and each action.
+// suggestions returns lines about how to save memory in the largest replica: a summary, then one line for each action.
 func suggestions(s *Snapshot, container string) []string {
-	_, fullest := largestReplica(s, container)
-	if fullest == nil || fullest.Summary == "" {
+	_, largest := largestReplica(s, container)
+	if largest == nil || largest.Summary == "" {
 		return nil
 	}
-	lines := []string{quote.Cut(quote.Line(fullest.Summary), maxSummary)}
-	for i := range head(fullest.Savings, savingsListed) {
-		lines = append(lines, savingLine(&fullest.Savings[i]))
+	lines := []string{quote.Cut(quote.Line(largest.Summary), maxSummary)}
+	for i := range head(largest.Savings, savingsListed) {
+		lines = append(lines, savingLine(&largest.Savings[i]))
 	}
 	return lines
 }
 
-func savingLine(g *v1alpha1.PredictedSaving) string {
+func savingLine(s *v1alpha1.PredictedSaving) string {
 	p := levers.Prediction{
-		Action: quote.Cut(quote.Line(g.Action), maxNameLength), Why: quote.Cut(quote.Line(g.Method), maxSentence),
-		How: quote.Cut(quote.Line(g.How), maxSentence), Least: amount(g.Amount), Most: amount(g.Amount),
+		Action: quote.Cut(quote.Line(s.Action), maxNameLength), Why: quote.Cut(quote.Line(s.Method), maxSentence),
+		How: quote.Cut(quote.Line(s.How), maxSentence), Least: amount(s.Amount), Most: amount(s.Amount),
 	}
-	if g.AtMost != nil {
-		p.Most = amount(*g.AtMost)
+	if s.AtMost != nil {
+		p.Most = amount(*s.AtMost)
 	}
 	return p.String()
 }
 
-// measured returns settings with an effect that an agent predicted in the fullest replica.
+// predictedSettings returns the settings whose effect an agent predicted in the largest replica.
 func predictedSettings(s *Snapshot, container string) (settings []string) {
-	_, fullest := largestReplica(s, container)
-	if fullest == nil {
+	_, largest := largestReplica(s, container)
+	if largest == nil {
 		return nil
 	}
-	for i := range fullest.Savings {
-		if setting := fullest.Savings[i].Setting; setting != "" {
+	for i := range largest.Savings {
+		if setting := largest.Savings[i].Setting; setting != "" {
 			settings = append(settings, setting)
 		}
 	}
 	return settings
 }
 
-// maxEase bounds a replica's reported need, as a multiple of its limit. The collector's limit is a share of it, 90 %
-// by default. Twice a live heap below that, with the rest of the runtime, is 2.3 times the limit.
+// maxEase bounds the limit that an agent suggests, as a multiple of the current limit. The live heap is below the
+// collector's limit, by default 90 % of the container's. Twice this heap, plus the rest of the runtime, is 2.3 times.
 const maxEase = 3
 
-// ease returns the highest limit that a replica needs for its live heap. Only replicas count whose collector's limit is
-// memfit's for their current limit: others do not follow the limit, so that each step would ask for still more.
+// ease returns the highest limit that an agent suggests for the live heap of a replica. It ignores replicas whose
+// collector's limit memfit did not set for the current limit: with them, each raise would lead to another.
 func ease(
 	s *Snapshot, container string, limit memory.Bytes, observed map[string]inject.Observed,
 ) (most recommend.Ease) {

@@ -17,16 +17,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// liveHeap is the replicas' heap data of one container.
+// liveHeap is the heap data of one container from all replicas.
 type liveHeap struct {
-	set history.LiveSet
-	// early is true if the set is from less than six hours of data, and to be replaced later.
-	provisional bool
-	// heapCap is the least cap of replicas; 0 while one of them has none.
-	heapCap memory.Bytes
+	set         history.LiveSet
+	provisional bool         // the set is from less than six hours of data
+	heapCap     memory.Bytes // the lowest cap of the replicas; 0: not every replica has a cap
 }
 
-// readHeapCaps reads the unknown heap caps of instances. The environment of a pod never changes.
+// readHeapCaps reads the heap cap of each instance once, because the environment of a pod never changes.
 func (st *State) readHeapCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		for c := range constraints.Containers(&pod.Spec) {
@@ -37,9 +35,9 @@ func (st *State) readHeapCaps(pods []*corev1.Pod) {
 	}
 }
 
-// liveHeaps merges, by container, the current data of instances and the published values. Only instances without a heap
-// cap count for the live set, because one with a cap has proven that its cap suffices. If all replicas have a cap, the
-// published value is unchanged, because nothing could disprove it.
+// liveHeaps merges the current data of instances with the stored live sets, by container. Only instances without a heap
+// cap change a live set, because a cap bounds what an instance can show. If all replicas have a cap, the stored live
+// set remains.
 func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	all := make(map[string]liveHeap, len(st.LiveSets))
 	for name, set := range st.LiveSets {
@@ -75,7 +73,8 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	return all
 }
 
-// observedOf returns what plans use about running replicas, equal to what the webhook reads in the recommendation.
+// observedOf returns the data about running replicas for [inject.MakePlan]. The webhook reads equal data in the
+// recommendation.
 func observedOf(
 	all map[string]liveHeap, recommended map[string]memory.Size, found map[string]*v1alpha1.FoundRuntime,
 ) map[string]inject.Observed {
@@ -93,7 +92,7 @@ func observedOf(
 	return out
 }
 
-// publish writes the heap data into the evidence of a container whose heap can be capped.
+// publish writes the heap data into e.
 func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	e.HeapCap, e.LiveSet = format.Exact(a.heapCap), format.Exact(a.set.Bytes)
 	if a.set.Bytes > 0 {
@@ -101,7 +100,7 @@ func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	}
 }
 
-// keptLiveSets returns the live sets to store: not those from less than six hours.
+// keptLiveSets returns the live sets to store, without provisional ones.
 func keptLiveSets(all map[string]liveHeap) map[string]history.LiveSet {
 	out := make(map[string]history.LiveSet, len(all))
 	for name, a := range all {
