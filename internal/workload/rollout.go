@@ -56,7 +56,7 @@ func RolloutIn(c *v1alpha1.MemoryCheckpoint) (sizing rollout.State, err error) {
 	if c.Status.Version > v1alpha1.CheckpointVersion {
 		return sizing, ErrTooNew
 	}
-	err = unpacked(c, "the state of resizes", c.Status.Sizing, &sizing)
+	err = unpacked(c, "the state of the rollout", c.Status.Sizing, &sizing)
 	return sizing, err
 }
 
