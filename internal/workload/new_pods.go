@@ -19,21 +19,19 @@ import (
 
 // creation is the input for the size of new pods of a program.
 type creation struct {
-	// recommended is the size by the evidence, and proven the lowest with which a pod of the program was watched; zero:
-	// none.
-	recommended, proven memory.Size
-	// owner is the owner's size, held the largest size of the running pods, or of the last that ran, and most the highest
-	// limit of a pod.
-	owner, running memory.Size
-	highestLimit   memory.Bytes
+	recommended  memory.Size  // by the evidence; zero: none
+	proven       memory.Size  // the lowest size with which a pod of the program was watched; zero: none
+	owner        memory.Size  // the owner's size
+	running      memory.Size  // [evidence.Running]
+	highestLimit memory.Bytes // [evidence.HighestLimit]
 	// restored is the limit restored by a rollback of the last week, or [rollout.NoLimit]; 0: no rollback.
-	restored memory.Bytes
-	// fresh is true if the owner's size is so new that no evidence may go below it. paused is true if changes are paused.
-	ownerSizeNew, paused bool
+	restored     memory.Bytes
+	ownerSizeNew bool // the size is at least the owner's
+	paused       bool // changes are paused
 }
 
-// size returns the size of new pods; zero: the owner's. New pods get a lower limit only after one pod was watched with
-// it, and a pause keeps the size of running pods, except a harmful one.
+// size returns the size of new pods; zero: the owner's size. New pods get a lower limit only after one pod was watched
+// with it. During a pause, they get the size of running pods, but at least a limit that a rollback restored.
 func (c *creation) size() memory.Size {
 	size := c.boundedSize()
 	if c.restored == rollout.NoLimit {
@@ -42,13 +40,14 @@ func (c *creation) size() memory.Size {
 	return size
 }
 
+// boundedSize returns the size before a rollback to no limit is applied.
 func (c *creation) boundedSize() memory.Size {
 	switch {
 	case c.paused && c.running.Limit > 0:
 		return c.running.Max(memory.Size{Limit: c.restored})
 	case c.paused:
 		return c.running
-	case c.recommended == (memory.Size{}): // at least what running pods have
+	case c.recommended == (memory.Size{}): // at least the size of running pods
 		if size := c.atLeast(c.owner, c.running.Max(memory.Size{Limit: c.restored})); size != c.owner {
 			return size
 		}
@@ -65,15 +64,16 @@ func (c *creation) boundedSize() memory.Size {
 	return size
 }
 
-// unproven reports whether the recommended limit is below the owner's or any current or earlier pod's, and no pod was
-// watched with it.
+// unproven reports whether the recommended limit is below the owner's limit or the limit of any earlier pod, and no pod
+// was watched with it.
 func (c *creation) unproven() bool {
 	to := c.recommended.Limit
 	lower := c.owner.Limit == 0 || to < max(c.owner.Limit, c.running.Limit, c.highestLimit)
 	return to > 0 && lower && (c.proven.Limit == 0 || to < c.proven.Limit)
 }
 
-// least returns a size of at least both. A missing limit is unlimited, and remains.
+// atLeast returns the larger request and limit of a and b; b if a is zero. The limit remains unset if the owner set
+// none and no pod was watched with one.
 func (c *creation) atLeast(a, b memory.Size) memory.Size {
 	least := a.Max(b)
 	if c.owner.Limit == 0 && c.proven.Limit == 0 {
@@ -98,13 +98,13 @@ func (st *State) creationOf(
 		c.proven = sizing.Proven(name, e.Program)
 		r, _ := sizing.ActiveRevert(rollout.Key{Container: name, Program: e.Program}, now)
 		if c.restored = r.Restored.Limit; c.restored == rollout.NoLimit && c.owner.Limit > 0 {
-			c.restored = 0 // its owner has set a limit since
+			c.restored = 0 // the owner has set a limit since the rollback
 		}
 	}
 	return c
 }
 
-// offer sets the program of a recommendation's evidence, and the size of new pods.
+// setNewPods sets the program, the owner's size and the size of new pods in a container's recommendation.
 func (d *decider) setNewPods(status *v1alpha1.ContainerRecommendation) {
 	e := d.st.newest(status.Container)
 	if e == nil {
@@ -129,8 +129,8 @@ func (d *decider) setNewPods(status *v1alpha1.ContainerRecommendation) {
 
 const maxOtherPrograms = 2 // in the API
 
-// offerOthers sets the sizes of new pods of other kept programs if above their owner's, because the leader may be
-// seconds late for the first pods of an earlier release.
+// setOtherPrograms sets the sizes of new pods of other programs if above the owner's. The webhook uses them for the
+// first pods after a rollback to an earlier release, before the leader has processed the rollback.
 func (d *decider) setOtherPrograms() {
 	if !d.s.Profile.Spec.Sizing.Mode.SizesNewPods() || d.s.Facts.Conflict != "" {
 		return
@@ -156,13 +156,13 @@ func (d *decider) setOtherPrograms() {
 			}
 			status.OtherPrograms = append(status.OtherPrograms, other)
 		}
-		// three are kept, but a forged checkpoint may have more
+		// a forged checkpoint may have more than programsKept
 		status.OtherPrograms = head(status.OtherPrograms, maxOtherPrograms)
 	}
 }
 
-// sized returns the program's recommended size, the last one if the current is near it, because evidence changes
-// numbers slightly every hour. Zero: none.
+// stableSize returns the current recommended size, or the last one if there is no current size or it is near, because
+// evidence changes sizes slightly every hour. Zero: no recommendation.
 func (e *evidence) stableSize(now memory.Size) memory.Size {
 	if now == (memory.Size{}) || near(now, e.Size) {
 		return e.Size
@@ -170,25 +170,26 @@ func (e *evidence) stableSize(now memory.Size) memory.Size {
 	return now
 }
 
-// A permission for a canary is renewed each permitEvery, because its pod may not have been created, after a pause in
-// which a pod with the last one becomes visible. Its number is a time in Unix seconds, so that later ones are larger.
 const (
+	// permitEvery is how long the permission for a canary is valid, in case no pod was created with it.
 	permitEvery = time.Hour
+	// permitPause is the time between two permissions, in which a pod created with the first becomes visible.
 	permitPause = time.Minute
 )
 
-// onlyAtCreation are the reasons that prevent a lower limit of running pods, but not of new ones.
+// onlyAtCreation are the reasons that prevent a lower limit of running pods, but not of new pods.
 var onlyAtCreation = []string{v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSClass, v1alpha1.ReasonWaitingForNewPods}
 
-// permit permits one new pod to be the first with a lower limit: the successor of a pod evicted for it or, if running
-// pods keep their size, as a Job's, the next new pod.
+// permit returns a permission for one new pod to be the canary, the first pod with a lower limit; nil: none. The canary
+// is the successor of a pod evicted for the lower limit or, if running pods keep their size, the next new pod. Later
+// permissions have larger numbers: times in Unix seconds.
 func (d *decider) permit() *v1alpha1.Canary {
 	mode := d.s.Profile.Spec.Sizing.Mode
 	if d.s.paused != "" || d.s.Facts.Conflict != "" || d.hasCanary() {
 		return nil
 	}
 	if at, evicted := d.v.rollout.State.LoweringByEviction(); evicted {
-		// Any webhook may use it; otherwise the eviction could be useless.
+		// Any replica's webhook may use the permission; otherwise the eviction could be useless.
 		return &v1alpha1.Canary{Number: at.Unix()}
 	}
 	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && (d.s.isRun(d.s.Template) ||
@@ -212,7 +213,7 @@ func (d *decider) permit() *v1alpha1.Canary {
 	return nil
 }
 
-// hasCanary reports whether a pod has an unproven lower limit, running or not.
+// hasCanary reports whether a scheduled or unscheduled pod has an unproven lower limit.
 func (d *decider) hasCanary() bool {
 	pods := slices.Clip(d.rollout.Pods)
 	for _, pod := range d.s.Governed {
@@ -223,8 +224,8 @@ func (d *decider) hasCanary() bool {
 	return d.v.rollout.State.HasCanary(pods)
 }
 
-// mayLowerNew reports whether a new pod may be the first with the recommended limit: with a day of evidence, or as the
-// reversal of memfit's own raise, and without a rollback.
+// mayLowerNew reports whether a new pod may be the first with the recommended limit: there is a day of evidence or the
+// limit only reverses memfit's own raise, and no rollback forbids the limit.
 func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	e := d.st.newest(c.Container)
 	if c.Recommended == nil || e == nil || d.rollout.Unseen[c.Container] != "" {
