@@ -67,7 +67,7 @@ var _ = Describe("A CronJob between its runs", func() {
 			Expect(rec.Status.RecommendedLimit).NotTo(BeEmpty())
 			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
 				v1alpha1.ReasonWaitingForNewPods,
-				Equal("No running pods; for the next run the recommended limit is "+rec.Status.RecommendedLimit)))
+				Equal("No running pods; for the next run, the recommended limit is "+rec.Status.RecommendedLimit)))
 		}
 	})
 })

@@ -60,13 +60,13 @@ func TestNextPod(t *testing.T) {
 		{Container: "app", Recommended: &v1alpha1.Size{Limit: &limit}},
 	}
 	for ref, want := range map[memory.WorkloadRef]string{
-		{APIVersion: "apps/v1", Kind: "Deployment"}: "No running pods; for the next pod the recommended limit is 256Mi",
-		{APIVersion: "batch/v1", Kind: "CronJob"}:   "No running pods; for the next run the recommended limit is 256Mi",
-		{APIVersion: "batch/v1", Kind: "Job"}: "No running pods, and this Job may create no more; if it does, the " +
+		{APIVersion: "apps/v1", Kind: "Deployment"}: "No running pods; for the next pod, the recommended limit is 256Mi",
+		{APIVersion: "batch/v1", Kind: "CronJob"}:   "No running pods; for the next run, the recommended limit is 256Mi",
+		{APIVersion: "batch/v1", Kind: "Job"}: "No running pods, and this Job may never create another; if it does, the " +
 			"recommended limit is 256Mi. Another Job has its own recommendation",
-		{APIVersion: "tekton.dev/v1", Kind: "TaskRun"}: "No running pods, and this TaskRun may create no more; if " +
+		{APIVersion: "tekton.dev/v1", Kind: "TaskRun"}: "No running pods, and this TaskRun may never create another; if " +
 			"it does, the recommended limit is 256Mi. Another TaskRun has its own recommendation",
-		{APIVersion: "v1", Kind: "Pod"}: "No running pods, and this Pod may create no more; if it does, the " +
+		{APIVersion: "v1", Kind: "Pod"}: "No running pods, and this Pod may never create another; if it does, the " +
 			"recommended limit is 256Mi. Another Pod has its own recommendation",
 	} {
 		if got := nextPod(&Snapshot{Owner: memory.Workload{Ref: ref}}, v); got != want {

@@ -20,22 +20,22 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Event is one Event to write. The functions below build it, and the reconciler writes it. The note is never a format.
+// Event is one Event, which the reconciler writes. Note is not a format string.
 type Event struct {
-	// Regarding is the object of the Event, Related another one; nil: none.
+	// Regarding is the object of the Event. Related is another object; nil: none.
 	Regarding, Related         *corev1.ObjectReference
 	Kind, Reason, Action, Note string
-	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: none.
+	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: no second Event.
 	OnRelated string
-	Container string // empty: the pod or the workload
-	// At is when it happened; zero: now. ID distinguishes it from others of its reason, objects and time; empty: Note
-	// does. A repeated Event with equal At and ID is not written twice.
-	At time.Time
+	Container string    // empty: the Event is about the pod or the workload
+	At        time.Time // zero: now
+	// ID distinguishes Events with the same reason, objects and At; empty: Note does. The reconciler writes an Event with
+	// the same At and ID only once.
 	ID string
 }
 
-// replayed is the age of kills and rollbacks that a new process reports again, in case an earlier process ended between
-// its checkpoint and its Events. Existing Events are not written twice.
+// replayed is the age up to which a new process reports kills and rollbacks again, because an earlier process may have
+// ended between its checkpoint and its Events.
 const replayed = 2 * time.Minute
 
 // newEvents returns the Events about kills, stalls, rollbacks and findings.
@@ -54,7 +54,7 @@ func newEvents(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls
 	return all
 }
 
-// changes returns the Events about differences from the last reports, and the new state of reports.
+// changes returns the Events about changes since the last step, and the state that Events have reported then.
 func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	all = st.shapeEvents(s, v, &now)
 	for i := range v.status.Containers {
@@ -91,7 +91,7 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	return all, now
 }
 
-// WorkloadObject returns a reference to the workload; to the MemoryRecommendation of an identity.
+// WorkloadObject returns a reference to the workload or, for an identity, to its MemoryRecommendation.
 func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
 	if identity.Is(o.Ref) {
 		return &corev1.ObjectReference{
@@ -119,7 +119,7 @@ func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference
 	}
 }
 
-// ofContainer returns an Event about a container of a pod, and on its workload with the summary, if any.
+// containerEvent returns an Event about a container, on its pod and, with the summary, on its workload.
 func containerEvent(s *Snapshot, c memory.ContainerRef, kind, reason, note, summary string) Event {
 	e := podEvent(s.Owner, containerObject(s, c), kind, reason, "Observed", note)
 	e.Container, e.OnRelated = c.Container, "Pod "+c.Pod+": "+note
@@ -129,7 +129,8 @@ func containerEvent(s *Snapshot, c memory.ContainerRef, kind, reason, note, summ
 	return e
 }
 
-// oomKilled reports a kill on the pod, where Kubernetes writes no Event (k/k#69676), and on the workload.
+// oomKilledEvent returns the Event of a kill on the pod and on the workload. Kubernetes itself writes no such Event
+// (k/k#69676).
 func oomKilledEvent(s *Snapshot, k *memory.OOMKill, summary string) Event {
 	reason := v1alpha1.EventOOMKilled
 	if k.Kind == memory.OOMHeapAbort { // not a kill by the kernel
@@ -140,7 +141,7 @@ func oomKilledEvent(s *Snapshot, k *memory.OOMKill, summary string) Event {
 	return e
 }
 
-// killExplained reports an agent's record of an earlier kill.
+// killExplainedEvent returns the Event of an agent's record of an earlier kill.
 func killExplainedEvent(s *Snapshot, k *memory.OOMKill) Event {
 	note := fmt.Sprintf("Container %s %s at %s: %s", k.Container.Container, report.KillVerb(k), format.Time(k.Time),
 		k.Account)
@@ -155,12 +156,12 @@ func podEvent(o memory.Workload, pod *corev1.ObjectReference, kind, reason, acti
 	return Event{Regarding: pod, Related: WorkloadObject(o), Kind: kind, Reason: reason, Action: action, Note: note}
 }
 
-// podReference returns a reference to a cached pod, which has no kind.
+// podReference returns a reference to a pod. Cached pods have no apiVersion and kind.
 func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-// Restarted reports the eviction of a pod for its memory, on the pod and on its workload.
+// Restarted returns the Event of an eviction of a pod for its memory use, on the pod and on its workload.
 func Restarted(o memory.Workload, pod *corev1.Pod, why string) Event {
 	why = "to prevent an OOM kill (drift.action: Restart): " + why
 	const reason = v1alpha1.EventRestartedForMemory
@@ -169,7 +170,7 @@ func Restarted(o memory.Workload, pod *corev1.Pod, why string) Event {
 	return e
 }
 
-// ChangedPod returns an Event of the pod after the API server accepted a change; the kubelet's result follows later.
+// ChangedPod returns an Event of the pod after the API server accepted a change. A later Event reports the result.
 func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	reason, action, note := v1alpha1.EventResizing, "Resized", "Resizing in place: "
 	switch {
@@ -190,7 +191,7 @@ func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string
 	return e
 }
 
-// found reports the outcome of a change, on the pod and on its workload.
+// outcomeEvent returns the Event of the outcome of a change, on the pod and on its workload.
 func outcomeEvent(o memory.Workload, f rollout.Finding) Event {
 	kind := corev1.EventTypeWarning
 	if f.Kind == rollout.Resized || f.Kind == rollout.Replaced || f.Kind == rollout.Returned {
@@ -202,12 +203,13 @@ func outcomeEvent(o memory.Workload, f rollout.Finding) Event {
 	return e
 }
 
-// MemoryLoaned reports a loan, on the pod and on its workload.
+// MemoryLoaned returns the Event of a loan, on the pod and on its workload.
 func MemoryLoaned(o memory.Workload, pod *corev1.Pod, container, note string) Event {
 	return rescueEvent(o, pod, container, note, corev1.EventTypeNormal, v1alpha1.EventMemoryLoaned)
 }
 
-// OOMExpected reports that a container is about to be OOM-killed and gets no loan, on the pod and on its workload.
+// OOMExpected returns the Event that a container is about to be OOM-killed and gets no loan, on the pod and on its
+// workload.
 func OOMExpected(o memory.Workload, pod *corev1.Pod, container, note string) Event {
 	return rescueEvent(o, pod, container, note, corev1.EventTypeWarning, v1alpha1.EventOOMExpected)
 }
@@ -218,7 +220,7 @@ func rescueEvent(o memory.Workload, pod *corev1.Pod, container, note, kind, reas
 	return e
 }
 
-// Stalled returns the Event that reconciles of a workload do not succeed.
+// Stalled returns the Event that reconciles of a workload fail.
 func Stalled(o memory.Workload, reason, why string) Event {
 	return workloadEvent(o, corev1.EventTypeWarning, reason, "Observed", why)
 }
@@ -233,7 +235,7 @@ func PodsNotCreated(o memory.Workload, note string) Event {
 	return workloadEvent(o, corev1.EventTypeWarning, v1alpha1.EventPodsNotCreated, "Admitted", note)
 }
 
-// restartHint returns how to replace the workload's pods.
+// restartHint returns what users can do to replace the workload's pods.
 func restartHint(s *Snapshot) string {
 	w := s.Owner.Ref
 	switch k, found := workloadkind.Of(w.APIVersion, w.Kind); {
@@ -243,7 +245,7 @@ func restartHint(s *Snapshot) string {
 	case !kindOf(w).Recreates:
 		return "nothing replaces a bare Pod, so delete it and create it again at a convenient time"
 	case s.isRun(s.Template):
-		return "the next run has it"
+		return "the next run gets the change"
 	}
 	return "delete its pods one by one at a convenient time"
 }
