@@ -163,7 +163,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 			continue
 		}
 		restarts := int64(status.RestartCount)
-		if oom.RestartsOnResize(spec) { // each change of the pod's spec may have caused one
+		if oom.RestartsOnResize(spec) { // each resize increases the generation
 			restarts = max(restarts-max(pod.Generation-1, 0), 0)
 		}
 		all += restarts
@@ -172,8 +172,8 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 		})
 		explained += int64(len(ended))
 		t := lastEnd(status)
-		isIt := func(k memory.OOMKill) bool { return k.Time.Equal(t.FinishedAt.UTC().Truncate(time.Second)) }
-		if t != nil && !slices.ContainsFunc(ended, isIt) && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
+		isLast := func(k memory.OOMKill) bool { return k.Time.Equal(t.FinishedAt.UTC().Truncate(time.Second)) }
+		if t != nil && !slices.ContainsFunc(ended, isLast) && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
 			last, in = t, pod
 		}
 	}
@@ -198,7 +198,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 	return u
 }
 
-// lastEnd returns the end of the last instance; nil: none, an OOM kill, or a lost status.
+// lastEnd returns the last end of a container; nil: it has not ended, was OOM-killed, or its status was lost.
 func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	t := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 	if t == nil || t.Reason == reasonOOMKilled || t.Reason == reasonLost {

@@ -109,36 +109,36 @@ func ledgerFull(l *oom.Ledger) string {
 // driftCondition returns the DriftDetected condition. Growth comes before outliers, because it leads to kills.
 func driftCondition(s *Snapshot, v *result) metav1.Condition {
 	var known bool
-	var outlier, filling string
+	var outlier, doubtful string
 	for i := range v.status.Containers {
 		name := v.status.Containers[i].Container
-		is := v.shapes[name]
-		known = known || is.Kind != shape.Unknown
-		if len(is.Outliers) > 0 && outlier == "" {
-			outlier = "Container " + name + ": " + v.aboveReplicas(name, is.Outliers[0])
-			if more := is.Outliers[1:]; len(more) > 0 {
+		classified := v.shapes[name]
+		known = known || classified.Kind != shape.Unknown
+		if len(classified.Outliers) > 0 && outlier == "" {
+			outlier = "Container " + name + ": " + v.aboveReplicas(name, classified.Outliers[0])
+			if more := classified.Outliers[1:]; len(more) > 0 {
 				outlier += "; also far above: " + strings.Join(more, ", ")
 			}
 		}
 		if leak := v.leaks[name]; leak.Doubt != "" {
-			filling = fmt.Sprintf("Container %s: %s: a leak, or still loading after its start, because %s", name, leak,
+			doubtful = fmt.Sprintf("Container %s: %s: a leak, or still loading after its start, because %s", name, leak,
 				leak.Doubt)
 		} else if leak.Instances > 0 {
 			return conditionDrift.True(v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+restartNote(s, v))
 		}
-		if Drifts(is) {
+		if Drifts(classified) {
 			reason := v1alpha1.ReasonStepRetention
-			if is.Kind == shape.Climb {
+			if classified.Kind == shape.Climb {
 				reason = v1alpha1.ReasonClimb
 			}
-			return conditionDrift.True(reason, "Container "+name+": "+is.Summary+restartNote(s, v))
+			return conditionDrift.True(reason, "Container "+name+": "+classified.Summary+restartNote(s, v))
 		}
 	}
 	switch {
 	case outlier != "":
 		return conditionDrift.True(v1alpha1.ReasonOutlierReplica, outlier+restartNote(s, v))
-	case filling != "":
-		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, filling)
+	case doubtful != "":
+		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, doubtful)
 	case !known:
 		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, "Not enough samples to classify memory over time")
 	}

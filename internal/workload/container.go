@@ -77,7 +77,7 @@ type managedContainer struct {
 	current  memory.Size
 	// resizedByOther is true if another writer than memfit resized the pod last.
 	resizedByOther bool
-	guaranteed     bool // the pod is Guaranteed, and memfit must keep this QoS class
+	guaranteed     bool // the pod has QoS class Guaranteed, which memfit must keep
 	// podLimit and podRequest are the bounds that result from the pod-level size (spec.resources); 0: none.
 	podLimit, podRequest memory.Bytes
 	volumesHold          memory.Bytes // the capacity of the memory-backed volumes; 0: none, or unknown
@@ -91,6 +91,7 @@ func (st *State) staysGuaranteed(c *managedContainer) bool {
 	return c.guaranteed && (owner.Request == 0 || owner.Request >= owner.Limit)
 }
 
+// ownPolicy returns the profile's policy with the container's own bounds.
 func (c *managedContainer) ownPolicy() recommend.Policy {
 	p := c.policy.SizePolicy()
 	p.VolumesHold, p.SharesLimit, p.Before = c.volumesHold, c.sharesLimit, c.floor

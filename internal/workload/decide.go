@@ -38,7 +38,7 @@ type result struct {
 	found        map[string]*v1alpha1.FoundRuntime // detected by agents
 	used         map[string]used                   // the highest demand of one running replica
 	replicas     map[string][]shape.Replica        // the usage of all running replicas
-	recommended  map[string]memory.Size            // of the newest program
+	recommended  map[string]memory.Size            // of each container's newest program
 	sizes        map[rollout.Key]memory.Size       // recommended for each running program
 	endangered   *rollout.Candidate                // a pod that should be restarted for its memory; nil: none
 	findings     []rollout.Finding                 // outcomes of earlier changes
@@ -83,7 +83,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	d.plan = inject.MakePlan(inject.Input{
 		Pod: s.Template, Profile: s.Profile, Observed: d.observed, Created: true, PerRun: s.perRun(),
 	})
-	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // PerRun does not matter here
+	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // its callers ignore PerRun
 	d.rollout = rolloutInput(s, st, d.observed, &d.plans, now)
 	d.v.rolledBack = rollout.RolledBack(d.rollout, now.Add(-replayed))
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.avoidableKills())
@@ -244,7 +244,7 @@ func (d *decider) decideOlderContainer(c managedContainer, plan *inject.Containe
 	case shown:
 		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
 		d.addContainer(&in, r)
-		// Without a canary: a canary of the old release would delay the canary of the new release.
+		// Recommend the size of new pods: a canary of the old release would delay the canary of the new release.
 		c := &d.v.status.Containers[len(d.v.status.Containers)-1]
 		if c.Recommended != nil && c.NewPods != nil && d.s.paused == "" {
 			c.Recommended = c.NewPods.DeepCopy()

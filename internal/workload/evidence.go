@@ -55,7 +55,7 @@ type evidence struct {
 	Size memory.Size `json:"d,omitzero"`
 	// Runs are the last runs, oldest first, if the workload's pods run to completion.
 	Runs []run `json:"r,omitempty"`
-	// Predecessor describes the replaced program if its owner's size was different.
+	// Predecessor describes the replaced program if Owner changed with the program; zero otherwise.
 	Predecessor predecessor `json:"b,omitzero"`
 	history     *history.Container
 }
@@ -66,8 +66,8 @@ type predecessor struct {
 	Span  time.Duration `json:"s,omitempty"`
 }
 
-// floor returns the lowest limit until the history is as long as the predecessor's was: the predecessor's recommended
-// limit, but at most the owner's, because the owner may have chosen a lower one deliberately. 0: no bound.
+// floor returns a lower bound of the limit until the history is as long as the predecessor's was. The bound is the
+// predecessor's recommended limit, but at most the owner's limit; 0: no bound.
 func (e *evidence) floor() memory.Bytes {
 	if e.history.Span() >= e.Predecessor.Span {
 		return 0
@@ -129,9 +129,9 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 // readPrograms reads the programs and the owner's sizes from the pods. Call it before recording kills or samples.
 func (st *State) readPrograms(s *Snapshot, now time.Time) {
 	st.completes = s.isRun(s.Template)
-	pods, known := s.Pods, s.Governed
-	if len(known) == 0 && s.Template != nil { // pods that live for seconds may have ended before they were first seen
-		known = []*corev1.Pod{s.Template}
+	pods, governed := s.Pods, s.Governed
+	if len(governed) == 0 && s.Template != nil { // pods that live for seconds may have ended before they were first seen
+		governed = []*corev1.Pod{s.Template}
 		pods = append(slices.Clip(pods), s.Template)
 	}
 	st.programs = make(map[instanceKey]inject.Program, len(pods))
@@ -145,12 +145,12 @@ func (st *State) readPrograms(s *Snapshot, now time.Time) {
 			}
 		}
 	}
-	st.inheritFrom(s.Earlier, known, now)
-	run := st.running(known)
+	st.inheritFrom(s.Earlier, governed, now)
+	run := st.running(governed)
 	for _, name := range slices.Sorted(maps.Keys(run)) {
 		st.keepPrograms(name, run[name], now)
 	}
-	st.readOwnerSizes(known, now)
+	st.readOwnerSizes(governed, now)
 	for key, in := range st.instances {
 		in.program = cmp.Or(st.programs[key].ID, in.program)
 	}
@@ -186,8 +186,9 @@ func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 }
 
 // programsToKeep returns at most programsKept programs of a container name: the newest pod's program, then other
-// running programs, then the programs that ran last. Of the running programs, those with evidence come first, then
-// those with the most pods. Otherwise two programs could displace each other at every step and never collect evidence.
+// running programs, then the programs that ran last. Running programs with evidence come before those without, because
+// programs that displaced each other at every step would never collect evidence. Then those with the most pods come
+// first.
 func (st *State) programsToKeep(name string, run []running) []string {
 	all := slices.Clone(run)
 	for _, e := range st.containers[name] {
@@ -296,9 +297,9 @@ func (st *State) ensureEvidence(pod *corev1.Pod, name string, now time.Time) *ev
 		}
 	case e == nil && before != nil && before.Owner == p.Owner:
 		st.rollout.Inherit(rollout.Key{Container: name, Program: before.Program}, p.ID)
-		inherited, copied := *before, *before.history
+		inherited, copiedHistory := *before, *before.history
 		e = &inherited
-		e.Program, e.Seen, e.Runs, e.history = p.ID, time.Time{}, slices.Clone(before.Runs), &copied
+		e.Program, e.Seen, e.Runs, e.history = p.ID, time.Time{}, slices.Clone(before.Runs), &copiedHistory
 		e.Kin = append([]string{p.ID}, head(before.Kin, kinKept-1)...)
 	case e == nil:
 		e = &evidence{
@@ -327,7 +328,7 @@ func (st *State) recordRunningSizes(governed []*corev1.Pod, now time.Time) {
 				}
 				if spec, _ := constraints.Find(pod, name); spec != nil {
 					size := constraints.SizeOf(&spec.Resources)
-					if from, _, on := st.rollout.Lent(pod.UID, name); on {
+					if from, _, lent := st.rollout.Lent(pod.UID, name); lent {
 						size = from // without the loan
 					}
 					largest, unlimited = largest.Max(size), unlimited || size.Limit == 0
@@ -361,13 +362,13 @@ func (st *State) programID(pod types.UID, container string) string {
 }
 
 func (st *State) podsOfProgram(pods []*corev1.Pod, container, program string) []*corev1.Pod {
-	var some []*corev1.Pod
+	var matching []*corev1.Pod
 	for _, pod := range pods {
 		if st.programID(pod.UID, container) == program {
-			some = append(some, pod)
+			matching = append(matching, pod)
 		}
 	}
-	return some
+	return matching
 }
 
 func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
@@ -375,8 +376,8 @@ func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
 	if err != nil {
 		return v1alpha1.CheckpointContainer{}, err
 	}
-	of, err := json.Marshal(e)
-	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: of}, err
+	encoded, err := json.Marshal(e)
+	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: encoded}, err
 }
 
 // unpackEvidence decodes the output of pack. On error, it returns what could be decoded.

@@ -26,7 +26,7 @@ type creation struct {
 	highestLimit memory.Bytes // [evidence.HighestLimit]
 	// restored is the limit restored by a rollback of the last week, or [rollout.NoLimit]; 0: no rollback.
 	restored     memory.Bytes
-	ownerSizeNew bool // the size is at least the owner's
+	ownerSizeNew bool // [evidence.ownerSizeNew]: new pods get at least the owner's size
 	paused       bool // changes are paused
 }
 
@@ -55,8 +55,8 @@ func (c *creation) boundedSize() memory.Size {
 	}
 	size := c.recommended
 	if c.unproven() {
-		given := c.atLeast(c.owner.Max(memory.Size{Limit: c.highestLimit}), c.running)
-		size = c.atLeast(cmp.Or(c.proven, given), size)
+		earlier := c.atLeast(c.owner.Max(memory.Size{Limit: c.highestLimit}), c.running)
+		size = c.atLeast(cmp.Or(c.proven, earlier), size)
 	}
 	if c.ownerSizeNew {
 		size = c.atLeast(c.owner, size)
@@ -89,6 +89,7 @@ func (d *decider) creationOf(name string, recommended memory.Size) creation {
 	return d.st.creationOf(d.s, &d.rollout.State, name, recommended, d.now)
 }
 
+// creationOf returns the input for the size of new pods of a container's newest program.
 func (st *State) creationOf(
 	s *Snapshot, sizing *rollout.State, name string, recommended memory.Size, now time.Time,
 ) creation {
@@ -171,7 +172,7 @@ func (e *evidence) stableSize(now memory.Size) memory.Size {
 }
 
 const (
-	// permitEvery is how long the permission for a canary is valid, in case no pod was created with it.
+	// permitEvery is the period after which a new permission for a canary replaces the last one, which may be unused.
 	permitEvery = time.Hour
 	// permitPause is the time between two permissions, in which a pod created with the first becomes visible.
 	permitPause = time.Minute
@@ -232,12 +233,12 @@ func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 		return false
 	}
 	recommended, key := profile.SizeOf(*c.Recommended), rollout.Key{Container: c.Container, Program: e.Program}
-	of, guess := d.creationOf(c.Container, recommended), d.rollout.Desired[key].Recommendation.Guess
+	inputs, guess := d.creationOf(c.Container, recommended), d.rollout.Desired[key].Recommendation.Guess
 	switch {
-	case !of.unproven(), of.ownerSizeNew && recommended.Limit < of.owner.Limit:
+	case !inputs.unproven(), inputs.ownerSizeNew && recommended.Limit < inputs.owner.Limit:
 		return false
 	case period.Of(e.history.Span()) < ownersDay &&
-		!d.rollout.State.TakesBack(key, guess, of.owner.Limit, recommended.Limit):
+		!d.rollout.State.TakesBack(key, guess, inputs.owner.Limit, recommended.Limit):
 		return false
 	}
 	reverted, active := d.rollout.State.ActiveRevert(key, d.now)

@@ -81,13 +81,13 @@ type ranOn struct {
 const (
 	// ranOnKept is how long a node counts after a pod of the workload ran on it: long enough for monthly runs.
 	ranOnKept = 35 * 24 * time.Hour
-	// movedAfter is how long a node counts that no longer exists while pods run only on smaller nodes: longer than a
-	// night with fewer replicas and nodes.
+	// movedAfter is how long a deleted node counts while pods run only on smaller nodes: longer than a night with fewer
+	// replicas and nodes.
 	movedAfter = 2 * 24 * time.Hour
 	// waitedFor is how long a pod may wait for an autoscaler to add a node, which usually takes 1 to 5 minutes.
 	waitedFor = 10 * time.Minute
 	// refusedFor is how long new pods keep their template's requests after no node had memory for more: longer than a
-	// rollout, so that its other pods do not wait.
+	// rollout, so that only its first pod waits.
 	refusedFor = 24 * time.Hour
 )
 
@@ -176,7 +176,7 @@ func unschedulable(pod *corev1.Pod) bool {
 }
 
 // unscheduled returns the scheduler's message about a pod without a suitable node; false: not the case.
-func unscheduled(pod *corev1.Pod) (message string, is bool) {
+func unscheduled(pod *corev1.Pod) (message string, found bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			return c.Message, true
@@ -223,8 +223,7 @@ func (st *State) restore(d decided, o measurements) {
 	st.decided, st.measurements = d, o
 }
 
-// recordIdentity records the identity of the workload's pods, and the last day with a pod. A day instead of a time
-// limits the writes.
+// recordIdentity records the identity of the workload's pods and the last day with a pod, at one write a day.
 func (st *State) recordIdentity(s *Snapshot, now time.Time) {
 	if s.Identity != nil {
 		st.Identity = &v1alpha1.PodIdentity{
@@ -238,8 +237,8 @@ func (st *State) recordIdentity(s *Snapshot, now time.Time) {
 // Figures changes: the fields that change with every burst or restart of a container.
 type Worth struct{ News, Figures uint64 }
 
-// figures replaces the fluctuating fields of a container's recommendation with placeholders, and returns the fields
-// rounded.
+// figures replaces the fluctuating fields of a container's recommendation with placeholders, and returns their rounded
+// values.
 func figures(r *v1alpha1.ContainerRecommendation) string {
 	var use, rate *resource.Quantity
 	var replicas int64
@@ -259,7 +258,7 @@ func figures(r *v1alpha1.ContainerRecommendation) string {
 // text, and rounds numbers. So a steady workload costs a few API writes a day, instead of one for each sample.
 func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
 	c := s.DeepCopy()
-	moves := make([]string, len(c.Containers))
+	fluctuating := make([]string, len(c.Containers))
 	for i := range c.Containers {
 		r := &c.Containers[i]
 		asRecommended := r.Recommended != nil && r.NewPods != nil &&
@@ -279,7 +278,7 @@ func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
 		if r.Suggestions != nil {
 			r.Suggestions = []string{""}
 		}
-		moves[i] = figures(r)
+		fluctuating[i] = figures(r)
 		e := &r.Evidence
 		for _, q := range []**resource.Quantity{&e.PeakDemand, &e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.LiveSetMedian} {
 			*q = coarse(*q)
@@ -296,7 +295,7 @@ func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
 		}
 	}
 	c.Summary, c.CurrentLimit, c.RecommendedLimit, c.ObservedGeneration = "", "", "", 0
-	return Worth{News: hashOf(c), Figures: hashOf(moves)}
+	return Worth{News: hashOf(c), Figures: hashOf(fluctuating)}
 }
 
 func hashOf(v any) uint64 {
@@ -307,14 +306,15 @@ func hashOf(v any) uint64 {
 	return h.Sum64()
 }
 
-// Limits and requests with a smaller difference count as equal, because evidence changes them slightly every hour, and
-// every change causes a write and an Event. The percentage for requests is the default of minChangePercent.
+// nearPercent and nearRequestPercent are the largest differences at which limits and requests count as equal. Evidence
+// changes sizes slightly every hour, and every change causes a write and an Event. Requests have the default of
+// minChangePercent.
 const (
 	nearPercent        = 5
 	nearRequestPercent = 10
 )
 
-// near reports whether a size is nearly equal to the published one.
+// near reports whether two sizes are nearly equal.
 func near(a, b memory.Size) bool {
 	return nearBytes(a.Limit, b.Limit, nearPercent) && nearBytes(a.Request, b.Request, nearRequestPercent)
 }

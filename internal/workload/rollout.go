@@ -72,7 +72,7 @@ func rolloutInput(
 		Unseen: st.unreadUsage(s, now),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
-		// do not change sizes, except to end loans and to finish or roll back started changes
+		// memfit needs Pods only to restart them, to end loans, and to finish or roll back started changes
 		r := &st.rollout
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart &&
 			len(r.Loans)+len(r.Steps)+len(r.Lowerings)+len(r.Reverts) == 0 {
@@ -210,9 +210,9 @@ func (st *State) replacementSizes(
 		if !asked || !st.knowsOwner(pod, c.Name) {
 			continue
 		}
-		if c.current.Limit > 0 && want.Limit >= c.current.Limit {
+		if c.current.Limit > 0 && want.Limit >= c.current.Limit { // not a canary: at least the size of running pods
 			inputs := st.creationOf(s, &st.rollout, c.Name, want, now)
-			want = inputs.size() // at least the size of running pods; only a canary gets a lower limit
+			want = inputs.size()
 		}
 		asks = append(asks, constraints.Ask{
 			Container: c.Name, Base: st.programIn(pod, c.Name).Owner, Want: want,
@@ -332,7 +332,8 @@ func lastDay(h *history.Container) memory.Bytes {
 const BudgetForbids = "a PodDisruptionBudget does not allow it now"
 
 // OutcomeOf converts the API server's response to an action; it returns err if the outcome is uncertain. noRight is
-// true if memfit lacks the right: the response Forbidden does not show this, because admission may also send it.
+// true if RBAC does not permit the action. The response does not show this, because admission also responds with
+// Forbidden.
 func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, error) {
 	switch {
 	case err == nil:
@@ -340,8 +341,8 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// The path is missing, not the pod.
 		return rollout.Outcome{Kind: rollout.OutcomeRefused, All: true,
-			Why: "this API server does not serve pods/resize, which is on by default since Kubernetes 1.33: check the " +
-				"feature gate InPlacePodVerticalScaling"}, nil
+			Why: "this API server does not serve pods/resize (on by default since Kubernetes 1.33): check the feature gate " +
+				"InPlacePodVerticalScaling"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	case a.Evict && apierrors.IsTooManyRequests(err):
@@ -375,7 +376,7 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 }
 
 // TooFewServe returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
-// 0: unknown. The number of pods that have not ended replaces an unknown number.
+// 0: unknown, so that the number of pods that have not ended counts.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	for _, pod := range s.Pods {
@@ -402,7 +403,7 @@ func ready(pod *corev1.Pod) bool {
 	return is
 }
 
-func readySince(pod *corev1.Pod) (is bool, since time.Time) {
+func readySince(pod *corev1.Pod) (ready bool, since time.Time) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
 			return true, c.LastTransitionTime.UTC()

@@ -95,7 +95,7 @@ type Snapshot struct {
 	Template *corev1.Pod
 	// Events are the events of this workload, without events of an earlier workload with the same name.
 	Events PendingEvents
-	// Earlier is the remaining state of an earlier workload with the same name; nil: none.
+	// Earlier is what [State.Remains] returned for an earlier workload with the same name; nil: none.
 	Earlier *State
 	// Snapshots are the agents' reports about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot

@@ -68,9 +68,9 @@ func (st *State) Clone() *State {
 	c.containers = make(map[string][]*evidence, len(st.containers))
 	for name, all := range st.containers {
 		for _, e := range all {
-			of, copied := *e, *e.history
-			of.history, of.Runs = &copied, slices.Clone(e.Runs)
-			c.containers[name] = append(c.containers[name], &of)
+			clone, copiedHistory := *e, *e.history
+			clone.history, clone.Runs = &copiedHistory, slices.Clone(e.Runs)
+			c.containers[name] = append(c.containers[name], &clone)
 		}
 	}
 	c.instances = make(map[instanceKey]*instance, len(st.instances))
