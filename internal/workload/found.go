@@ -201,7 +201,7 @@ func nodeHeap(s *Snapshot, container string, before, now *v1alpha1.FoundRuntime)
 	return new(before.NodeHeap.DeepCopy())
 }
 
-// heapSlack: a heap may exceed the limit by an eighth, because the JVM rounds it up to whole regions.
+// heapSlack: a heap may exceed the limit by up to an eighth, because the JVM rounds it up to whole regions.
 const heapSlack = 8
 
 // heapAndLimit returns the maximum heap that a process chose itself, and the limit at its start; 0: unknown, for
@@ -218,7 +218,7 @@ func (d *decider) reportNodeHeaps() {
 	for i := range d.v.status.Containers {
 		c := &d.v.status.Containers[i]
 		if f := c.FoundRuntime; f != nil && f.NodeHeap != nil {
-			text := fmt.Sprintf("Container %s: the JVM's maximum heap is %s, above the memory limit, because it does not "+
+			text := fmt.Sprintf("Container %s: the maximum heap is %s, above the memory limit, because the JVM does not "+
 				"detect the limit (JDK-8349988, kernels without CONFIG_MEMCG_V1). Upgrade the JDK. Until then, set heapPercent "+
 				"in the profile (new pods then get -XX:MaxRAM), or add -XX:MaxRAM to your own options",
 				c.Container, amount(*f.NodeHeap))

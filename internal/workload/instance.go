@@ -44,9 +44,9 @@ type instance struct {
 	ended       bool
 	started     memory.Instant
 	peak        memory.Bytes
-	limit       memory.Bytes // effective; 0: none
-	high        memory.Bytes // the kernel throttles the container above ([oom.Observation.High]); 0: none
-	seen        memory.Instant
+	limit       memory.Bytes   // effective; 0: none
+	high        memory.Bytes   // usage above which the kernel throttles ([oom.Observation.High]); 0: none
+	seen        memory.Instant // when memfit last received a status or sample
 	statusSeen  memory.Instant // when memfit last read the pod's status
 	recent      readings
 	lows        history.Lows // of usage, between garbage collections
@@ -102,6 +102,7 @@ func endOf(o *oom.Observation, now time.Time) time.Time {
 	return now
 }
 
+// addSamples adds samples to instances, histories and runs.
 func (st *State) addSamples(samples []memory.Sample, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range samples {

@@ -45,7 +45,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	}
 	settled, recent, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}
 	for key, in := range st.instances {
-		low, whole := in.lows.Low()
+		low, sixHours := in.lows.Low()
 		if low == 0 || !in.capKnown {
 			continue
 		}
@@ -56,7 +56,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 				a.heapCap = in.heapCap
 			}
 			all[name] = a
-		case whole:
+		case sixHours:
 			uncapped[name], settled[name] = true, max(settled[name], low)
 		default:
 			uncapped[name], recent[name] = true, max(recent[name], low)

@@ -26,7 +26,7 @@ type Rescue struct {
 }
 
 // RescueOf returns the input of a loan decision, except the change budget and the node. found is false if memfit does
-// not size the container, or the pod ends.
+// not size the container, or the pod is ending or has ended.
 func RescueOf(
 	p *profile.Profile, pod *corev1.Pod, container string, f *constraints.Facts, paused string,
 ) (r Rescue, found bool) {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// MaxObservations bounds the pending observations of a container. Without the dropped observations, all kills still
-	// count, by the newest restart count, but some details are lost.
+	// MaxObservations bounds the pending observations of a container. If some are dropped, the newest restart count still
+	// includes all kills, and only details are lost.
 	MaxObservations = 8
 	// MaxSamples bounds the pending samples of a workload: 1000 replicas for a minute, or a small workload for hours.
 	MaxSamples = 4096
@@ -132,8 +132,8 @@ func (e *PendingEvents) AddDeparted(d Departure) {
 }
 
 // dropObservations drops the observations of the given pods.
-func (e *PendingEvents) dropObservations(of map[types.UID]bool) {
-	e.Observations = slices.DeleteFunc(e.Observations, func(o oom.Observation) bool { return of[o.Container.UID] })
+func (e *PendingEvents) dropObservations(pods map[types.UID]bool) {
+	e.Observations = slices.DeleteFunc(e.Observations, func(o oom.Observation) bool { return pods[o.Container.UID] })
 	e.places = nil
 }
 

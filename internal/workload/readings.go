@@ -75,10 +75,11 @@ func (r *readings) at(i int) uint32 { return r.from + uint32(r.after[i]) }
 // thin drops every other reading, or the older half if the readings already have the widest spacing.
 func (r *readings) thin() {
 	const half = readingsKept / 2
-	kept := func(i int) int { return 2*i + 1 }
-	if reach := r.at(readingsKept-1) - r.at(1); period.Of(time.Duration(r.spacing)*time.Second) >= widestSpacing {
+	kept := func(i int) int { return 2*i + 1 } // the index of the reading that moves to index i
+	if period.Of(time.Duration(r.spacing)*time.Second) >= widestSpacing {
 		kept = func(i int) int { return half + i }
 	} else {
+		reach := r.at(readingsKept-1) - r.at(1)
 		r.spacing = uint16(max(reach/(half-1)-1, 1)) //nolint:gosec // less than after holds
 	}
 	from := r.at(kept(0))

@@ -18,7 +18,7 @@ const (
 	maxRequeue = 10 * period.Minute
 	// minRequeue is the shortest time until a step that no event requested.
 	minRequeue = 10 * time.Second
-	// restPart bounds the rest after a step: samples wait at most this part of the shortest history.
+	// restPart bounds the rest after a step to a quarter of the shortest history.
 	restPart = 4
 	// stepsPerSecond bounds the steps of all workloads that only samples request. A step takes half a millisecond, so
 	// these steps take 3 % of a core.

@@ -40,13 +40,14 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica 
 	return all
 }
 
-// highestUse returns the highest reading of one of the pods, and its time; 0: none. of selects the reading.
+// highestUse returns the highest value that reading selects from the readings of one pod, and when the pod was last
+// read; 0: none.
 func (st *State) highestUse(
-	container string, pods []*corev1.Pod, of func(*readings) memory.Bytes,
+	container string, pods []*corev1.Pod, reading func(*readings) memory.Bytes,
 ) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
-		if in := st.instanceIn(pod, container); in != nil && of(&in.recent) > most {
-			most, seen = of(&in.recent), in.recent.lastAt()
+		if in := st.instanceIn(pod, container); in != nil && reading(&in.recent) > most {
+			most, seen = reading(&in.recent), in.recent.lastAt()
 		}
 	}
 	return most, seen
@@ -140,8 +141,8 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 }
 
 const (
-	// shapePart of the history is how long a computed shape is valid: a minute does not change the shape of two hours,
-	// and computing it compares all pairs of a few hundred points.
+	// shapePart is the divisor of the history's length that gives the validity of a computed shape. Computing a shape is
+	// expensive: it compares all pairs of a few hundred points.
 	shapePart = 24
 	maxShape  = 5 * period.Minute // longest validity
 )

@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/report"
 )
 
-// stallChanges are the changes of stalls in one step. explained are other stalls with a new agent's report.
+// stallChanges are the changes of stalls in one step. explained are other stalls with a new report of an agent.
 type stallChanges struct{ began, ended, explained []memory.Stall }
 
 // watchStalls adds samples to the stall watches of their containers and reports whether a stall began or ended. Call it
@@ -35,7 +35,7 @@ func (st *State) watchStalls(samples []memory.Sample) (found bool) {
 		}
 		if !in.stallsKnown {
 			in.stallsKnown = true
-			if open, found := st.ledger.OpenStall(s.Container); found {
+			if open, ongoing := st.ledger.OpenStall(s.Container); ongoing {
 				in.stalls.Resume(open)
 			}
 		}

@@ -141,11 +141,11 @@ func currentLimit(c *v1alpha1.ContainerRecommendation) *resource.Quantity { retu
 
 // limitColumn returns "256Mi", or "app=256Mi,proxy=64Mi" for several containers.
 func limitColumn(
-	containers []v1alpha1.ContainerRecommendation, of func(*v1alpha1.ContainerRecommendation) *resource.Quantity,
+	containers []v1alpha1.ContainerRecommendation, column func(*v1alpha1.ContainerRecommendation) *resource.Quantity,
 ) string {
 	var parts []string
 	for i := range containers {
-		if limit := of(&containers[i]); limit != nil {
+		if limit := column(&containers[i]); limit != nil {
 			parts = append(parts, containers[i].Container+"="+memory.FromQuantity(*limit).String())
 		}
 	}

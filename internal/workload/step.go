@@ -20,9 +20,8 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// completeObservations adds data that a pod's status does not contain: the runtime (exit code 134 means a full heap
-// only in Node.js), the heap cap, when memory readings began (a later kill without a sample was at start), when memfit
-// last read a status without this end (a node's clock may be wrong), and whether the node is short of memory.
+// completeObservations sets the fields that [oom.Observe] leaves unset, because a pod's status does not contain the
+// data: Runtime, HeapCap, CapFor, Measured, LastLook and NodeShort.
 func completeObservations(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -113,7 +112,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 
 // processEvents processes events in the required order. First it counts kills, which needs the limits and peaks of the
 // killed instances. Then it drops the data of ended instances, and adds the samples last. It returns the new kills and
-// stalls; explained are earlier kills with a new agent's report.
+// stalls; explained are earlier kills with a new report of an agent.
 func (st *State) processEvents(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now
