@@ -47,7 +47,7 @@ func unlistedInitAdvice(p *profile.Profile, pod *corev1.Pod, l *oom.Ledger) map[
 }
 
 // throttledHeap returns advice if the heap of a replica may grow beyond memory.high, above which the kernel throttles
-// the container; empty: it may not, or is unknown.
+// the container; empty: no such heap, or unknown.
 func throttledHeap(s *Snapshot, container string) string {
 	for _, pod := range s.Governed { // newest first
 		seen := s.seenByAgent(pod, container)

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// Rescue is the data about a container for which an agent has raised an alarm: it is about to be OOM-killed.
+// Rescue is the data about a container that is about to be OOM-killed, as an agent's alarm reports.
 type Rescue struct {
 	Known      rescue.Known
 	Policy     rescue.Policy

@@ -20,8 +20,8 @@ const (
 	minRequeue = 10 * time.Second
 	// restPart bounds the rest after a step to a quarter of the shortest history.
 	restPart = 4
-	// stepsPerSecond bounds the steps of all workloads that only samples request. A step takes half a millisecond, so
-	// these steps take 3 % of a core.
+	// stepsPerSecond bounds the steps that only samples request, for all workloads together. A step takes half a
+	// millisecond, so these steps take 3 % of a core.
 	stepsPerSecond = 50
 	// longestRest bounds the rest with many workloads: samples far from the limit can wait five minutes.
 	longestRest = 5 * time.Minute

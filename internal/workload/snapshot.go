@@ -80,7 +80,7 @@ func (s *Snapshot) Identify(p records.Presence, policies map[types.UID]PodPolicy
 // Snapshot is the input of a step, besides the state and the time. Its pods are those of the cache: do not change them.
 type Snapshot struct {
 	Owner memory.Workload
-	// Identity is set if Owner is an identity of pods or a class of nodes, and a pod with it exists; nil otherwise.
+	// Identity is set if Owner is an identity of pods or a class of nodes, and a pod of this identity exists.
 	Identity *identity.Identity
 	Presence records.Presence
 	// Profile is the workload's profile; nil: none. Why, Problem and Claims explain it (see [profile.Match]).

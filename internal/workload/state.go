@@ -154,8 +154,8 @@ func (st *State) WantsPast() bool {
 	return true
 }
 
-// takePast handles the earlier history p. Once p is read, it replaces each history with fewer samples, and the samples
-// since the request are added.
+// takePast handles the earlier history p. Once p is read, its histories replace those with fewer samples, and takePast
+// adds the samples since the request.
 func (st *State) takePast(p *Past) {
 	switch {
 	case p == nil:
