@@ -29,7 +29,8 @@ func sawStall(at time.Time) *v1alpha1.StallSnapshot {
 }
 
 const wantStallAccount = "the kernel capped usage at 512Mi, the limit of its container; 488Mi were in use, after " +
-	"growth by 9Mi/s for 12s; filled by V8 heap 301Mi, glibc arenas 96Mi, of which 61Mi is free, program and libraries 40Mi"
+	"growth by 9Mi/s for 12s; filled by V8 heap 301Mi, glibc arenas 96Mi, of which 61Mi is free, program and " +
+	"libraries 40Mi"
 
 // TestAnAgentTellsOfAStall: whoever comes first, record, condition and an event have the minute before, and each is
 // told once.

@@ -227,7 +227,7 @@ func newPodsGet(s *Snapshot, v *result) string {
 		text := fmt.Sprintf("new pods get %s in container %s, until one pod has been watched with %s", get, c.Container,
 			c.Recommended.Limit)
 		if v.canaryWaits != "" {
-			text += "; the first pod with this limit waits: sizing.disruption." + v.canaryWaits
+			text += fmt.Sprintf("; the first pod with %s waits: sizing.disruption.%s", c.Recommended.Limit, v.canaryWaits)
 		}
 		return text
 	}

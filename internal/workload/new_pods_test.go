@@ -190,7 +190,7 @@ func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
 	for _, c := range d.shown.Conditions {
 		text += c.Message + "\n"
 	}
-	if !strings.Contains(text, "the first one waits: sizing.disruption.rollbackQuery returned 1 series") {
+	if !strings.Contains(text, "waits: sizing.disruption.rollbackQuery returned 1 series") {
 		t.Errorf("no condition has what the lower limit waits for:\n%s", text)
 	}
 
