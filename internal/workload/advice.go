@@ -180,7 +180,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 	if total := l.Total(container); total > int64(len(kills)) { // the ledger dropped details of some kills
 		explained = total
 	}
-	if last == nil || all-explained < fewRestarts || now.Sub(last.FinishedAt.Time) > window(s) {
+	if last == nil || all-explained < fewRestarts || now.Sub(last.FinishedAt.Time) > recentWindow(s) {
 		return nil
 	}
 	u := &v1alpha1.UnexplainedRestarts{
@@ -238,10 +238,10 @@ func restartsSentence(s *Snapshot, container string, u *v1alpha1.UnexplainedRest
 	switch {
 	case u.Resized:
 		text += fmt.Sprintf("; the limit was raised in place, but %s the original size: %s, or set emptyDir.sizeLimit",
-			volumesKeep(u.MemoryVolumes), deletePod(s, u.Pod))
+			volumesKeep(u.MemoryVolumes), deletePodHint(s, u.Pod))
 	case len(u.MemoryVolumes) > 0:
 		text += fmt.Sprintf("; %s files across restarts: when full, %s, or set a larger emptyDir.sizeLimit",
-			volumesKeep(u.MemoryVolumes), deletePod(s, u.Pod))
+			volumesKeep(u.MemoryVolumes), deletePodHint(s, u.Pod))
 	}
 	return text
 }
@@ -253,13 +253,13 @@ func volumesKeep(names []string) string {
 	return fmt.Sprintf("memory-backed volumes %s and %d more keep", names[0], len(names)-1)
 }
 
-func deletePod(s *Snapshot, pod string) string {
+func deletePodHint(s *Snapshot, pod string) string {
 	return fmt.Sprintf("delete the pod (kubectl delete pod %s -n %s)", pod, s.Owner.Ref.Namespace)
 }
 
 // reportRestarts sets the unexplained restarts in the status. It adds advisories about them and about outgrown volumes.
 func (d *decider) reportRestarts() {
-	v := &d.v
+	v := &d.out
 	var texts []string
 	resized := false
 	for i := range v.status.Containers {
@@ -270,21 +270,21 @@ func (d *decider) reportRestarts() {
 			texts = append(texts, sentenceCase(restartsSentence(d.s, c.Container, u)))
 		}
 	}
-	if v.outgrown = outgrown(d.s); v.outgrown != "" && !resized {
-		texts = append(texts, sentenceCase(v.outgrown))
+	if v.outgrownVolume = outgrownVolume(d.s); v.outgrownVolume != "" && !resized {
+		texts = append(texts, sentenceCase(v.outgrownVolume))
 	}
 	v.status.Advisories = append(texts, v.status.Advisories...)
 }
 
-// outgrown describes a pod whose limit was raised in place, and whose memory-backed volume kept its size; empty: none.
-func outgrown(s *Snapshot) string {
+// outgrownVolume describes a pod whose limit was raised in place while its memory-backed volume kept its size.
+func outgrownVolume(s *Snapshot) string {
 	for _, p := range s.Governed {
 		for c := range constraints.Containers(&p.Spec) {
 			volumes := inject.MemoryVolumes(p, c)
 			n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })
 			if n >= 0 && inject.RaisedInPlace(p, s.Profile, c.Name) {
 				return fmt.Sprintf("the limit of pod %s was raised in place, but %s the original size: if the volume needs more, "+
-					"%s, or set emptyDir.sizeLimit", p.Name, volumesKeep([]string{volumes[n].Name}), deletePod(s, p.Name))
+					"%s, or set emptyDir.sizeLimit", p.Name, volumesKeep([]string{volumes[n].Name}), deletePodHint(s, p.Name))
 			}
 		}
 	}
@@ -296,20 +296,20 @@ func withProblems(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
 	if c.Status != metav1.ConditionTrue {
 		return c
 	}
-	switch r := v.restarting(); {
+	switch r := v.firstRestarting(); {
 	case r != nil && r.UnexplainedRestarts.Resized:
 		why := sentenceCase(restartsSentence(s, r.Container, r.UnexplainedRestarts))
 		return conditionApplied.False(v1alpha1.ReasonVolumeKeepsSize, why)
 	case r != nil:
 		c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)
-	case v.outgrown != "":
-		c.Message += "; " + v.outgrown
+	case v.outgrownVolume != "":
+		c.Message += "; " + v.outgrownVolume
 	}
 	return c
 }
 
-// restarting returns the first container with unexplained restarts; nil: none.
-func (v *result) restarting() *v1alpha1.ContainerRecommendation {
+// firstRestarting returns the first container with unexplained restarts; nil: none.
+func (v *result) firstRestarting() *v1alpha1.ContainerRecommendation {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.UnexplainedRestarts != nil {
 			return c
@@ -320,12 +320,12 @@ func (v *result) restarting() *v1alpha1.ContainerRecommendation {
 
 func sentenceCase(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] }
 
-// window returns the age up to which conditions report kills, stalls and restarts.
-func window(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duration }
+// recentWindow returns the age up to which conditions report kills, stalls and restarts.
+func recentWindow(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duration }
 
 // withRestarts returns the OOMObserved condition, with the first unexplained restarts if there were no kills.
 func withRestarts(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
-	if r := v.restarting(); r != nil && c.Status == metav1.ConditionFalse {
+	if r := v.firstRestarting(); r != nil && c.Status == metav1.ConditionFalse {
 		c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)
 	}
 	return c

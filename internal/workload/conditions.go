@@ -78,7 +78,7 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 }
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window, message := window(s), ""
+	window, message := recentWindow(s), ""
 	if kills := st.ledger.All(); len(kills) > 0 && now.Sub(kills[len(kills)-1].Time) <= window {
 		last := &kills[len(kills)-1]
 		message = fmt.Sprintf("OOM kill in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), report.Kill(last))
@@ -169,7 +169,7 @@ func settingsCondition(c *coverage) metav1.Condition {
 
 // appliedCondition returns the Applied condition: whether running pods have the recommended size, and if not, why.
 func appliedCondition(s *Snapshot, v *result) metav1.Condition {
-	with, without := applied(s, v)
+	with, without := countApplied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
 	case v.rollout.TakesBack:
 		return conditionApplied.False(v.rollout.Reason, v.rollout.Message)
@@ -273,8 +273,8 @@ func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
 	return c.Message
 }
 
-// applied counts the running pods with and without the recommended size in every container.
-func applied(s *Snapshot, v *result) (with, without int32) {
+// countApplied counts the running pods with and without the recommended size in every container.
+func countApplied(s *Snapshot, v *result) (with, without int32) {
 	var managed []managedContainer
 	for i, pod := range s.Governed {
 		if i == 0 || !alike(pod, s.Governed[i-1]) {

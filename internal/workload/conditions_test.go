@@ -46,7 +46,7 @@ func TestAppliedGoesByWhatTheKubeletSays(t *testing.T) {
 	if !alike(s.Governed[0], s.Governed[1]) {
 		t.Fatal("the pods are not alike, so this tests nothing")
 	}
-	if with, without := applied(s, v); with != 2 || without != 2 {
+	if with, without := countApplied(s, v); with != 2 || without != 2 {
 		t.Errorf("%d pods have the size and %d have not, want 2 and 2", with, without)
 	}
 }

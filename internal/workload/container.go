@@ -198,7 +198,7 @@ func (q *containerInput) result() containerResult {
 		func(text string) bool { return slices.Contains(known, text) },
 	)
 	follows, _ := q.plan.CapFollows()
-	for _, kind := range kinds(q.Kills) {
+	for _, kind := range killKinds(q.Kills) {
 		if kind == memory.OOMHeapAbort && follows {
 			continue // a higher limit raises the cap, and the reasons mention it
 		}

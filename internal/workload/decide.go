@@ -29,26 +29,26 @@ import (
 
 // result contains the decisions of one step. The keys of the maps with string keys are container names.
 type result struct {
-	status       v1alpha1.MemoryRecommendationStatus
-	coverage     coverage
-	shapes       map[string]shape.Shape // of memory over time
-	shapeCaches  map[string]shapeCache
-	leaks        map[string]shape.Ramps // containers that grow from every start until they are killed
-	liveHeaps    map[string]liveHeap
-	found        map[string]*v1alpha1.FoundRuntime // detected by agents
-	used         map[string]used                   // the highest demand of one running replica
-	replicas     map[string][]shape.Replica        // the usage of all running replicas
-	recommended  map[string]memory.Size            // of each container's newest program
-	sizes        map[rollout.Key]memory.Size       // recommended for each running program
-	endangered   *rollout.Candidate                // a pod that should be restarted for its memory; nil: none
-	findings     []rollout.Finding                 // outcomes of earlier changes
-	rolledBack   []rollout.Finding                 // rollbacks of the last minutes
-	rollout      rollout.Transition                // changes of running pods
-	timing       Timing
-	outgrown     string // see [outgrown]
-	canaryWaits  string // what the first new pod with a lower limit waits for; empty: nothing
-	learned      recommend.Priors
-	unlistedInit map[string]string // see [unlistedInitAdvice]
+	status         v1alpha1.MemoryRecommendationStatus
+	coverage       coverage
+	shapes         map[string]shape.Shape // of memory over time
+	shapeCaches    map[string]shapeCache
+	leaks          map[string]shape.Ramps // containers that grow from every start until they are killed
+	liveHeaps      map[string]liveHeap
+	found          map[string]*v1alpha1.FoundRuntime // detected by agents
+	used           map[string]used                   // the highest demand of one running replica
+	replicas       map[string][]shape.Replica        // the usage of all running replicas
+	recommended    map[string]memory.Size            // of each container's newest program
+	sizes          map[rollout.Key]memory.Size       // recommended for each running program
+	endangered     *rollout.Candidate                // a pod that should be restarted for its memory; nil: none
+	findings       []rollout.Finding                 // outcomes of earlier changes
+	rolledBack     []rollout.Finding                 // rollbacks of the last minutes
+	rollout        rollout.Transition                // changes of running pods
+	timing         Timing
+	outgrownVolume string // see [outgrownVolume]
+	canaryWaits    string // what the first new pod with a lower limit waits for; empty: nothing
+	learned        recommend.Priors
+	unlistedInit   map[string]string // see [unlistedInitAdvice]
 }
 
 // decider computes a result from a snapshot and a state, without changing them.
@@ -56,7 +56,7 @@ type decider struct {
 	s        *Snapshot
 	st       *State
 	now      time.Time
-	v        result
+	out      result
 	plan     inject.Plan // for a new pod like the newest one
 	plans    plans
 	observed map[string]inject.Observed
@@ -67,7 +67,7 @@ type decider struct {
 // decide makes all decisions of a step, from the state that already includes the snapshot's events.
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now, kills: st.ledger.KillsAndStalls(now)}
-	d.v = result{
+	d.out = result{
 		liveHeaps: st.liveHeaps(now), recommended: map[string]memory.Size{}, sizes: map[rollout.Key]memory.Size{},
 		shapes:      map[string]shape.Shape{},
 		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
@@ -75,24 +75,24 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	}
 	for _, pod := range s.Governed {
 		if unschedulable(pod) {
-			d.v.timing.decide(waitedFor - now.Sub(pod.CreationTimestamp.Time))
+			d.out.timing.decide(waitedFor - now.Sub(pod.CreationTimestamp.Time))
 		}
 	}
-	d.v.found = findRuntimes(s, st.Found)
-	d.observed = observedOf(d.v.liveHeaps, st.sizes(), d.v.found)
+	d.out.found = findRuntimes(s, st.Found)
+	d.observed = observedOf(d.out.liveHeaps, st.sizes(), d.out.found)
 	d.plan = inject.MakePlan(inject.Input{
 		Pod: s.Template, Profile: s.Profile, Observed: d.observed, Created: true, PerRun: s.perRun(),
 	})
 	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // its callers ignore PerRun
 	d.rollout = rolloutInput(s, st, d.observed, &d.plans, now)
-	d.v.rolledBack = rollout.RolledBack(d.rollout, now.Add(-replayed))
-	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.avoidableKills())
+	d.out.rolledBack = rollout.RolledBack(d.rollout, now.Add(-replayed))
+	d.rollout.State, d.out.findings = rollout.Observe(d.rollout, d.avoidableKills())
 	if s.Template != nil {
 		d.containers()
 	}
 	d.planPodChanges()
 	d.summarize()
-	return d.v
+	return d.out
 }
 
 // avoidableKills returns the kills and stalls that a higher limit can prevent. Unlike sizing, it includes a full heap
@@ -122,15 +122,15 @@ func (d *decider) avoidableKills() (all []memory.OOMKill) {
 // killsOf returns the kills and stalls that are evidence about e's program, oldest first; e nil: about any program.
 func (d *decider) killsOf(container string, e *evidence) []memory.OOMKill {
 	return slices.DeleteFunc(slices.Clone(d.kills), func(k memory.OOMKill) bool {
-		return k.Container.Container != container || e != nil && !e.counts(k.Program)
+		return k.Container.Container != container || e != nil && !e.countsKillsOf(k.Program)
 	})
 }
 
 // containers decides about each container of the newest pod, then about those that only older pods have.
 func (d *decider) containers() {
-	d.v.unlistedInit = unlistedInitAdvice(d.s.Profile, d.s.Template, &d.st.ledger)
-	for _, container := range slices.Sorted(maps.Keys(d.v.unlistedInit)) {
-		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unlistedInit[container])
+	d.out.unlistedInit = unlistedInitAdvice(d.s.Profile, d.s.Template, &d.st.ledger)
+	for _, container := range slices.Sorted(maps.Keys(d.out.unlistedInit)) {
+		d.out.status.Remedies = append(d.out.status.Remedies, d.out.unlistedInit[container])
 	}
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range head(managed, MaxContainers) {
@@ -232,20 +232,20 @@ func (d *decider) inNewestPod(name string) bool {
 // replaced. The status contains the container if the newest pod does not have it.
 func (d *decider) decideOlderContainer(c managedContainer, plan *inject.ContainerPlan, e *evidence) {
 	key := rollout.Key{Container: c.Name, Program: e.Program}
-	shown, mode := e == d.st.newest(c.Name) && len(d.v.status.Containers) < MaxContainers, d.s.Profile.Spec.Sizing.Mode
+	shown, mode := e == d.st.newest(c.Name) && len(d.out.status.Containers) < MaxContainers, d.s.Profile.Spec.Sizing.Mode
 	if !shown && !mode.SizesNewPods() {
 		return
 	}
 	c.policy.Sizing.Decrease = v1alpha1.DecreaseNever
 	in := d.inputFor(c, plan, e)
 	r := in.result()
-	d.v.sizes[key] = r.recommendation.Size
+	d.out.sizes[key] = r.recommendation.Size
 	switch {
 	case shown:
 		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
 		d.addContainer(&in, r)
 		// Recommend the size of new pods: a canary of the old release would delay the canary of the new release.
-		c := &d.v.status.Containers[len(d.v.status.Containers)-1]
+		c := &d.out.status.Containers[len(d.out.status.Containers)-1]
 		if c.Recommended != nil && c.NewPods != nil && d.s.paused == "" {
 			c.Recommended = c.NewPods.DeepCopy()
 		}
@@ -287,13 +287,13 @@ func (d *decider) inputFor(c managedContainer, plan *inject.ContainerPlan, e *ev
 		in.Runs = peaks(e.Runs, in.Kills)
 		pods = st.podsOfProgram(pods, c.Name, e.Program)
 	}
-	if last := st.Published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
+	if last := st.Published[c.Name]; e == nil || e == st.newest(c.Name) && e.countsKillsOf(last.Program) {
 		in.published = last.Size
 	}
 	in.Replicas = len(pods)
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
 	in.InUse, in.InUseSeen = st.highestUse(c.Name, pods, (*readings).low) // low ignores short bursts
-	if s, found := st.ledger.IneffectiveRaise(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {
+	if s, found := st.ledger.IneffectiveRaise(c.Name, d.now); found && (e == nil || e.countsKillsOf(s.Program)) {
 		in.Unrelieved = s
 	}
 	key := rollout.Key{Container: c.Name, Program: in.program}
@@ -335,7 +335,7 @@ func usedBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 
 // addContainer adds the decision about a container to the result.
 func (d *decider) addContainer(in *containerInput, r containerResult) {
-	v, st, name := &d.v, d.st, in.container.Name
+	v, st, name := &d.out, d.st, in.container.Name
 	d.setUsage(&r.status)
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
 	r.status.Breakdown, r.status.BreakdownOutlier = breakdown(d.s, name)
@@ -398,7 +398,7 @@ func (d *decider) setUsage(status *v1alpha1.ContainerRecommendation) {
 		highest = last
 	}
 	if highest.Most > 0 {
-		d.v.used[name] = highest
+		d.out.used[name] = highest
 		status.Usage, status.UsageTime = format.Quantity(highest.Most), &metav1.Time{Time: highest.Seen}
 	}
 }
@@ -406,7 +406,7 @@ func (d *decider) setUsage(status *v1alpha1.ContainerRecommendation) {
 // planPodChanges decides about changes of running pods. Package drift proposes a pod to restart for its memory, and
 // package rollout decides about restarts and sizes within one budget.
 func (d *decider) planPodChanges() {
-	v := &d.v
+	v := &d.out
 	if d.s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart {
 		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes, d.rollout.State.PastRestarts)
 	}
@@ -416,7 +416,7 @@ func (d *decider) planPodChanges() {
 
 // summarize sets the parts of the status that depend on all containers.
 func (d *decider) summarize() {
-	v := &d.v
+	v := &d.out
 	d.reportNodeHeaps()
 	d.reportRestarts()
 	v.coverage = countCoverage(d.s, observedOf(v.liveHeaps, v.recommended, v.found), &d.plans)

@@ -54,12 +54,12 @@ func newEvents(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls
 	return all
 }
 
-// changes returns the Events about changes since the last step, and the state that Events have reported then.
-func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
+// changeEvents returns the Events about changes since the last step, and the state that Events have reported then.
+func changeEvents(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	all = st.shapeEvents(s, v, &now)
 	for i := range v.status.Containers {
 		name := v.status.Containers[i].Container
-		if size, found := v.recommended[name]; found && !near(size, st.Published[name].Size) {
+		if size, found := v.recommended[name]; found && !nearlyEqual(size, st.Published[name].Size) {
 			e := workloadEvent(s.Owner, corev1.EventTypeNormal, v1alpha1.EventRecommendationChanged, "Recommended",
 				"Container "+name+": "+v.status.Containers[i].Summary)
 			e.Container = name

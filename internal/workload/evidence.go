@@ -92,8 +92,8 @@ func (e *evidence) ownerSizeNew(now time.Time) bool {
 	return now.Before(e.Since.Add(ownersDay.Duration()))
 }
 
-// counts reports whether a kill of the given program counts as evidence about e's program.
-func (e *evidence) counts(program string) bool {
+// countsKillsOf reports whether a kill of the given program counts as evidence about e's program.
+func (e *evidence) countsKillsOf(program string) bool {
 	return program == "" || e.Program == "" || slices.Contains(e.Kin, program)
 }
 
@@ -240,7 +240,7 @@ func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 	read := map[*evidence]bool{}
 	for _, pod := range newestFirst {
 		for _, name := range ContainersOf(&pod.Spec) {
-			p, since := st.programIn(pod, name), earliest(pod, now)
+			p, since := st.programIn(pod, name), createdAt(pod, now)
 			e := st.evidenceOf(name, p.ID)
 			switch {
 			case e == nil: // not kept
@@ -275,8 +275,8 @@ func (st *State) knowsOwner(pod *corev1.Pod, name string) bool {
 	return st.programs[instanceKey{pod.UID, name}].Recorded || !inject.WasResized(pod)
 }
 
-// earliest returns the creation time of a pod, but at most now, because the API server's clock may be ahead.
-func earliest(pod *corev1.Pod, now time.Time) time.Time {
+// createdAt returns the creation time of a pod, but at most now, because the API server's clock may be ahead.
+func createdAt(pod *corev1.Pod, now time.Time) time.Time {
 	if created := pod.CreationTimestamp.UTC(); created.Before(now) {
 		return created
 	}
@@ -293,7 +293,7 @@ func (st *State) ensureEvidence(pod *corev1.Pod, name string, now time.Time) *ev
 	case e == nil && before != nil && before.Program == "": // evidence from before memfit saw a pod
 		e, before.Program, before.Kin = before, p.ID, []string{p.ID}
 		if e.Owner = p.Owner; e.Since.IsZero() {
-			e.Since = earliest(pod, now)
+			e.Since = createdAt(pod, now)
 		}
 	case e == nil && before != nil && before.Owner == p.Owner:
 		st.rollout.Inherit(rollout.Key{Container: name, Program: before.Program}, p.ID)
@@ -303,7 +303,7 @@ func (st *State) ensureEvidence(pod *corev1.Pod, name string, now time.Time) *ev
 		e.Kin = append([]string{p.ID}, head(before.Kin, kinKept-1)...)
 	case e == nil:
 		e = &evidence{
-			Program: p.ID, Owner: p.Owner, Since: earliest(pod, now), Kin: []string{p.ID}, history: history.New(),
+			Program: p.ID, Owner: p.Owner, Since: createdAt(pod, now), Kin: []string{p.ID}, history: history.New(),
 		}
 		if before != nil {
 			e.Predecessor = before.predecessor()

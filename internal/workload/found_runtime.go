@@ -215,14 +215,14 @@ func heapAndLimit(runs *v1alpha1.InspectedRuntime, pod *corev1.Pod, spec *corev1
 
 // reportNodeHeaps adds an advisory for each container whose JVM does not detect its limit.
 func (d *decider) reportNodeHeaps() {
-	for i := range d.v.status.Containers {
-		c := &d.v.status.Containers[i]
+	for i := range d.out.status.Containers {
+		c := &d.out.status.Containers[i]
 		if f := c.FoundRuntime; f != nil && f.NodeHeap != nil {
 			text := fmt.Sprintf("Container %s: the maximum heap is %s, above the memory limit, because the JVM does not "+
 				"detect the limit (JDK-8349988, kernels without CONFIG_MEMCG_V1). Upgrade the JDK. Until then, set heapPercent "+
 				"in the profile (new pods then get -XX:MaxRAM), or add -XX:MaxRAM to your own options",
 				c.Container, amount(*f.NodeHeap))
-			d.v.status.Advisories = append([]string{text}, d.v.status.Advisories...)
+			d.out.status.Advisories = append([]string{text}, d.out.status.Advisories...)
 		}
 	}
 }

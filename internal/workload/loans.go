@@ -49,8 +49,8 @@ func RescueOf(
 		Enabled: c.policy.Rescues(), Paused: paused != "", Conflict: f.Conflict != "",
 		RestartsOnResize: oom.RestartsOnResize(spec),
 	}
-	r.bound(rescue.LimitMax, c.policy.SizePolicy().LimitMax)
-	r.bound(rescue.PodLimit, c.podLimit)
+	r.addBound(rescue.LimitMax, c.policy.SizePolicy().LimitMax)
+	r.addBound(rescue.PodLimit, c.podLimit)
 	refused := func(limit memory.Bytes) string {
 		return f.Refusal(pod, map[string]memory.Size{container: r.With(limit)})
 	}
@@ -67,8 +67,8 @@ func RescueOf(
 	return r, true
 }
 
-// bound adds an upper bound of the limit; 0: no bound.
-func (r *Rescue) bound(cause rescue.Cause, most memory.Bytes) {
+// addBound adds an upper bound of the limit; 0: no bound.
+func (r *Rescue) addBound(cause rescue.Cause, most memory.Bytes) {
 	if most > 0 {
 		r.Policy.Bounds = append(r.Policy.Bounds, rescue.Bound{Cause: cause, Most: most})
 	}

@@ -136,15 +136,15 @@ func (d *decider) setOtherPrograms() {
 	if !d.s.Profile.Spec.Sizing.Mode.SizesNewPods() || d.s.Facts.Conflict != "" {
 		return
 	}
-	for i := range d.v.status.Containers {
-		status := &d.v.status.Containers[i]
+	for i := range d.out.status.Containers {
+		status := &d.out.status.Containers[i]
 		container := d.s.Profile.Container(status.Container, d.s.Template.Annotations)
 		policy := container.SizePolicy()
 		policy.SharesLimit = constraints.WholeSize(d.s.Template).Limit > 0
 		for _, e := range d.st.containers[status.Container] {
 			size := e.Running
 			if d.s.paused == "" {
-				size = size.Max(e.stableSize(d.v.sizes[rollout.Key{Container: status.Container, Program: e.Program}]))
+				size = size.Max(e.stableSize(d.out.sizes[rollout.Key{Container: status.Container, Program: e.Program}]))
 			}
 			// apply the current bounds to a stored size
 			size, _ = policy.Bound(size, e.Owner)
@@ -165,7 +165,7 @@ func (d *decider) setOtherPrograms() {
 // stableSize returns the current recommended size, or the last one if there is no current size or it is near, because
 // evidence changes sizes slightly every hour. Zero: no recommendation.
 func (e *evidence) stableSize(now memory.Size) memory.Size {
-	if now == (memory.Size{}) || near(now, e.Size) {
+	if now == (memory.Size{}) || nearlyEqual(now, e.Size) {
 		return e.Size
 	}
 	return now
@@ -189,19 +189,19 @@ func (d *decider) permit() *v1alpha1.Canary {
 	if d.s.paused != "" || d.s.Facts.Conflict != "" || d.hasCanary() {
 		return nil
 	}
-	if at, evicted := d.v.rollout.State.LoweringByEviction(); evicted {
+	if at, evicted := d.out.rollout.State.LoweringByEviction(); evicted {
 		// Any replica's webhook may use the permission; otherwise the eviction could be useless.
 		return &v1alpha1.Canary{Number: at.Unix()}
 	}
 	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && (d.s.isRun(d.s.Template) ||
-		len(d.rollout.Pods) > 0 && slices.Contains(onlyAtCreation, d.v.rollout.Reason))
+		len(d.rollout.Pods) > 0 && slices.Contains(onlyAtCreation, d.out.rollout.Reason))
 	if !onlyNew || d.s.Replica == "" {
 		return nil
 	}
-	for i := range d.v.status.Containers {
-		if c := &d.v.status.Containers[i]; d.inNewestPod(c.Container) && d.mayLowerNew(c) {
-			d.v.timing.decide(permitPause)
-			if d.v.canaryWaits = d.rollout.QueryResult.Against(d.now); d.v.canaryWaits != "" {
+	for i := range d.out.status.Containers {
+		if c := &d.out.status.Containers[i]; d.inNewestPod(c.Container) && d.mayLowerNew(c) {
+			d.out.timing.decide(permitPause)
+			if d.out.canaryWaits = d.rollout.QueryResult.Against(d.now); d.out.canaryWaits != "" {
 				return nil
 			}
 			since := d.now.Truncate(permitEvery)
@@ -222,7 +222,7 @@ func (d *decider) hasCanary() bool {
 			pods = append(pods, d.st.runningPod(d.s, pod, &d.plan, d.now))
 		}
 	}
-	return d.v.rollout.State.HasCanary(pods)
+	return d.out.rollout.State.HasCanary(pods)
 }
 
 // mayLowerNew reports whether a new pod may be the first with the recommended limit: there is a day of evidence or the

@@ -27,7 +27,7 @@ func TestAPermitEndsWithThePodThatUsedIt(t *testing.T) {
 	d := decider{s: &Snapshot{
 		Profile: governing(build.Profile("shop", "web", v1alpha1.RuntimeJVM, build.Sizing(v1alpha1.SizingInPlaceOrEvict))),
 	}, st: NewState(), now: began}
-	d.v.rollout.State = rollout.State{
+	d.out.rollout.State = rollout.State{
 		Lowerings: []rollout.Lowering{{
 			Container: "app", From: memory.Size{Limit: memory.GiB}, To: memory.Size{Limit: 400 * memory.MiB}, At: began,
 		}},
@@ -360,9 +360,9 @@ func TestOtherProgramsGetWhatTheProfileAllows(t *testing.T) {
 		})
 	}
 	d := decider{s: s, st: st, now: began}
-	d.v.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Program: st.newest("app").Program}}
+	d.out.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Program: st.newest("app").Program}}
 	d.setOtherPrograms()
-	others := d.v.status.Containers[0].OtherPrograms
+	others := d.out.status.Containers[0].OtherPrograms
 	if len(others) != 2 {
 		t.Fatalf("%d other programs have a size, want two", len(others))
 	}

@@ -57,7 +57,7 @@ func TestWithoutTheWebhookNewPodsArePromisedNothing(t *testing.T) {
 
 	v.status.Conditions = []metav1.Condition{conditionDrift.False("", "")}
 	v.coverage.Governed, v.coverage.Missed, v.coverage.outOfDate = 1, 1, "pod web-1: memfit has not seen this pod"
-	events, _ := changes(withoutWebhook("Deployment", v1alpha1.SizingRecommend), NewState(), v)
+	events, _ := changeEvents(withoutWebhook("Deployment", v1alpha1.SizingRecommend), NewState(), v)
 	if len(events) != 1 || events[0].Reason != v1alpha1.EventInjectionOutOfDate ||
 		!strings.HasSuffix(events[0].Note, ". "+missing+"tuning.mode: DryRun") {
 		t.Errorf("the Events are %+v", events)

@@ -98,7 +98,7 @@ func (d *decider) reportPodSize(managed []managedContainer) {
 	var asks []constraints.Ask
 	for i := range managed {
 		c := &managed[i]
-		size, found := d.v.recommended[c.Name]
+		size, found := d.out.recommended[c.Name]
 		if !found || !c.policy.Sizing.Mode.SizesNewPods() {
 			continue
 		}
@@ -129,8 +129,8 @@ func (d *decider) reportPodSize(managed []managedContainer) {
 		if a.Want == a.Base && a.Part == (memory.Size{}) {
 			continue
 		}
-		for i := range d.v.status.Containers {
-			if c := &d.v.status.Containers[i]; c.Container == a.Container {
+		for i := range d.out.status.Containers {
+			if c := &d.out.status.Containers[i]; c.Container == a.Container {
 				c.Reasons = append(head(c.Reasons, 15), text)
 			}
 		}

@@ -130,7 +130,7 @@ func (st *State) recordRefused(s *Snapshot, now time.Time) {
 	for _, pod := range s.Governed {
 		request := constraints.Need(pod, nil).Request
 		least := st.Refused.Size == 0 || request < st.Refused.Size
-		if least && refused(pod, now) && len(st.raisedRequests(pod)) > 0 {
+		if least && noNodeHasMemory(pod, now) && len(st.raisedRequests(pod)) > 0 {
 			st.Refused = refusedRequest{Size: request, At: now.UTC().Truncate(time.Second)}
 		}
 	}
@@ -157,10 +157,10 @@ func (st *State) raisedRequests(pod *corev1.Pod) map[string]memory.Size {
 	return raised
 }
 
-// refused reports whether no node has memory for a pod. Only the scheduler's message shows this: the plugin
+// noNodeHasMemory reports whether no node has memory for a pod. Only the scheduler's message shows this: the plugin
 // NodeResourcesFit writes "0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient memory." With a scheduler that
 // does not use this plugin, memfit lowers no request.
-func refused(pod *corev1.Pod, now time.Time) bool {
+func noNodeHasMemory(pod *corev1.Pod, now time.Time) bool {
 	message, _ := unscheduled(pod)
 	return waitsLong(pod, now) && strings.Contains(message, "Insufficient memory")
 }
@@ -193,7 +193,7 @@ func (st *State) publish(v *result) {
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
 		if size, found := v.recommended[c.Container]; found {
-			if last, had := before[c.Container]; had && near(size, last.Size) {
+			if last, had := before[c.Container]; had && nearlyEqual(size, last.Size) {
 				size = last.Size
 			}
 			st.Published[c.Container] = published{size, c.Program}
@@ -262,9 +262,9 @@ func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
 	for i := range c.Containers {
 		r := &c.Containers[i]
 		asRecommended := r.Recommended != nil && r.NewPods != nil &&
-			near(profile.SizeOf(*r.NewPods), profile.SizeOf(*r.Recommended))
+			nearlyEqual(profile.SizeOf(*r.NewPods), profile.SizeOf(*r.Recommended))
 		if last, had := st.Published[r.Container]; had && r.Recommended != nil &&
-			near(profile.SizeOf(*r.Recommended), last.Size) {
+			nearlyEqual(profile.SizeOf(*r.Recommended), last.Size) {
 			r.Recommended = new(profile.APISize(last.Size))
 		}
 		if asRecommended {
@@ -314,8 +314,8 @@ const (
 	nearRequestPercent = 10
 )
 
-// near reports whether two sizes are nearly equal.
-func near(a, b memory.Size) bool {
+// nearlyEqual reports whether two sizes are nearly equal.
+func nearlyEqual(a, b memory.Size) bool {
 	return nearBytes(a.Limit, b.Limit, nearPercent) && nearBytes(a.Request, b.Request, nearRequestPercent)
 }
 

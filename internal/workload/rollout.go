@@ -92,7 +92,7 @@ func rolloutInput(
 // waiting returns the pods that no node has memory for because memfit raised their requests, oldest first.
 func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 	for _, pod := range slices.Backward(s.Governed) {
-		if !refused(pod, now) {
+		if !noNodeHasMemory(pod, now) {
 			continue
 		}
 		to := st.raisedRequests(pod)

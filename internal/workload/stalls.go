@@ -98,7 +98,7 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 
 // stallCondition returns the MemoryStalled condition: a current stall, otherwise the outcome of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window := window(s)
+	window := recentWindow(s)
 	var ongoing, ineffective, last *memory.Stall
 	all := st.ledger.AllStalls()
 	for i := range all {

@@ -113,8 +113,8 @@ func sizeChanges(from, to map[string]memory.Size) (all []v1alpha1.SizeChange) {
 	return all
 }
 
-// kinds returns the distinct kinds of the kills at a limit, sorted.
-func kinds(kills []memory.OOMKill) []memory.OOMKind {
+// killKinds returns the distinct kinds of the kills at a limit, sorted.
+func killKinds(kills []memory.OOMKill) []memory.OOMKind {
 	var all []memory.OOMKind
 	for i := range kills {
 		if !nodeRanOut(kills[i]) && !slices.Contains(all, kills[i].Kind) {

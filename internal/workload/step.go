@@ -103,7 +103,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		v.rolledBack = nil // already reported by this process
 	}
 	e.Events = newEvents(s, &v, append(next.unreportedKills(before.steppedAt, kills, now), kills...), explained, stalls)
-	changed, announced := changes(s, next, &v)
+	changed, announced := changeEvents(s, next, &v)
 	e.Events, next.announced = append(e.Events, changed...), announced
 	next.publish(&v)
 	next.programs = nil // the next step computes them again

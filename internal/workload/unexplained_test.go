@@ -228,10 +228,10 @@ func TestAppliedNamesVolumesThatKeptTheirSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := killedPod(tc.pod, "", nil)
 			d := decider{s: s, st: NewState(), now: at.Add(time.Minute)}
-			d.v.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app"}}
+			d.out.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app"}}
 			d.reportRestarts()
 			c := withProblems(
-				conditionApplied.True(v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"), s, &d.v,
+				conditionApplied.True(v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"), s, &d.out,
 			)
 			if c.Status != tc.status || c.Reason != tc.reason || !strings.Contains(c.Message, tc.says) ||
 				strings.Contains(c.Message, tc.not) || len(c.Message) > 400 {
