@@ -276,7 +276,7 @@ func (d *decider) reportRestarts() {
 	v.status.Advisories = append(texts, v.status.Advisories...)
 }
 
-// outgrownVolume describes a pod whose limit was raised in place while its memory-backed volume kept its size.
+// outgrownVolume describes a pod whose limit was raised in place, but not its memory-backed volume; empty: none.
 func outgrownVolume(s *Snapshot) string {
 	for _, p := range s.Governed {
 		for c := range constraints.Containers(&p.Spec) {
