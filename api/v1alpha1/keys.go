@@ -8,8 +8,7 @@ const (
 	// ProfileAnnotation opts a workload in and names its MemoryProfile (of the same namespace) or ClusterMemoryProfile. It
 	// may be set on the pod template, the workload or the Namespace; the first of these three that has it takes effect.
 	ProfileAnnotation = Group + "/profile"
-	// InjectAnnotation set to "false" on a pod template, workload or Namespace opts its pods out, even if a profile
-	// selects them.
+	// InjectAnnotation set to "false" on a pod template, workload or Namespace opts its pods out, despite any selector.
 	InjectAnnotation = Group + "/inject"
 	// RuntimeAnnotation declares the runtime of every container of the pod ("NodeJS", "JVM:17.0.9") where the profile
 	// has runtime.type: Auto.
@@ -49,7 +48,7 @@ const (
 
 // Condition types of MemoryProfile and ClusterMemoryProfile.
 const (
-	// ConditionReady is True when the profile is valid and effective; on a MemoryRecommendation, when a size is
+	// ConditionReady is True when the profile is valid and effective; of MemoryRecommendations, when a size is
 	// recommended.
 	ConditionReady = "Ready"
 	// ConditionInjectionUpToDate is False while governed pods run without the current settings of the profile; the
@@ -60,8 +59,7 @@ const (
 	// ConditionConflicted is True when another controller or user sizes the same workload, or two profiles select one pod;
 	// the message names both.
 	ConditionConflicted = "Conflicted"
-	// ConditionIdentitiesBounded is True while a profile has reached its maximum of 1,000 pod identities, and absent
-	// otherwise.
+	// ConditionIdentitiesBounded is True while a profile has 1,000 pod identities, the maximum, and absent otherwise.
 	ConditionIdentitiesBounded = "IdentitiesBounded"
 )
 

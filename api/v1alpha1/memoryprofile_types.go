@@ -290,7 +290,7 @@ type Bounds struct {
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	Min *MemoryQuantity `json:"min,omitempty"`
 	// max is the largest size memfit recommends, at least 1Mi; it also bounds growth after OOM kills. Default: unset.
-	// Without limit.max, a limit grows to at most half of the largest node's allocatable memory (8Gi if no node is known).
+	// Without limit.max, a limit grows to at most half of the largest node's allocatable memory (no node known: 8Gi).
 	// Example: 4Gi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
 	Max *MemoryQuantity `json:"max,omitempty"`
@@ -345,8 +345,7 @@ type SizingSpec struct {
 	// better than a late one.
 	Rescue RescuePolicy `json:"rescue,omitempty"`
 
-	// oom configures how the limit grows after an OOM kill: to at most four times the limit at the kill, unless demand was
-	// higher.
+	// oom configures the growth of a limit after an OOM kill: to at most four times that limit, unless demand was higher.
 	OOM *OOMSpec `json:"oom,omitempty"`
 
 	// disruption limits how often and how much running pods are changed.
@@ -623,8 +622,7 @@ type Coverage struct {
 	Governed int32 `json:"governed"`
 	// injected is the number of governed pods that run with the current settings of the profile.
 	Injected int32 `json:"injected"`
-	// missed is the number of governed pods created without memfit: before the profile existed or while the webhook was
-	// unavailable.
+	// missed is the number of governed pods created before the profile existed, or while the webhook was unavailable.
 	Missed int32 `json:"missed"`
 	// stale is the number of governed pods that run with older settings of the profile.
 	Stale int32 `json:"stale"`
@@ -650,8 +648,7 @@ type WorkloadSummary struct {
 
 // MemoryProfileStatus is the observed state of the profile.
 type MemoryProfileStatus struct {
-	// observedGeneration is the generation of the spec that this status describes; -1: memfit has not seen the profile
-	// yet.
+	// observedGeneration is the generation of the spec that this status describes; -1: memfit has not read the profile.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; IdentitiesBounded while the profile has the
@@ -665,7 +662,7 @@ type MemoryProfileStatus struct {
 	Summary string `json:"summary,omitempty"`
 
 	// problem is the reason of the first condition that needs attention: Ready, Conflicted, UsageAvailable,
-	// IdentitiesBounded, InjectionUpToDate; its message has the next step. NoPodsMatched while no pod is governed. Absent:
+	// IdentitiesBounded, InjectionUpToDate; its message has the next step. NoPodsMatched: no pod is governed. Absent:
 	// none.
 	// +kubebuilder:validation:MaxLength=64
 	Problem string `json:"problem,omitempty"`

@@ -79,8 +79,7 @@ type Evidence struct {
 	// liveSet is the largest live heap of a replica without a heap cap: the highest minimum of any six hours. memfit sets
 	// no heap cap below it. Only for runtimes whose heap can be capped.
 	LiveSet *resource.Quantity `json:"liveSet,omitempty"`
-	// liveSetSeen is the last day on which a replica's live heap was close to liveSet. memfit lowers liveSet eight days
-	// later.
+	// liveSetSeen is the last day on which a live heap was close to liveSet. memfit lowers liveSet eight days later.
 	LiveSetSeen *metav1.Time `json:"liveSetSeen,omitempty"`
 	// peakDemand is the highest demand seen in one container, in the window: the memory that the kernel cannot reclaim,
 	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. With certainty RSSOnly it may be
@@ -166,8 +165,8 @@ type ContainerRecommendation struct {
 	// identity is the runtime that memfit assumes for the container; absent: unknown.
 	Identity *RuntimeIdentity `json:"identity,omitempty"`
 	// newPods is the size of new pods of this program, where sizing.mode sizes new pods. It is the recommended size or
-	// more: until one pod has been watched with a lower limit, it is the larger of the sizes of running pods and of the
-	// pod template.
+	// more: until one pod has been watched with a lower limit, it is the larger of the sizes of running pods and the
+	// template.
 	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
@@ -201,8 +200,7 @@ type ContainerRecommendation struct {
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary is one line: what was found and what to do.
 	Summary string `json:"summary"`
-	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and if the last is older than
-	// drift.window.
+	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and drift.window after the last.
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
 	// usage is the highest demand of one running replica in the last two hours at most (see evidence.peakDemand), or its
 	// working set where demand is unknown. It is updated when it has changed by about an eighth, but at most every ten
@@ -250,8 +248,7 @@ type UnexplainedRestarts struct {
 	// pod is the pod of the last restart.
 	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
-	// resized is true if that pod was resized in place: its memory-backed volumes without sizeLimit keep their size from
-	// creation.
+	// resized is true if the pod was resized in place: memory-backed volumes without sizeLimit keep their original size.
 	Resized bool `json:"resized,omitempty"`
 	// time is when the container last exited, by the clock of its node.
 	Time metav1.Time `json:"time"`
@@ -463,10 +460,9 @@ type MemoryRecommendationStatus struct {
 	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
 	// largestNode is the allocatable memory of the largest node that ran a pod of this workload in the last 35 days.
-	// memfit raises the memory request of a new pod at most to it, even if the cluster has larger nodes, or has no such
-	// node now, because an autoscaler may add one. memfit lowers it when a pod has waited 10 minutes for such a node, or
-	// when pods have run on smaller nodes for two days and no node of that size is left. Set where sizing.mode sizes new
-	// pods.
+	// memfit raises the memory request of a new pod at most to it, even if the cluster has larger nodes, or no such node
+	// now, because an autoscaler may add one. memfit lowers it when a pod has waited 10 minutes for such a node, or when
+	// pods have run on smaller nodes for two days and no such node is left. Set where sizing.mode sizes new pods.
 	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
 
 	// refusedRequest is the lowest memory request, with the pod's overhead, that memfit set on a pod of this workload and

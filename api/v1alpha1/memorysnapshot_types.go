@@ -91,7 +91,7 @@ const PartArenas = "glibc arenas"
 
 // MemoryPart is a named part of a container's resident memory.
 type MemoryPart struct {
-	// free is the resident memory of the part that is unused and that the allocator could release.
+	// free is the part's unused resident memory that the allocator could release.
 	Free *resource.Quantity `json:"free,omitempty"`
 	// group is the use of the part: Heap is the heap that the runtime manages, Native memory from its allocator, thread
 	// stacks and compiled code, Files the pages of programs, libraries and other mapped files, Shared memory that
@@ -159,8 +159,7 @@ type MemoryParts struct {
 	Unexplained resource.Quantity `json:"unexplained"`
 }
 
-// MapRegion is a range of addresses, drawn in blocks. The ranges of a part with many small ranges are joined to one
-// region.
+// MapRegion is a range of addresses, drawn in blocks. Many small ranges of one part are joined to one region.
 type MapRegion struct {
 	// block is the size that each block represents; the last block may represent less.
 	Block resource.Quantity `json:"block"`
@@ -215,8 +214,7 @@ type ProcessDied struct {
 	Resident *resource.Quantity `json:"resident,omitempty"`
 }
 
-// MinuteBefore is what an agent recorded about a container in the minute before a kill, or before the fifth second of a
-// stall.
+// MinuteBefore is an agent's record of a container in the minute before a kill, or before the fifth second of a stall.
 type MinuteBefore struct {
 	// containerLimit is the effective limit of the container's own cgroup; absent: none.
 	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
@@ -272,8 +270,7 @@ type KillSnapshot struct {
 	Time metav1.Time `json:"time"`
 }
 
-// StallSnapshot is a period in which a container was stalled at its limit without being OOM-killed, and the minute
-// before it.
+// StallSnapshot is a period in which a container was stalled at its limit and not OOM-killed, and the minute before it.
 type StallSnapshot struct {
 	MinuteBefore `json:",inline"`
 
@@ -345,12 +342,10 @@ type Alarm struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container"`
-	// containerID is the instance of the container: status.containerStatuses[].containerID of the pod without the part up
-	// to "://".
+	// containerID is the instance of the container: the pod's status.containerStatuses[].containerID after its "://".
 	// +kubebuilder:validation:MaxLength=128
 	ContainerID string `json:"containerID"`
-	// demand is the memory of the container that the kernel could not reclaim at time: usage without page cache, and
-	// swap.
+	// demand is the container's memory that the kernel could not reclaim at time: usage without page cache, and swap.
 	Demand resource.Quantity `json:"demand"`
 	// growthPerSecond is how much demand grew in a second, over the last readings. Example: 100Mi.
 	GrowthPerSecond resource.Quantity `json:"growthPerSecond"`
@@ -393,8 +388,7 @@ type MemorySnapshotStatus struct {
 	// succession, and only when they changed by an eighth; a kill or a stall is written immediately.
 	ObservedTime metav1.Time `json:"observedTime"`
 
-	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, which its containers share; absent:
-	// none.
+	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, shared by its containers; absent: none.
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
 
 	// podUsage is what the kernel counts against podLimit.

@@ -133,8 +133,7 @@ const (
 
 // Reasons of the condition Applied from guards. The first guard that refuses is the one that users see.
 const (
-	// ReasonPaused: memfit.dev/pause is set on the workload, its namespace or memfit's own namespace. Remove it to
-	// continue.
+	// ReasonPaused: memfit.dev/pause is set on the workload, its Namespace or memfit's own. Remove it to continue.
 	ReasonPaused = "Paused"
 	// ReasonUpToDate: every running pod has the recommended size; the condition is True.
 	ReasonUpToDate = "UpToDate"
@@ -146,8 +145,7 @@ const (
 	// ReasonDisruptionBudget: the maximum number of pods is being changed or not ready, or a PodDisruptionBudget does not
 	// allow an eviction. memfit continues when the pods are ready.
 	ReasonDisruptionBudget = "DisruptionBudget"
-	// ReasonSingleReplica: the only replica would restart. Set sizing.disruption.singleReplica to Allowed, or restart it
-	// yourself.
+	// ReasonSingleReplica: the only replica would restart. Set sizing.disruption.singleReplica: Allowed, or restart it.
 	ReasonSingleReplica = "SingleReplica"
 	// ReasonQoSClass: the resize would move the pod to another QoS class, which the API server refuses. New pods get the
 	// size with sizing.mode: OnCreate.
@@ -167,15 +165,13 @@ const (
 	// ReasonHeapCapFixed: the process keeps the heap cap it was started with, which exceeds the lower limit. The limit
 	// fits after the next start; sizing.mode: InPlaceOrEvict replaces the pod.
 	ReasonHeapCapFixed = "HeapCapFixed"
-	// ReasonNodeTooSmall: the request exceeds the allocatable memory of the node. Add a larger node, or set limit.max in
-	// the profile.
+	// ReasonNodeTooSmall: the request exceeds the allocatable memory of the node. Add a larger node, or set limit.max.
 	ReasonNodeTooSmall = "NodeTooSmall"
 )
 
 // Reasons of the condition Applied while memfit applies a size, besides those of the guards.
 const (
-	// ReasonModeRecommend: sizing.mode is Recommend. Set OnCreate to size new pods, or InPlace to size running pods as
-	// well.
+	// ReasonModeRecommend: sizing.mode is Recommend. Set OnCreate to size new pods, InPlace to size running pods as well.
 	ReasonModeRecommend = "ModeRecommend"
 	// ReasonWaitingForNewPods: only new pods get the size: the mode is OnCreate, no pod runs, no controller would recreate
 	// the pod, it runs to completion, its annotation karpenter.sh/do-not-disrupt or
@@ -228,8 +224,7 @@ const (
 
 // Reasons of Events on a pod; its workload gets one as well.
 const (
-	// EventOOMKilled: the kernel killed a process of the container. The note has the limit, the peak and the
-	// recommendation.
+	// EventOOMKilled: the kernel killed a process of the container. The note has limit, peak and recommendation.
 	EventOOMKilled = "OOMKilled"
 	// EventOOMKillExplained: the agent's record of the kill in an earlier Event: the killed process, the minute before,
 	// and what filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
@@ -249,8 +244,7 @@ const (
 	EventResizing = "Resizing"
 	// EventEvictedForResize: the pod was evicted so that its successor gets a size that this pod cannot get in place.
 	EventEvictedForResize = "EvictedForResize"
-	// EventResizeRefused: the API server refused a resize or an eviction. The note quotes the error; fix the cause it
-	// names.
+	// EventResizeRefused: the API server refused a resize or an eviction. The note quotes the error; fix its cause.
 	EventResizeRefused = "ResizeRefused"
 	// EventResized: the new size is effective.
 	EventResized = "Resized"
@@ -265,8 +259,7 @@ const (
 	// (sizing.rescue: Enabled). The note has the old and the new limit, the growth and when the loan ends. If it happens
 	// again, raise limit.max, or find out why memory grows.
 	EventMemoryLoaned = "MemoryLoaned"
-	// EventLoanReturned: a loan has ended: memfit restored the previous limit, or the workload's recommendation covers the
-	// loan.
+	// EventLoanReturned: a loan has ended: memfit restored the previous limit, or the recommendation covers the loan.
 	EventLoanReturned = "LoanReturned"
 	// EventOOMExpected: a container is about to be OOM-killed, and memfit lends it no memory. The note has the number of
 	// seconds and the reason, for example a leak, limit.max or a node short of memory; fix the cause.
