@@ -317,9 +317,9 @@ type SizingSpec struct {
 	// +kubebuilder:validation:Maximum=200
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 
-	// posture is the price of an OOM kill, expressed as memory allocated for a day: Frugal (3Gi), Balanced (default,
-	// 10Gi), Cautious (200Gi), or an amount between 1Gi and 1Ti. A higher price results in higher limits and fewer kills.
-	// See docs/design/sizing.md. Example: 20Gi.
+	// posture is the price of an OOM kill, expressed as memory allocated for a day: Frugal 3Gi, Balanced (default) 10Gi,
+	// Cautious 200Gi, or an amount between 1Gi and 1Ti. A higher price results in higher limits and fewer kills. See
+	// docs/design/sizing.md. Example: 20Gi.
 	Posture SizingPosture `json:"posture,omitempty"`
 
 	// limit bounds the recommended memory limit. Example: {min: 64Mi, max: 4Gi}.

@@ -31,8 +31,8 @@ type PodIdentity struct {
 	// "nodeclass" for pods of a DaemonSet on one class of nodes. Example: tekton.
 	// +kubebuilder:validation:MaxLength=63
 	Platform string `json:"platform"`
-	// values identify the pods: the platform's (docs/reference/platforms.md), those of spec.identity.labels of the
-	// profile, or the name of the DaemonSet and the class of nodes. Example: [build-and-test, unit].
+	// values identify the pods: values of the platform (docs/reference/platforms.md), values of the profile's
+	// spec.identity.labels, or the name of the DaemonSet and the class of nodes. Example: [build-and-test, unit].
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Values []string `json:"values"`

@@ -103,7 +103,7 @@ func (w *watch) Watch(parents []string) (all bool) {
 		switch added, err := w.add(filepath.Join(w.root, dir)); {
 		case added:
 			w.created.Store(true)
-		case err != nil && !errors.Is(err, fs.ErrNotExist): // not because the cgroup was removed meanwhile
+		case err != nil && !errors.Is(err, fs.ErrNotExist): // ErrNotExist: the cgroup was removed meanwhile
 			failed = err
 		}
 	}

@@ -115,7 +115,7 @@ func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 			"rights")
 	o.sources.bind(f)
 	f.StringVar(&o.excludeNamespaces, "exclude-namespaces", defaultExcluded,
-		"namespaces that memfit ignores, besides its own, separated by commas; must equal those of the webhook configuration")
+		"namespaces that memfit ignores besides its own, separated by commas; the webhook configuration must exclude them")
 	o.log.BindFlags(f)
 	return o.bindLab(f, env)
 }

@@ -6,8 +6,8 @@ package scan
 import "time"
 
 const (
-	// maxSharedTime bounds the processor time of one inspection that delays inspections in all namespaces. Inspections of
-	// large heaps, and of programs built to be expensive, take more, which delays only their own namespace.
+	// maxSharedTime bounds the processor time by which an inspection delays inspections of other namespaces. A longer one,
+	// of a large heap or a program built to be expensive, further delays its own namespace.
 	maxSharedTime = 100 * time.Millisecond
 	// maxInspect is the share of a core, in percent, for inspections.
 	maxInspect = 0.5
@@ -28,8 +28,8 @@ type allowance struct {
 
 	others    float64       // percent of a core that the agent uses for other work, a moving average
 	noted     time.Time     // when others was last measured; zero: never
-	inspected time.Duration // all, at that time
-	spent     time.Duration // processor time of the agent, at that time
+	inspected time.Duration // the value of all at that time
+	spent     time.Duration // the processor time of the agent at that time
 	all       time.Duration // processor time of all inspections, at most maxSharedTime each
 }
 
@@ -41,7 +41,7 @@ func (a *allowance) of(urgent bool) *debts {
 	return &a.normal
 }
 
-// charge records the processor time that an inspection took, and that the agent has used so far.
+// charge records the processor time that an inspection took; agent is the processor time of the agent so far.
 func (a *allowance) charge(namespace string, took, agent time.Duration, now time.Time) {
 	shared := min(took, maxSharedTime)
 	a.all += shared
@@ -50,7 +50,7 @@ func (a *allowance) charge(namespace string, took, agent time.Duration, now time
 	a.normal.charge(namespace, took, now.Add(rest(shared, min(max(maxAgentPercent-a.others, minInspect), maxInspect))))
 }
 
-// measure updates others, from the processor time that the agent has used so far.
+// measure updates others; agent is the processor time of the agent so far.
 func (a *allowance) measure(agent time.Duration, now time.Time) {
 	since := now.Sub(a.noted)
 	if !a.noted.IsZero() && since < othersEvery {
@@ -78,9 +78,9 @@ func rest(spent time.Duration, share float64) time.Duration {
 // than [maxSharedTime] also delays its own namespace until the debt is paid. All debts together are paid at a share of
 // a core, split equally among namespaces, so that a small debt does not wait for a large one.
 type debts struct {
-	next time.Time // when an inspection may begin
-	owed map[string]time.Duration
-	paid time.Time // the last call of pay
+	next time.Time                // when an inspection may begin
+	owed map[string]time.Duration // by namespace
+	paid time.Time                // the last call of pay
 }
 
 // rested reports whether an inspection may begin.

@@ -32,7 +32,7 @@ type alarms struct {
 	lends    map[string]bool       // results of Rescues in this tick, by namespace
 	lendable int                   // number of containers that may borrow, at the last tick
 	limiter  *rate.Limiter
-	sequence int64
+	sequence int64 // of the last alarm
 	horizon  rescue.Horizon
 }
 
@@ -112,7 +112,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	l.checkRaised(c, o, limit, now)
 	stop := c.stop()
 	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.imminentEvery(), now))
-	// The manager refuses alarms far below the limit; memory.high may be far below it.
+	// The manager refuses alarms far below the limit, and memory.high may be far below the limit.
 	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // the growth may be page cache
 		if sample, err := l.sampleFully(c, now); err == nil {

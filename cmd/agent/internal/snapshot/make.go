@@ -150,8 +150,7 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 	return strings.Join(parts, "; ")
 }
 
-// urgency returns how much a container needs attention: over 100 after a kill or in a stall, else demand/limit in
-// percent.
+// urgency returns how much a container needs attention: after a kill most, then in a stall, then by demand/limit.
 func urgency(c *v1alpha1.ContainerSnapshot) int {
 	switch {
 	case c.LastKill != nil:

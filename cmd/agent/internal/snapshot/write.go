@@ -144,7 +144,7 @@ func (w *Writer) writeAlarm(ctx context.Context, j job) (took time.Duration, err
 	j.pod.mu.Lock()
 	defer j.pod.mu.Unlock()
 	if !j.pod.stored {
-		return w.whole(ctx, j)
+		return w.apply(ctx, j)
 	}
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"alarm": j.status.Alarm}})
 	if err != nil {
@@ -155,7 +155,7 @@ func (w *Writer) writeAlarm(ctx context.Context, j job) (took time.Duration, err
 		Param("fieldManager", fieldManager).Body(body).Do(ctx).Error()
 	switch {
 	case apierrors.IsNotFound(err):
-		return w.whole(ctx, j)
+		return w.apply(ctx, j)
 	case err != nil:
 		return 0, fmt.Errorf("writing the alarm of %s: %w", j.pod, err)
 	}
@@ -168,11 +168,11 @@ func (w *Writer) write(ctx context.Context, j job) (took time.Duration, err erro
 	defer cancel()
 	j.pod.mu.Lock()
 	defer j.pod.mu.Unlock()
-	return w.whole(ctx, j)
+	return w.apply(ctx, j)
 }
 
-// whole writes a snapshot with the newest alarm, which may have been written after the snapshot was submitted.
-func (w *Writer) whole(ctx context.Context, j job) (took time.Duration, err error) {
+// apply writes a snapshot with the newest alarm, which may have been written after the snapshot was submitted.
+func (w *Writer) apply(ctx context.Context, j job) (took time.Duration, err error) {
 	if a := j.pod.alarm; a != nil && (j.status.Alarm == nil || j.status.Alarm.Sequence < a.Sequence) {
 		j.status.Alarm = a
 	}
