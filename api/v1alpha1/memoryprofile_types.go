@@ -473,7 +473,7 @@ const (
 	DriftRestart DriftAction = "Restart"
 )
 
-// DriftSpec configures how memfit detects memory that grows steadily or is retained after load, and its reaction.
+// DriftSpec configures how memfit detects memory that grows steadily or is retained after load, and how it reacts.
 type DriftSpec struct {
 	// window is the length of the history that is classified, 1h to 168h. Default: 24h.
 	// +kubebuilder:validation:Schemaless
@@ -521,8 +521,8 @@ type ContainerPolicy struct {
 	Request *Bounds `json:"request,omitempty"`
 }
 
-// IdentitySpec selects what identifies pods besides their owner: pods whose owner does not outlive them, and pods of
-// DaemonSets, whose use differs by node.
+// IdentitySpec selects how memfit identifies pods that their owner does not identify: pods whose owner does not outlive
+// them, and pods of DaemonSets, whose use differs by node.
 type IdentitySpec struct {
 	// labels are 1 to 4 label keys. Pods of one namespace that have all of these labels, with equal values, are one
 	// workload, whichever object owns them. This applies to pods whose owner does not outlive them (bare pods, Jobs
@@ -560,9 +560,9 @@ const (
 
 // MemoryProfileSpec declares the runtime of workloads and how memfit may change their memory.
 //
-// No field of tuning, sizing and drift has a default in the schema: it could not be distinguished from a value of the
-// author, and a profile with role Defaults would never take effect. Their defaults are in internal/profile/merge.go,
-// and in the code that reads drift and disruption.
+// No field of tuning, sizing and drift has a default in the schema: a default could not be distinguished from a value
+// of the author, and a profile with role Defaults would never take effect. Their defaults are in
+// internal/profile/merge.go, and in the code that reads drift and disruption.
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.selector) && (!has(self.containers) || size(self.containers) == 0)",message="selector and containers must not be set when role is Defaults, which governs no pod: remove them, or set them in the profile of those pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="runtime must not be set when role is Defaults: remove it, and set it in the profiles that govern the pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
@@ -600,8 +600,8 @@ type MemoryProfileSpec struct {
 	// +kubebuilder:default={}
 	Drift DriftSpec `json:"drift,omitempty,omitzero"`
 
-	// identity selects what identifies pods whose owner does not outlive them (steps of pipelines, runners, executors),
-	// and pods of DaemonSets on different nodes.
+	// identity selects how memfit identifies pods whose owner does not outlive them (steps of pipelines, runners,
+	// executors), and pods of DaemonSets on different nodes.
 	Identity *IdentitySpec `json:"identity,omitempty"`
 }
 

@@ -146,9 +146,9 @@ func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 	}
 	for i := range o.pod.Containers {
 		name := o.pod.Containers[i].Name
-		h, ended := o.history[name]
+		h, known := o.history[name]
 		c := l.running(&o.pod.Containers[i])
-		if c == nil && !ended {
+		if c == nil && !known {
 			continue
 		}
 		s.Containers = append(s.Containers, l.container(o, name, c, h))
