@@ -24,7 +24,7 @@ const (
 	// MapAnnotation set to "true" on a pod requests a map of its memory pages (agents at tier See), which `kubectl memfit
 	// map` draws. The pod's MemorySnapshot has the map while the annotation exists.
 	MapAnnotation = Group + "/map"
-	// PriorsAnnotation on the MemoryCheckpoint PriorsName holds what memfit in another cluster observed about young
+	// PriorsAnnotation holds, on the MemoryCheckpoint memfit-priors, what memfit in another cluster observed about young
 	// containers; `kubectl memfit export priors` writes it. memfit merges it with its own observations.
 	PriorsAnnotation = Group + "/priors"
 )

@@ -141,7 +141,7 @@ type MemoryParts struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Savings []PredictedSaving `json:"savings,omitempty"`
-	// summary is a sentence about the largest saving, or why there is none.
+	// summary is a sentence about the largest saving, or why no action saves memory.
 	// +kubebuilder:validation:MaxLength=512
 	Summary string `json:"summary,omitempty"`
 	// parts of the resident memory, the largest first.
