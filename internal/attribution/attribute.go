@@ -23,8 +23,7 @@ type Result struct {
 	Usages []amounts.Usage
 	// Failed has the readers that detected their heap but could not read it.
 	Failed []Failure
-	// Free has the free ranges of whole pages, resident or not, in ascending order. It is empty unless [Snapshot.Locate]
-	// is set.
+	// Free has the free ranges of whole pages, resident or not, in ascending order, if [Snapshot.Locate] is set.
 	Free        []procmem.Run
 	RSS         memory.Bytes // of all mappings, as the kernel reports it
 	Unexplained memory.Bytes // RSS of the regions of kind Other
@@ -138,8 +137,7 @@ func merge(first, second []Region) []Region {
 	return merged
 }
 
-// filled returns regions that cover all mappings: the claims, split where mappings begin or end, and unclaimed parts,
-// classified by the rules.
+// filled returns the claims, split at the borders of mappings, and between them the rest, classified by the rules.
 func (c claims) filled(s *Snapshot, rules *rules) []Region {
 	regions := make([]Region, 0, len(s.Mappings)+len(c))
 	next := 0

@@ -132,8 +132,7 @@ func named(_ int, m *procmem.Mapping) Kind {
 	return ""
 }
 
-// sharedMemory recognizes memory that the kernel counts as shmem of the container. No allocator returns it to the
-// kernel.
+// sharedMemory recognizes what the kernel counts as shmem of the container. No allocator returns this memory.
 func sharedMemory(_ int, m *procmem.Mapping) Kind {
 	if !m.Has(procmem.Shared) {
 		return ""

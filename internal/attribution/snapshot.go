@@ -45,8 +45,7 @@ type Source interface {
 	Same() error
 }
 
-// Take returns a Snapshot with the current mappings and the named environment variables. Other variables may be secrets
-// and are skipped.
+// Take returns a Snapshot with the current mappings and the named variables. Others may be secrets and are skipped.
 func Take(from Source, variables []string) (*Snapshot, error) {
 	mappings, err := from.Mappings()
 	if err != nil {

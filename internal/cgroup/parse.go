@@ -58,8 +58,7 @@ func parseFlat(text []byte, f func(name []byte, value uint64)) {
 	}
 }
 
-// parsePressure returns from memory.pressure how long all tasks waited: "full avg10=0.00 ... total=12", in
-// microseconds.
+// parsePressure parses how long all tasks waited, in microseconds: "full avg10=0.00 avg60=0.00 avg300=0.00 total=12".
 func parsePressure(text []byte) (full time.Duration, ok bool) {
 	for line := range bytes.Lines(text) {
 		_, total, found := bytes.Cut(line, []byte("total="))

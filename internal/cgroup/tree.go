@@ -91,8 +91,7 @@ const (
 	maxContainers = 8192
 )
 
-// Containers returns the containers of pods by the names of their cgroups. parents are the cgroups that have pods or
-// containers.
+// Containers returns the containers of pods by their cgroups. parents are the cgroups that have pods or containers.
 func (t *Tree) Containers() (containers []Container, parents []string, err error) {
 	s := search{tree: t}
 	err = s.below(t.top, 0)
@@ -144,8 +143,7 @@ func (s *search) pod(dir, uid string) error {
 	return nil
 }
 
-// maxEntries bounds the entries read of a directory: some sixty files, and any number of cgroups that a process
-// creates.
+// maxEntries bounds the entries read of a directory: some sixty files, and cgroups, which a process may create.
 const maxEntries = 2 * maxContainers
 
 // children returns the cgroups in dir, unsorted and without a stat of each.

@@ -91,8 +91,7 @@ func concerns[T string | []byte](word T, texts []string) bool {
 	return slices.ContainsFunc(texts, func(known string) bool { return contains(word, known) })
 }
 
-// contains reports whether word contains text, without a copy. As in runtimes, case and the difference of - and _ are
-// ignored.
+// contains reports whether word contains text, without a copy. As in runtimes, case is ignored, and - equals _.
 func contains[T string | []byte](word T, text string) bool {
 	for at := 0; at+len(text) <= len(word); at++ {
 		i := 0

@@ -89,8 +89,7 @@ func (r *Recorder) minute(before time.Time) Minute {
 }
 
 const (
-	// A series has every reading of the last 10 s (detail), at most 40, and the highest of each earlier bucket, at most
-	// 20.
+	// A series has every reading of the last detail, at most 40, and the highest of each earlier bucket, at most 20.
 	detail = 10 * time.Second
 	bucket = 2500 * time.Millisecond
 	// MaxSeries bounds the points of a series.

@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Intervals between readings of a container. A reading costs the container nothing; the Governor bounds what it costs
-// the agent.
+// Intervals between readings of a container. Readings cost only the agent, whose cost the Governor bounds.
 const (
 	fastest = 250 * time.Millisecond // near the limit, and in the first ten seconds: 40 readings before a kill
 	wary    = time.Second            // if usage may come near the limit within a minute

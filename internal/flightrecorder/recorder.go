@@ -72,8 +72,7 @@ func New(isNew bool) *Recorder {
 	}
 }
 
-// Add adds a sample, which must not be older than the previous one. It reports whether a kill or a stall must be
-// written immediately.
+// Add adds a sample, not older than the previous one. It reports whether a kill or a stall must be written immediately.
 func (r *Recorder) Add(s Sample) bool {
 	trigger := false
 	if r.first.IsZero() {

@@ -130,8 +130,7 @@ func (w *stallWatch) updateUsual(took time.Duration, faults uint64) {
 	}
 }
 
-// bound returns the lowest of the limits of container and pod, and memory.high, above which the kernel slows tasks
-// down.
+// bound returns the lowest of the limits of container and pod, and memory.high, above which the kernel slows tasks.
 func (s *Sample) bound() memory.Bytes { return min(s.Reading.Limit, s.PodLimit, s.Reading.High) }
 
 // judge begins or ends a stall if it is certain, and reports whether it did.

@@ -73,8 +73,8 @@ const (
 	maxBlocks = 16384 // of one region: about a screen
 )
 
-// Draw draws a map. It draws smaller regions first, each within an equal share of the remaining text, so that larger
-// regions get what they leave.
+// Draw draws a map, the smallest region first: each has an equal share of the remaining text, so larger ones get the
+// rest.
 func Draw(regions []Region) Map {
 	regions = slices.DeleteFunc(joined(regions), func(r Region) bool { return amount(r.Resident) == 0 })
 	slices.SortStableFunc(regions, func(a, b Region) int { return cmp.Compare(amount(b.Resident), amount(a.Resident)) })

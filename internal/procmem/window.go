@@ -11,8 +11,7 @@ import (
 
 // Window reads words of one range of addresses, only from pages that were resident at its creation or [Window.Refresh].
 // It caches two pieces, for walks that step back across a boundary. A piece is one page, and doubles for consecutive
-// pages up to [readAhead]: a system call costs as much as copying a page, so this halves the time for a heap of small
-// chunks.
+// pages up to [readAhead]: a system call costs as much as copying a page. This halves the time for small chunks.
 type Window struct {
 	memory     Memory
 	start, end uint64

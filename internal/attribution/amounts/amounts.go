@@ -82,9 +82,8 @@ const (
 	MappedReady = "mappedReady" // mapped and not released by the runtime; GOMEMLIMIT limits it
 	Allocated   = "allocated"   // since the program started; Go 1.21 and later
 	Collections = "collections" // count since the program started; Go 1.21 and later
-	// CollectorTime and BusyTime are processor time since the process started, in nanoseconds: of garbage collection, and
-	// of the whole process. Go 1.21 and later counts until the last collection. HotSpot counts only with G1, Serial and
-	// Parallel.
+	// CollectorTime and BusyTime are processor time in nanoseconds since the process started: of garbage collection, and
+	// of the whole process. In Go 1.21 and later until the last collection; in HotSpot only with G1, Serial and Parallel.
 	CollectorTime = "collectorTime"
 	BusyTime      = "busyTime"
 	// Live is the live heap after the last collection: in Go 1.20 and later, and in HotSpot with Serial if the last
@@ -99,8 +98,7 @@ const (
 	MinRAMPercentage       = "MinRAMPercentage"
 	// HeapByMemory is 1 if the JVM computed MaxHeapSize as a share of its visible memory, 0 if a flag sets it.
 	HeapByMemory = "MaxHeapSizeByMemory"
-	// HotSpot with Serial at its maximum heap: capacities, and counters since the start, to predict collections with a
-	// larger heap.
+	// HotSpot with Serial at its maximum heap: counters since the start, to predict collections with a larger heap.
 	YoungCollections = "youngCollections" // count
 	FullCollections  = "fullCollections"  // count
 	YoungTime        = "youngTime"        // wall time in ticks: only its ratio to FullTime is used

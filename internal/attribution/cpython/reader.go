@@ -81,8 +81,7 @@ type tally struct {
 // minArena is the size of an arena before 3.10; later ones have 1 MiB.
 const minArena = 256 << 10
 
-// mapping counts the pools of a mapping. If they outnumber odd places, it claims the range from the first to the last
-// pool.
+// mapping counts the pools of a mapping. If most of it is pools, it claims the range from the first to the last one.
 func (a *arenas) mapping(m *procmem.Mapping) error {
 	if !m.Anonymous() || m.Path != "" || !m.Has(procmem.Readable|procmem.Writable) || m.Size() < minArena || m.RSS == 0 {
 		return nil
@@ -155,8 +154,7 @@ func (a *arenas) usage() amounts.Usage {
 }
 
 // pool has two fields of a header: the number of blocks in use, and the class of their size. A header has six words:
-// the first has count, the fifth the index of the arena and class, the sixth the offsets of the next and of the last
-// block.
+// the first has count, the fifth the index of the arena and class, the sixth the offsets of the next and last block.
 type pool struct{ count, class uint64 }
 
 const (

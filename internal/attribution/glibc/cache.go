@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// caches distinguishes chunks in use from those in thread caches (tcache) and fast bins, which are free but not marked
-// as free.
+// caches distinguishes chunks in use from those in thread caches (tcache) and fast bins, which are not marked as free.
 type caches struct {
 	bases    map[uint64]bool // starts of heaps of non-main arenas
 	brk      heap            // of the main arena
@@ -25,8 +24,7 @@ type caches struct {
 	perThread bool
 	owners    map[uint64]bool // results of isKey for these addresses
 	probe     *procmem.Probe
-	// trimUnit is the result of the function trimUnit.
-	trimUnit uint64
+	trimUnit  uint64 // bytes; see the function trimUnit
 }
 
 // tcache is a layout of struct tcache_perthread_struct, recognized by the size of its chunk.
@@ -77,8 +75,7 @@ func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 // maxInspected bounds the arenas whose thread caches are read.
 const maxInspected = 64
 
-// addHeaps records the heaps, and whether an arena is of 2.35 or newer: links are then mangled, even if no link was
-// read.
+// addHeaps records the heaps, and whether glibc is 2.35 or newer: links are then mangled, even if none was read.
 func (c *caches) addHeaps(arenas []arena) {
 	for i := range arenas {
 		a := &arenas[i]
@@ -94,8 +91,7 @@ func (c *caches) addHeaps(arenas []arena) {
 	}
 }
 
-// inspect counts the keys in the thread cache at chunk. It returns the number of mangled links minus the number of
-// plain links.
+// inspect counts the keys in the thread cache at chunk, and returns the number of mangled minus plain links.
 func (c *caches) inspect(chunk uint64, keys map[uint64]int) (mangled int) {
 	size, err := c.probe.Word(chunk + 8)
 	t, ok := tcacheOf(size)
@@ -148,7 +144,7 @@ func (a *arena) contains(addr uint64) bool {
 	return addr < h.start+heapMax
 }
 
-// place is where a chunk is that is not marked as free.
+// place is the place of a chunk that is not marked as free.
 type place uint8
 
 const (
@@ -157,8 +153,7 @@ const (
 	inFastBin
 )
 
-// placeOf returns the place of the chunk at w.at, which is not marked as free. It compares two words of the chunk and
-// stores neither.
+// placeOf returns the place of the chunk at w.at, which is not marked as free. It stores none of the words it reads.
 func (w *walker) placeOf(length uint64) place {
 	if length > maxTcached {
 		return inProgram

@@ -132,8 +132,7 @@ func (f *finder) add(addr uint64) bool {
 	return true
 }
 
-// ring follows the ring that links arenas from each known arena, and so finds the main arena. It drops arenas that are
-// not in a ring with a main arena.
+// ring follows the links between arenas, and so finds the main arena. It drops arenas that are not in its ring.
 func (f *finder) ring() {
 	known := map[uint64]bool{}
 	for _, a := range f.arenas {
@@ -191,8 +190,7 @@ func (f *finder) findMain(ctx context.Context) error {
 	return nil
 }
 
-// variables reports whether a mapping has variables of a file: a writable mapping of the file, or the anonymous mapping
-// after it.
+// variables reports whether mapping i has variables of a file: it is a writable part of the file, or follows one.
 func (f *finder) variables(i int) bool {
 	m := &f.s.Mappings[i]
 	if !m.Has(procmem.Readable|procmem.Writable) || m.Has(procmem.Shared) {

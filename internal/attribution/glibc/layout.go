@@ -60,8 +60,7 @@ type arena struct {
 	main   bool
 }
 
-// heap is a range of memory of an arena, with chunks from first to end. The arena counts the bytes of the heap from
-// base.
+// heap is a range of an arena, with chunks from first to end. The arena counts the bytes of the heap from base.
 type heap struct {
 	start, base, first, end uint64
 }

@@ -94,8 +94,7 @@ type tally struct {
 	mappedCount int
 }
 
-// thresholdLeaves is how many bytes a trim threshold of 128 KiB leaves at the top of an arena: a pad of 128 KiB, and a
-// page.
+// thresholdLeaves is how many bytes a trim threshold of 128 KiB leaves at the top of an arena: a pad and a page.
 const thresholdLeaves = 128<<10 + page
 
 func (t *tally) arena(ctx context.Context, a *arena) error {
@@ -154,8 +153,7 @@ func beyondTwo(sizes []uint64) (sum uint64) {
 	return sum
 }
 
-// largeBlocks claims blocks that malloc maps because they are too large for a heap. Each begins a mapping, or follows
-// another block.
+// largeBlocks claims blocks too large for a heap, which malloc maps: each begins a mapping, or follows another block.
 func (t *tally) largeBlocks(ctx context.Context) error {
 	heaps := slices.Clone(t.regions)
 	slices.SortFunc(heaps, func(a, b attribution.Region) int { return cmp.Compare(a.Start, b.Start) })

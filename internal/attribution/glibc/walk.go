@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// sums has the results of a walk in bytes. They include memory that is not resident, unless the name or comment of a
-// field excludes it.
+// sums has the results of a walk in bytes, resident or not, unless the name or comment of a field restricts it.
 type sums struct {
 	walked    uint64 // bytes from the base of the heap to the end of the walk, without missed
 	missed    uint64 // bytes of skipped inconsistent chunks
@@ -231,8 +230,7 @@ func (w *walker) locate() {
 // checkEvery is the number of chunks (about 2 ms) between checks of the context.
 const checkEvery = 1 << 16
 
-// walkOn walks to the end and returns true, or stops at an inconsistent header and returns false. w.at is then the
-// first chunk that was not counted.
+// walkOn walks to the end and returns true, or stops before an inconsistent chunk and returns false.
 func (w *walker) walkOn() bool {
 	size, err := w.window.Word(w.at + 8)
 	for steps := 1; err == nil; steps++ {
@@ -261,8 +259,8 @@ func (w *walker) walkOn() bool {
 	return false
 }
 
-// fence reports whether w.at begins the end of a heap that is not the last of its arena: chunks of 16 and 0 bytes, or
-// in the main arena two of 16 bytes.
+// fence reports whether a heap that is not the last of its arena ends at w.at, with chunks of 16 and 0 bytes, or for
+// the main arena two of 16.
 func (w *walker) fence(size uint64) bool {
 	switch left := w.end - w.at; size &^ allBits {
 	case 0:
@@ -273,8 +271,7 @@ func (w *walker) fence(size uint64) bool {
 	return false
 }
 
-// countTop counts the top. Chunks of fast bins right before the top become part of it when malloc_trim empties the
-// bins.
+// countTop counts the top. Chunks of fast bins right before it join it when malloc_trim empties the bins.
 func (w *walker) countTop(end uint64) {
 	start := w.at
 	if w.span.end == start {
@@ -283,8 +280,7 @@ func (w *walker) countTop(end uint64) {
 	from, to := procmem.AlignUp(start+headerSize, page), alignDown(end, page)
 	w.keepRange(from, to)
 	w.topResident = w.window.ResidentBytes(from, to)
-	// malloc_trim shortens the [heap] of the main arena, in whole pages. It keeps the tops of other arenas in every
-	// version.
+	// malloc_trim shortens the [heap] of the main arena, in whole pages. It keeps the tops of other arenas.
 	if free := end - start; w.arena.main && free > minChunk+1 {
 		cut := end - alignDown(free-minChunk-1, w.caches.trimUnit)
 		w.topReturnable = w.window.ResidentBytes(max(from, procmem.AlignUp(cut, page)), to)

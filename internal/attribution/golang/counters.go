@@ -32,8 +32,7 @@ var (
 const (
 	counterWords = 6
 	// Distances in words before the counters, in Go 1.20 to 1.26: of heapMarked, the live heap of the last collection; of
-	// heapLive, heapMarked plus later allocations; and of triggered, which is heapLive at the start of the running
-	// collection, or all ones.
+	// heapLive, heapMarked plus later allocations; and of triggered, heapLive when the collection began, or all ones.
 	markedBefore, liveBefore, triggeredBefore = 15, 21, 23
 
 	spanSize     = 8 << 10  // size of a page of Go; spans of the heap are multiples
@@ -42,9 +41,8 @@ const (
 	maxOther     = 4 << 30  // bytes that the runtime maps besides the heap: stacks of threads, tables, profiles
 )
 
-// fit reports whether the words can be the counters of a heap; heap is the size of its mappings in bytes. These
-// mappings also contain the stacks of goroutines, which the first three counters do not include. The sum of the three
-// was never below an eighth of heap.
+// fit reports whether the words can be the counters of a heap whose mappings have heap bytes. The mappings also hold
+// stacks of goroutines, which the first three counters omit: their sum was never below an eighth of heap.
 func (c *counters) fit(heap uint64) bool {
 	if c.inUse == 0 || c.inUse%spanSize != 0 || c.released%procmem.PageSize != 0 || c.free%procmem.PageSize != 0 {
 		return false
@@ -55,8 +53,7 @@ func (c *counters) fit(heap uint64) bool {
 	}
 	sum, ready := c.inUse+c.released+c.free, c.inUse+c.free
 	objects := c.totalAlloc - c.totalFree
-	// Of a small heap, slack alone would allow any ready: six powers of two in memfit's manager resembled a heap of 160
-	// KiB with 8 mapped bytes.
+	// In a small heap, slack alone would allow any ready: memfit's manager has six powers of two that then matched.
 	return sum <= heap+slack && sum >= heap/8 && c.totalAlloc > 0 && c.totalAlloc >= c.totalFree &&
 		objects <= c.inUse && c.ready+min(slack/4, ready/2) >= ready && c.ready <= ready+heap+maxOther
 }
@@ -175,9 +172,8 @@ func (c *counters) allocated(triggered, live uint64) uint64 {
 }
 
 // leastAlive watches collections for a second, and returns the smallest live heap at the start of one. A collection
-// counts objects allocated while it runs as alive. This is much if collections follow each other without a pause: 60
-// collections of a service with 49 MiB alive counted 50 to 60 MiB. A heap of twice the live memory is collected too
-// rarely for that.
+// counts what is allocated while it runs as alive, which is much if collections follow each other without a pause: 60
+// of a service with 49 MiB counted 50 to 60 MiB. A heap of twice the live memory is collected too rarely for that.
 func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, now func() time.Time) uint64 {
 	least := c.live
 	deadline, bounded := ctx.Deadline()
@@ -232,9 +228,8 @@ const (
 	// Words of cpuStats in Go 1.21 to 1.26, in nanoseconds: four parts of the collector's time and their sum, two of the
 	// scavenger and their sum, idle, the program, and the total. The total lacks the pauses of a running collection.
 	timeWords = 11
-	// The words before cpuStats begin with three numbers of 32 bits: how many collections there were, and how many
-	// processors the last one had in a pause and outside of it. Other words precede the copy of cpuStats in
-	// runtime/metrics.
+	// The words before cpuStats begin with three numbers of 32 bits: how many collections there were, and the processors
+	// of the last one in a pause and outside of it. Other words precede the copy in runtime/metrics.
 	wordsBefore = 10
 
 	maxTime       = 1 << 60 // 36 years

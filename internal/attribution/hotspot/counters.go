@@ -37,8 +37,7 @@ var wantedCounters = map[string]bool{
 
 const (
 	// watchTime bounds how long the counters are read again until the last collection is a full one. If collections are
-	// costly, a second has several. readings is the number of reads in watchTime: a young collection follows a full one
-	// within tens of milliseconds.
+	// costly, a second has several. readings is the number of reads: a young collection follows within tens of ms.
 	watchTime = time.Second
 	readings  = 50
 	costly    = 32 // a collector with less than 1/costly of the processor time is not reported
@@ -72,8 +71,7 @@ func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, detail
 	return c
 }
 
-// counters returns the current counters as details; nil if they are unreadable, or if the heap is below its maximum
-// size.
+// counters returns the current counters as details; nil if they are unreadable, or the heap is below its maximum.
 func counters(s *attribution.Snapshot) map[string]int64 {
 	m := perfdata.Mapping(s.Mappings)
 	if m == nil {

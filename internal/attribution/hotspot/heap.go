@@ -21,12 +21,10 @@ type heap struct {
 	spans      []span
 }
 
-// maxRegions bounds the regions of a heap. G1 aims at 2,048. This many of the smallest regions are 64 GiB, of the
-// largest 2 TiB.
+// maxRegions bounds the regions of a heap: 64 GiB of the smallest, 2 TiB of the largest. G1 aims at 2,048 regions.
 const maxRegions = 1 << 16
 
-// collectors maps the flag of a collector to the method that reads its heap. Other heaps, such as that of ZGC, are not
-// read.
+// collectors maps the flag of a collector to the method that reads its heap. Others, such as ZGC, are not read.
 var collectors = []struct {
 	flag string
 	read func(*jvm, *heap, uint64)
@@ -37,8 +35,7 @@ var collectors = []struct {
 	{"UseShenandoahGC", (*jvm).shenandoah},
 }
 
-// heap reads the range of the heap and its spans. end is 0 if the range is unknown. After an error, spans are
-// incomplete.
+// heap reads the range of the heap and its spans. end is 0 if it is unknown. After an error, spans are incomplete.
 func (j *jvm) heap(flags map[string]uint64) heap {
 	at := j.static("Universe::_collectedHeap")
 	if at == 0 {

@@ -25,8 +25,7 @@ type Reader struct {
 	Now func() time.Time
 }
 
-// maxPages bounds the memory pages read of one process: enough for 65,536 regions of G1. A JVM with 2,048 regions takes
-// some 300.
+// maxPages bounds the memory pages read: enough for 65,536 regions of G1. A JVM with 2,048 regions takes some 300.
 const maxPages = 16 << 10
 
 // Name implements [attribution.Reader].

@@ -205,8 +205,7 @@ func (j *jvm) member(object uint64, names ...string) uint64 {
 	return object + f.offset
 }
 
-// Flags has the JVM flags whose effective values are details of the usage. Percentages of RAM are in hundredths of a
-// percent.
+// Flags has the JVM flags whose effective values become details. Percentages of RAM are in hundredths of a percent.
 var Flags = []string{
 	amounts.MaxHeapSize, amounts.MinHeapSize, amounts.MaxHeapFreeRatio, amounts.MaxRAMPercentage,
 	amounts.MinRAMPercentage, amounts.TrimNativeHeapInterval, "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize",

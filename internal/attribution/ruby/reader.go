@@ -105,8 +105,7 @@ const (
 	transientSize                  = 32 << 20
 )
 
-// oddBeforeGivingUp is how many other places before the first page exclude a mapping: a mapping of pages has few
-// others.
+// oddBeforeGivingUp is how many other places before the first page exclude a mapping: pages are seldom mixed.
 const oddBeforeGivingUp = 64
 
 // mapping reads the pages of a mapping, at each address where one may start.

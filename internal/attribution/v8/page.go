@@ -17,8 +17,7 @@ const pageSize = 256 << 10
 const (
 	fromSpace = 1 << 3 // dead objects, until the next scavenge
 	toSpace   = 1 << 4 // new objects
-	// freed: removed from the heap, and not yet returned to the kernel (12.4 and 13.6). V8 14.6 clears words of the header
-	// instead.
+	// freed: removed from the heap, not yet returned (12.4 and 13.6). V8 14.6 clears words of the header instead.
 	freed = 1 << 16
 )
 

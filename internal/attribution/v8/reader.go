@@ -32,8 +32,7 @@ var ErrNone = errors.New("no page of V8 was found")
 // Reader reads the heap of V8.
 type Reader struct{}
 
-// maxPages bounds the memory pages read of one process. A page of V8 takes at most two, so they suffice for heaps of 8
-// GiB.
+// maxPages bounds the memory pages read: enough for heaps of 8 GiB, of which each page of V8 takes at most two.
 const maxPages = 64 << 10
 
 // Name implements [attribution.Reader].

@@ -208,8 +208,7 @@ func (f *File) readDynamic(s Segment) error {
 	return nil
 }
 
-// Symbol returns a symbol that the file exports and defines. It needs a GNU hash table, the default of linkers since
-// 2017.
+// Symbol returns a symbol that the file exports and defines. It needs a GNU hash table, which linkers write by default.
 func (f *File) Symbol(name string) (s Symbol, err error) {
 	if d := f.dynamic; d.symbols == 0 || d.names == 0 || d.gnuHash == 0 {
 		return s, fmt.Errorf("%w: no exported symbols", ErrNotFound)

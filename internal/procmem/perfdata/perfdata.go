@@ -28,7 +28,7 @@ const Used = 8
 // ErrFormat is returned for data not written by HotSpot.
 var ErrFormat = errors.New("not a hsperfdata file of HotSpot")
 
-// Entry is one counter or text. Its fields are slices of the input, not copies: the text of the command may have
+// Entry is one counter or text. Its fields are slices of the input: the text of the program's command may have
 // passwords.
 type Entry struct {
 	Name, Text []byte
