@@ -25,7 +25,7 @@ const (
 	Shmem     Kind = "shared memory"
 	HugeTLB   Kind = "huge pages" // of hugetlbfs, which RSS does not include
 	Files     Kind = "program and libraries"
-	Variables Kind = "variables" // writable mappings of files, and zeroed memory behind them
+	Variables Kind = "variables" // writable mappings of files, and zeroed memory after them
 	JIT       Kind = "compiled code"
 	BrkHeap   Kind = "heap of an unknown allocator" // the mapping [heap]
 	Arena     Kind = "glibc arenas"
@@ -74,7 +74,7 @@ func rulesFor(s *Snapshot, found []amounts.Usage) *rules {
 	r.golang = slices.ContainsFunc(s.Mappings, func(m procmem.Mapping) bool {
 		return strings.HasPrefix(m.Path, "[anon: Go:")
 	})
-	if !s.HasFile("libc.") && !s.HasFile("ld-") { // without a C library, no other allocator
+	if !s.HasFile("libc.") && !s.HasFile("ld-") { // a Go program without a C library has no other allocator
 		r.golang = r.golang || slices.ContainsFunc(found, func(u amounts.Usage) bool { return u.Reader == amounts.Go })
 	}
 	return r

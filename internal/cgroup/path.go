@@ -38,7 +38,7 @@ func ParsePath(path string) (Ref, bool) {
 }
 
 // Holds reports whether text, a /proc/PID/cgroup, names this container ID: the process is in the cgroup of the
-// container or below. A reader with its own cgroup namespace sees the other containers of its pod without the pod.
+// container or below. In a cgroup namespace of the reader, paths of other containers of its pod lack the pod.
 func Holds(container string, text []byte) bool {
 	where, _, ok := MemoryPath(text)
 	if !ok {

@@ -39,7 +39,7 @@ type Leaves interface {
 
 // Keeper is a file system that can keep one-line files open.
 type Keeper interface {
-	// Keep opens a file of which each Read begins at the start. Read fails after the cgroup was removed.
+	// Keep opens a file. Each Read begins at the start of the file, and fails after the cgroup was removed.
 	Keep(name string) (io.ReadCloser, error)
 }
 
@@ -91,7 +91,7 @@ const (
 	maxContainers = 8192
 )
 
-// Containers returns the containers of pods by their cgroups. parents are the cgroups that have pods or containers.
+// Containers returns the containers of pods by their cgroups. parents directly contain pods or containers.
 func (t *Tree) Containers() (containers []Container, parents []string, err error) {
 	s := search{tree: t}
 	err = s.below(t.top, 0)

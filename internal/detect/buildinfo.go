@@ -16,7 +16,7 @@ import (
 // buildRead bounds the bytes read of the section. The version is at its start.
 const buildRead = 1 << 10
 
-// readBuild returns the Go version in a program; empty: unknown. debug/elf is not hardened against malicious files.
+// readBuild returns the Go version of a program, or "". It does not use debug/elf, which is not hardened.
 func readBuild(file io.ReaderAt, size int64, elf *elffile.File) (version string) {
 	s, err := elf.Section(".go.buildinfo")
 	if err != nil || s.Offset > uint64(max(size, 0)) {

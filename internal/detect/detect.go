@@ -75,7 +75,7 @@ func Detect(f Facts) Result {
 	return r
 }
 
-// runtime returns the row of the runtime, or nil. It tries the most certain evidence first: the program's contents,
+// runtime returns the row of [runtimes.All], or nil. It tries the most certain evidence first: the program's contents,
 // then its name, then mapped libraries.
 func (r *Result) runtime(f Facts) *runtimes.Runtime {
 	for _, program := range []bool{true, false} {

@@ -89,7 +89,7 @@ func (r *Recorder) minute(before time.Time) Minute {
 }
 
 const (
-	// A series has every reading of the last detail, at most 40, and the highest of each earlier bucket, at most 20.
+	// A series has every reading of the last 10 s, at most 40, and the highest of each earlier bucket, at most 20.
 	detail = 10 * time.Second
 	bucket = 2500 * time.Millisecond
 	// MaxSeries bounds the points of a series.
@@ -118,7 +118,7 @@ func (r *Recorder) record(s Sample, detection Detection) {
 	r.killCount++
 }
 
-// mainIsGone reports whether the container's first process, or every process, has ended; false if now was not read.
+// mainIsGone reports whether the main process, or every process, has ended; false if now was not read.
 func mainIsGone(before, now []Process) bool {
 	if now == nil {
 		return false

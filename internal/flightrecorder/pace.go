@@ -46,7 +46,7 @@ const (
 
 // Urgency returns the urgency of the container by its usage and growth.
 func (r *Recorder) Urgency(now time.Time) Urgency {
-	if r.isNew && now.Sub(r.first) < growthWindow { // many are killed at their start, before their growth is known
+	if r.isNew && now.Sub(r.first) < growthWindow { // many are OOM-killed before their growth is known
 		return Near
 	}
 	limit := min(r.last.Limit, r.podLimit)

@@ -73,8 +73,7 @@ const (
 	maxBlocks = 16384 // of one region: about a screen
 )
 
-// Draw draws a map, the smallest region first: each has an equal share of the remaining text, so larger ones get the
-// rest.
+// Draw draws a map, the smallest region first. Each region may use an equal share of the text that is left.
 func Draw(regions []Region) Map {
 	regions = slices.DeleteFunc(joined(regions), func(r Region) bool { return amount(r.Resident) == 0 })
 	slices.SortStableFunc(regions, func(a, b Region) int { return cmp.Compare(amount(b.Resident), amount(a.Resident)) })
@@ -164,7 +163,7 @@ func stateOf(resident, free memory.Bytes) State {
 	return Mixed
 }
 
-// Coarser merges pairs of blocks until at most most blocks remain. It returns the new runs and size of a block.
+// Coarser merges pairs of blocks until no more than most remain. It returns the new runs and size of a block.
 func Coarser(runs []Run, block memory.Bytes, most int) ([]Run, memory.Bytes) {
 	for count(runs) > max(most, 1) {
 		runs, block = halved(runs), block*2
@@ -270,7 +269,7 @@ func dropBefore(spans []Span, at uint64) []Span {
 	return spans
 }
 
-// covered returns how many bytes of a range spans cover.
+// covered returns how many bytes of one the spans cover.
 func covered(spans []Span, one Span) (sum memory.Bytes) {
 	for _, s := range spans {
 		if s.Start >= one.End {

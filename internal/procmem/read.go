@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package procmem parses the files of a process in /proc for the agent, in bounded memory. It truncates what a process
-// controls (names, paths, its environment), and keeps only what the caller names. It reads an [fs.FS], so that tests
-// use recorded files; package live implements it for a real /proc, and reads memory.
+// Package procmem parses the files of a process in /proc for the agent, in bounded memory. It truncates names, paths
+// and values, which the process controls, and returns only the variables that the caller names. It reads an [fs.FS], so
+// that tests use recorded files; package live implements it for a real /proc, and reads memory.
 package procmem
 
 import (

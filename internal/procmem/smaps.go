@@ -147,7 +147,7 @@ func number(text []byte, base int) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// path returns the string of a path, one for all its mappings.
+// path returns b as a string, shared by all mappings of the file; "" beyond the bounds.
 func (p *smapsParser) path(b []byte) string {
 	if len(b) == 0 || len(b) > maxPath {
 		return ""

@@ -178,7 +178,7 @@ type Probe struct {
 // NewProbe returns a probe of a process.
 func NewProbe(m Memory) *Probe { return &Probe{memory: m} }
 
-// Words fills into, at most a page, with the words at an address that is a multiple of 8.
+// Words reads len(into) words, at most a page, at an address that is a multiple of 8.
 func (p *Probe) Words(addr uint64, into []uint64) error {
 	length := uint64(len(into)) * 8
 	if addr%8 != 0 || length == 0 || length > PageSize || addr+length < addr {

@@ -30,7 +30,7 @@ type Usage struct {
 }
 
 const (
-	// MinCoverage is the lowest coverage at which amounts are reported. docs/evidence/attribution.md has their errors.
+	// MinCoverage is the lowest coverage at which amounts are reported (errors: docs/evidence/attribution.md).
 	MinCoverage = 0.95
 	// exactCoverage is the lowest coverage at which a saving is predicted as one number, not as a range: the unread part
 	// is at most 2 %, the error of a prediction.
@@ -46,8 +46,8 @@ func (u *Usage) Bytes(detail string) memory.Bytes { return memory.Bytes(max(u.De
 // Resident returns the resident memory that the reader could interpret.
 func (u *Usage) Resident() memory.Bytes { return u.InUse.Plus(u.FreeResident).Plus(u.FreePartial) }
 
-// Unread estimates the resident memory that the reader could not interpret, which may all be free. It is 0 if coverage
-// is at least exactCoverage. Coverage may count address space, so this is an estimate.
+// Unread estimates the resident memory that the reader could not interpret, all of which may be free. It is 0 if
+// coverage is at least exactCoverage.
 func (u *Usage) Unread() memory.Bytes {
 	if u.Coverage >= exactCoverage {
 		return 0
@@ -83,7 +83,8 @@ const (
 	Allocated   = "allocated"   // since the program started; Go 1.21 and later
 	Collections = "collections" // count since the program started; Go 1.21 and later
 	// CollectorTime and BusyTime are processor time in nanoseconds since the process started: of garbage collection, and
-	// of the whole process. In Go 1.21 and later until the last collection; in HotSpot only with G1, Serial and Parallel.
+	// of the whole process. Known in Go 1.21 and later until the last collection, and in HotSpot with G1, Serial and
+	// Parallel.
 	CollectorTime = "collectorTime"
 	BusyTime      = "busyTime"
 	// Live is the live heap after the last collection: in Go 1.20 and later, and in HotSpot with Serial if the last

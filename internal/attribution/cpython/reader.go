@@ -4,7 +4,7 @@
 // Package cpython reads the arenas of pymalloc, the allocator of objects in CPython. pymalloc divides its arenas into
 // pools of 16 KiB (4 KiB before 3.10). Each pool begins with a header, which has the size of its blocks and how many
 // are in use. A header is recognized by consistent numbers. Objects of more than 512 bytes come from malloc. The
-// free-threaded build has another allocator.
+// free-threaded build has another allocator, which is not read.
 package cpython
 
 import (
@@ -129,7 +129,7 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// oddBeforeGivingUp is how many odd places before the first pool exclude a mapping: arenas fill from their start.
+// oddBeforeGivingUp is after how many odd places a mapping without a pool is skipped: arenas fill from their start.
 const oddBeforeGivingUp = 64
 
 func (t *tally) add(w *procmem.Window, at, size uint64, p pool) {

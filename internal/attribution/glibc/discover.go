@@ -17,7 +17,7 @@ const (
 	maxHeaps  = 1 << 16
 	maxArenas = 1 << 12
 	maxData   = 64 << 20 // bytes of variables that are searched for the main arena
-	maxTries  = 1 << 13  // addresses that resemble an arena
+	maxTries  = 1 << 13  // failed attempts to read an arena
 	maxMains  = 8        // main arenas; a process has one for each glibc that it loads
 )
 
@@ -27,7 +27,7 @@ type finder struct {
 	probe  *procmem.Probe
 	heaps  map[uint64]heapInfo
 	arenas []arena
-	tries  int // addresses that may still be wrong
+	tries  int // failed attempts left
 }
 
 // heapInfo is struct heap_info.
@@ -157,7 +157,7 @@ func (f *finder) ring() {
 	f.arenas = slices.DeleteFunc(f.arenas, func(a arena) bool { return !ring[a.addr] })
 }
 
-// follow adds the arenas that next links to ring, if they lead back to first.
+// follow adds to ring the arenas from first along next, if these lead back to first.
 func follow(first uint64, next map[uint64]uint64, ring map[uint64]bool) {
 	members := []uint64{first}
 	for at := next[first]; at != first; at = next[at] {
@@ -171,7 +171,7 @@ func follow(first uint64, next map[uint64]uint64, ring map[uint64]bool) {
 	}
 }
 
-// findMain searches the variables of mapped files for a main arena without other arenas: its next points to itself.
+// findMain searches the variables of mapped files for the main arena of a process with one arena, whose next is itself.
 func (f *finder) findMain(ctx context.Context) error {
 	left := uint64(maxData)
 	for i := range f.s.Mappings {
@@ -275,7 +275,7 @@ func (f *finder) mainHeap(a *arena) {
 	a.heaps = []heap{h}
 }
 
-// extent returns the range of similar adjacent mappings around m: advice about huge pages splits a heap into several.
+// extent returns the range of similar adjacent mappings around m: madvise for huge pages splits a heap into several.
 func extent(s *attribution.Snapshot, m *procmem.Mapping) (start, end uint64) {
 	start, end = m.Start, m.End
 	for before := s.MappingOf(start - 1); before != nil && alike(before, m); before = s.MappingOf(start - 1) {

@@ -23,7 +23,7 @@ type sums struct {
 	whole, wholeResident uint64 // whole pages inside free chunks
 	topResident          uint64 // whole resident pages of the top
 	topReturnable        uint64 // the part of topResident that malloc_trim returns
-	resident             uint64 // the whole heap
+	resident             uint64 // of the whole heap
 }
 
 // add adds the sums of another heap, except missed, which is used only during a walk.
@@ -56,7 +56,7 @@ type walker struct {
 	heap   heap
 	caches *caches
 
-	at, top, end uint64
+	at, top, end uint64 // the current chunk, the top of the arena, the end of the heap
 	progress
 	keepFree bool // return the ranges of free pages
 
@@ -150,7 +150,7 @@ func (w *walker) mark() {
 	}
 }
 
-// goBack restores the state at an earlier mark, at most the first.
+// goBack restores the state that many marks ago, at most at the first mark.
 func (w *walker) goBack(marks int) {
 	last := max(len(w.marks)-marks, 0)
 	w.at, w.progress = w.marks[last].at, w.marks[last].progress
@@ -271,7 +271,7 @@ func (w *walker) fence(size uint64) bool {
 	return false
 }
 
-// countTop counts the top. Chunks of fast bins right before it join it when malloc_trim empties the bins.
+// countTop counts the top. malloc_trim empties fast bins and merges their chunks directly before the top with it.
 func (w *walker) countTop(end uint64) {
 	start := w.at
 	if w.span.end == start {

@@ -155,7 +155,7 @@ func (s *surroundings) counters(at, heap uint64) (c counters, ok bool) {
 func (c counters) uncollected() bool { return c.live == 0 }
 
 // alive returns marked, the live heap of the last collection, or 0 if the words are implausible: live is at least
-// marked, and at most the memory in use, apart from allocations between the two reads.
+// marked, and at most the memory in use and an eighth, for allocations between the two reads.
 func (c *counters) alive(marked, live uint64) uint64 {
 	if marked == 0 || marked > live || live > c.inUse+c.inUse/8 || live > c.totalAlloc {
 		return 0
@@ -172,8 +172,8 @@ func (c *counters) allocated(triggered, live uint64) uint64 {
 }
 
 // leastAlive watches collections for a second, and returns the smallest live heap at the start of one. A collection
-// counts what is allocated while it runs as alive, which is much if collections follow each other without a pause: 60
-// of a service with 49 MiB counted 50 to 60 MiB. A heap of twice the live memory is collected too rarely for that.
+// counts allocations during its run as alive, which is much if collections follow each other without a pause: 60 of a
+// service with 49 MiB counted 50 to 60 MiB. A heap of twice the live memory is collected too rarely for that.
 func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, now func() time.Time) uint64 {
 	least := c.live
 	deadline, bounded := ctx.Deadline()
@@ -185,7 +185,7 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 	probe := procmem.NewProbe(m)
 	var around surroundings
 	var fresh uint64 // allocated during the running collection, as of the last reading
-	found := c.live  // by the last collection
+	found := c.live  // live heap of the last completed collection
 	for i := range readings {
 		select {
 		case <-ctx.Done():
@@ -215,7 +215,7 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 
 const (
 	watchTime = time.Second // enough for several collections that follow each other without a pause
-	readings  = 100         // during watchTime, a microsecond each
+	readings  = 100         // in watchTime; each takes a microsecond
 )
 
 // spent has processor time from the program's start to the last collection: of the collector, and of the process.

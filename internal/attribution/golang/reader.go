@@ -91,7 +91,7 @@ const (
 )
 
 // heapOf returns the mappings of the heap: those with the name of the heap (on kernels that can name mappings), and
-// groups of adjacent mappings that [arenas] accepts. They are grouped because advice about huge pages splits mappings.
+// groups of adjacent mappings that [arenas] accepts. They are grouped because madvise for huge pages splits mappings.
 func heapOf(s *attribution.Snapshot) []*procmem.Mapping {
 	var heap, group []*procmem.Mapping
 	for i := range s.Mappings {

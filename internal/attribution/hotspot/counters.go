@@ -36,15 +36,15 @@ var wantedCounters = map[string]bool{
 }
 
 const (
-	// watchTime bounds how long the counters are read again until the last collection is a full one. If collections are
+	// watchTime bounds how long the counters are reread until the last collection is a full one. If collections are
 	// costly, a second has several. readings is the number of reads: a young collection follows within tens of ms.
 	watchTime = time.Second
 	readings  = 50
 	costly    = 32 // a collector with less than 1/costly of the processor time is not reported
 )
 
-// collections returns the counters of Serial if its collections are costly and the heap follows the limit. It reads
-// them again until the last collection is a full one, for at most watchTime.
+// collections returns the counters of Serial if its collections are costly and the heap follows the limit. It rereads
+// them until the last collection is a full one, for at most watchTime.
 func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, details map[string]int64) map[string]int64 {
 	if details["UseSerialGC"] == 0 || details[amounts.HeapByMemory] != 1 || details[amounts.BusyTime] == 0 ||
 		details[amounts.CollectorTime] < details[amounts.BusyTime]/costly {
@@ -113,7 +113,8 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 // Names of the collector's threads, whose processor time the kernel counts. The JVM's own figures are worse: the wall
 // time of pauses includes throttling, and since JDK 22 the processor time lacks the VM thread (JDK-8315149).
 var (
-	// workers has names that a '#' and a number follow. Serial has no workers: it collects in the VM thread.
+	// workers has names of threads, without the '#' and number at their end. Serial has no workers: it collects in the VM
+	// thread.
 	workers = map[string]bool{"GC Thread": true, "ParGC Thread": true}
 	others  = map[string]bool{
 		// The VM thread also runs other operations, which take little time compared with collections.

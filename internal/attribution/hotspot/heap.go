@@ -35,7 +35,7 @@ var collectors = []struct {
 	{"UseShenandoahGC", (*jvm).shenandoah},
 }
 
-// heap reads the range of the heap and its spans. end is 0 if it is unknown. After an error, spans are incomplete.
+// heap reads the range and spans of the heap. end is 0 if the range is unknown. After an error, spans are incomplete.
 func (j *jvm) heap(flags map[string]uint64) heap {
 	at := j.static("Universe::_collectedHeap")
 	if at == 0 {

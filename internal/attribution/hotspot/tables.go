@@ -111,8 +111,8 @@ func (t *entryTable) at(entry uint64, column string) uint64 {
 	return t.start + entry*t.stride + t.columns[column]
 }
 
-// table reads where the table kind ("Struct" or "Type") is, from variables such as gHotSpotVMStructs and
-// gHotSpotVMStructEntryOffsetOffset.
+// table reads the layout of the table kind, "Struct" or "Type", from variables such as
+// gHotSpotVMStructEntryArrayStride.
 func (j *jvm) table(m exports, kind string, columns ...string) *entryTable {
 	t := &entryTable{columns: map[string]uint64{}}
 	t.start = j.variable(m, "gHotSpotVM"+kind+"s")
@@ -165,7 +165,7 @@ var wantedTypes = []string{
 	"ParallelScavengeHeap", "PSYoungGen", "PSOldGen", "MutableSpace", "ImmutableSpace",
 }
 
-// lookup returns the first of these fields that the tables have.
+// lookup returns the first of these fields that the tables have: names differ between versions of the JDK.
 func (j *jvm) lookup(names ...string) field {
 	for _, name := range names {
 		if f, ok := j.fields[name]; ok {

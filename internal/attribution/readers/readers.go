@@ -16,9 +16,9 @@ import (
 	"github.com/memfit/memfit/internal/attribution/v8"
 )
 
-// All returns the readers, those with the most certain evidence first: hotspot reads tables that the JVM exports, glibc
-// headers that confirm each other, the others counters or headers of pages. now is the clock of readers that watch a
-// process for a second; nil: each reads once.
+// All returns the readers, those with the most certain evidence first: hotspot reads exported tables, glibc compares
+// headers with each other, and the others recognize counters or headers of pages. now is the clock of readers that
+// watch a process for a second; nil: each reads once.
 func All(now func() time.Time) []attribution.Reader {
 	return []attribution.Reader{
 		hotspot.Reader{Now: now}, glibc.Reader{}, golang.Reader{Now: now}, v8.Reader{}, cpython.Reader{}, ruby.Reader{},

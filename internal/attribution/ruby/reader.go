@@ -105,7 +105,7 @@ const (
 	transientSize                  = 32 << 20
 )
 
-// oddBeforeGivingUp is how many other places before the first page exclude a mapping: pages are seldom mixed.
+// oddBeforeGivingUp is after how many places without a page the search of a mapping ends if no page was found.
 const oddBeforeGivingUp = 64
 
 // mapping reads the pages of a mapping, at each address where one may start.

@@ -83,7 +83,7 @@ func pagesOf(
 	return h.regions, h.usage(), nil
 }
 
-// version is V8's own.
+// version is a version of V8.
 type version struct{ major, minor uint32 }
 
 // measured has the versions in Node.js 18, 20, 22, 24 and 26, whose results were compared with V8's own

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package elffile reads headers and exported symbols of untrusted ELF files, in bounded bytes. The documentation of
-// debug/elf states that it is not hardened against such files.
+// Package elffile reads headers and exported symbols of untrusted ELF files, and bounds what it reads. The
+// documentation of debug/elf states that it is not hardened against such files.
 package elffile
 
 import (
@@ -38,7 +38,7 @@ type File struct {
 	hasSect  bool
 }
 
-// Segment is a loaded part of the file. Addr is its address as linked.
+// Segment is a loaded part of the file. Addr is its link-time address.
 type Segment struct {
 	Offset, Addr, FileSize uint64
 	Flags                  uint32
@@ -47,7 +47,7 @@ type Segment struct {
 // Writable is a flag of a segment.
 const Writable = 2
 
-// Symbol is a symbol of the file. Value is its address as linked.
+// Symbol is a symbol of the file. Value is its link-time address.
 type Symbol struct{ Value, Size uint64 }
 
 // Section is a named part of the file.

@@ -28,8 +28,7 @@ const Used = 8
 // ErrFormat is returned for data not written by HotSpot.
 var ErrFormat = errors.New("not a hsperfdata file of HotSpot")
 
-// Entry is one counter or text. Its fields are slices of the input: the text of the program's command may have
-// passwords.
+// Entry is one counter or text. Its fields are slices of the input: the text of the command may have passwords.
 type Entry struct {
 	Name, Text []byte
 	Value      int64 // 0 for a text
