@@ -91,7 +91,7 @@ const (
 	maxContainers = 8192
 )
 
-// Containers returns the containers of pods by their cgroups. parents directly contain pods or containers.
+// Containers returns the containers of pods by their cgroups. parents may directly contain pods or containers.
 func (t *Tree) Containers() (containers []Container, parents []string, err error) {
 	s := search{tree: t}
 	err = s.below(t.top, 0)

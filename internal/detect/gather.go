@@ -180,6 +180,7 @@ type searcher struct {
 	found *File
 }
 
+// signs stores whether the file has the symbol and the section of a mark.
 func (l *searcher) signs(m runtimes.Mark) {
 	if m.Symbol != "" {
 		if _, err := l.elf.Symbol(m.Symbol); err == nil {

@@ -47,7 +47,7 @@ const (
 type Recorder struct {
 	recent    []point        // the oldest first
 	last      cgroup.Reading // of the last full sample
-	lastFull  time.Time
+	lastFull  time.Time      // of the last full sample
 	podLimit  memory.Bytes
 	peak      memory.Bytes
 	processes []Process

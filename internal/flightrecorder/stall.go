@@ -44,14 +44,14 @@ const (
 
 // stallWatch compares readings [stallWindow] apart.
 type stallWatch struct {
-	first  time.Time // the first reading
-	from   cgroup.Reading
+	first  time.Time      // the first reading
+	from   cgroup.Reading // the reading at the start of the window
 	fromAt time.Time
 	usual  float64 // the highest rate of faults per second in a period of stallBegins away from the limit
 	away   away
 	run    stallRun
 	shown  time.Time // the end of the last window that showed a stall
-	last   *Stall
+	last   *Stall    // the last stall, which may be going on
 	going  bool
 }
 

@@ -75,10 +75,12 @@ func (f *finder) findHeaps(ctx context.Context) error {
 	return nil
 }
 
+// mayHaveHeap reports whether a mapping may have a heap or a large block.
 func mayHaveHeap(m *procmem.Mapping) bool {
 	return m.Anonymous() && m.Has(procmem.Readable|procmem.Writable) && m.RSS > 0 && m.Path != "[stack]"
 }
 
+// tryHeap stores the header at an address if it is consistent.
 func (f *finder) tryHeap(at uint64) {
 	var w [4]uint64 // struct heap_info: ar_ptr, prev, size, mprotect_size
 	if f.probe.Words(at, w[:]) != nil {
@@ -87,12 +89,9 @@ func (f *finder) tryHeap(at uint64) {
 	h := heapInfo{arena: w[0], prev: w[1], size: w[2]}
 	offset := h.arena & (heapMax - 1)
 	protected := w[3]
-	switch {
-	case !slices.Contains(heapHeaders, offset) || h.prev%heapMax != 0:
-	case h.size == 0 || h.size > protected || protected > heapMax || h.size%page != 0 || protected%page != 0:
-	case h.prev == 0 && h.arena != at+offset:
-	case !f.covered(at, at+h.size):
-	default:
+	linked := slices.Contains(heapHeaders, offset) && h.prev%heapMax == 0 && (h.prev != 0 || h.arena == at+offset)
+	sized := h.size > 0 && h.size <= protected && protected <= heapMax && h.size%page == 0 && protected%page == 0
+	if linked && sized && f.covered(at, at+h.size) {
 		f.heaps[at] = h
 	}
 }
@@ -117,6 +116,7 @@ func (f *finder) firstArenas() {
 	}
 }
 
+// add adds the arena at an address, and reports whether there is one.
 func (f *finder) add(addr uint64) bool {
 	if f.tries == 0 {
 		return false
@@ -132,7 +132,7 @@ func (f *finder) add(addr uint64) bool {
 	return true
 }
 
-// ring follows the links between arenas, and so finds the main arena. It drops arenas that are not in its ring.
+// ring follows the links between arenas, and so finds main arenas. It drops arenas that are not in a ring with one.
 func (f *finder) ring() {
 	known := map[uint64]bool{}
 	for _, a := range f.arenas {

@@ -87,16 +87,17 @@ type tally struct {
 	regions []attribution.Region
 
 	sums
-	size        uint64   // bytes that should be walked
-	perArena    []uint64 // resident bytes of each arena
-	topBeyond   uint64
-	mappedBytes memory.Bytes
-	mappedCount int
+	size        uint64       // bytes that should be walked
+	perArena    []uint64     // resident bytes of each arena
+	topBeyond   uint64       // see [amounts.TopBeyond]
+	mappedBytes memory.Bytes // resident in large blocks
+	mappedCount int          // large blocks
 }
 
 // thresholdLeaves is how many bytes a trim threshold of 128 KiB leaves at the top of an arena: a pad and a page.
 const thresholdLeaves = 128<<10 + page
 
+// arena adds the heaps of an arena, and claims their ranges.
 func (t *tally) arena(ctx context.Context, a *arena) error {
 	var size uint64
 	var all sums

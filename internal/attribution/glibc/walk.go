@@ -115,7 +115,8 @@ func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
 			break
 		}
 		stuck := w.at
-		if back *= 2; stuck != last {
+		back *= 2
+		if stuck != last {
 			last, back = stuck, 1
 		}
 		switch {
@@ -322,6 +323,7 @@ func (w *walker) residentOf(length uint64) uint64 {
 	return w.window.ResidentBytes(w.at, w.at+length)
 }
 
+// freed adds the free chunk at w.at to the span.
 func (w *walker) freed(length uint64) {
 	w.free += length
 	if w.span.end != w.at {

@@ -111,6 +111,7 @@ func heapOf(s *attribution.Snapshot) []*procmem.Mapping {
 	return append(heap, arenas(group, nil)...)
 }
 
+// usable reports whether a mapping may be the usable part of an arena.
 func usable(m *procmem.Mapping) bool {
 	return m.Anonymous() && m.Path == "" && m.Has(procmem.Readable|procmem.Writable)
 }

@@ -248,6 +248,7 @@ func (l *lookup) word(addr uint64) uint32 {
 	return le.Uint32(b[:])
 }
 
+// byGNUHash searches the GNU hash table: four words of header, a Bloom filter, buckets, and chains of hashes.
 func (l *lookup) byGNUHash() (s Symbol, found bool) {
 	h := uint32(5381)
 	for _, c := range []byte(l.name) {
