@@ -18,7 +18,7 @@ import (
 type Reading struct {
 	Usage  memory.Bytes // charged against Limit, page cache included
 	Limit  memory.Bytes // Unlimited if absent
-	High   memory.Bytes // above it the kernel slows the cgroup's tasks down (v2); Unlimited if absent
+	High   memory.Bytes // memory.high, above which the kernel slows tasks down (v2); Unlimited if absent
 	Anon   memory.Bytes
 	File   memory.Bytes // reclaimable page cache: files without shared memory
 	Swap   memory.Bytes

@@ -38,7 +38,7 @@ type File struct {
 type Result struct {
 	Runtime string `json:",omitempty"` // as in runtime.type; empty: no match, or unreadable
 	Title   string `json:",omitempty"` // its common name: "Node.js", "Bun", "native code"
-	Version string `json:",omitempty"` // exact if a file holds it; empty: unknown
+	Version string `json:",omitempty"` // exact if a file has it; empty: unknown
 	Variant string `json:",omitempty"` // the build, as runtime.variant spells it
 	// Libc is "glibc" or "musl"; empty: no C library is mapped, as in static programs.
 	Libc, LibcVersion string `json:",omitempty"`

@@ -21,7 +21,7 @@ import (
 // Bounds of what is inspected for one process.
 const (
 	maxFiles   = 16       // a JVM has two files with marks, and its C library
-	maxScanned = 96 << 20 // bytes of one file's constants; Node.js 26 has 62 MiB, its version in the first
+	maxScanned = 96 << 20 // bytes of one file's constants; Node.js 26 has 62 MiB, its version in the first MiB
 	maxTexts   = 8        // kept matches of one pattern
 	maxText    = 64       // bytes of a symbol's text
 )

@@ -52,7 +52,7 @@ type Limits struct {
 // Minute is the record of the minute before a kill or stall.
 type Minute struct {
 	Seen     bool          // there are readings; otherwise all fields are zero
-	Usage    memory.Bytes  // the last reading before
+	Usage    memory.Bytes  // in the last reading before the event
 	LastRead time.Duration // time from that reading to the event
 	Growth   Growth
 	Series   []Point

@@ -17,7 +17,7 @@ type Stall struct {
 	Limits
 	Minute // before the first sample that showed the stall, stallWindow after Started
 
-	Started, Ended time.Time // Ended is zero while it continues
+	Started, Ended time.Time // Ended is zero while the stall continues
 	Anon           memory.Bytes
 	High           memory.Bytes // memory.high, if the container stalled at it; 0: at its limit
 	FaultsPerSec   int

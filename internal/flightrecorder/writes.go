@@ -26,7 +26,7 @@ const (
 	maxQuiet   = 3
 	quietFloor = 30 * time.Second
 	// jumpsEvery allows two more writes an hour for a pod whose numbers change by half or more: a pod's start uses up the
-	// others, and one replica that then used three times as much was reported eight minutes late.
+	// quiet writes, and one replica that then used three times as much was reported eight minutes late.
 	jumpsEvery     = 30 * time.Minute
 	maxJumps       = 2
 	unchangedEvery = 3 * time.Hour   // unchanged numbers are written anyway, to update their time
@@ -42,7 +42,8 @@ const (
 	firstSpread = time.Minute
 )
 
-// NewWrites returns the schedule of a pod first seen now. spread, from 0 to 1, is its position among others.
+// NewWrites returns the schedule of a pod first seen now. spread, from 0 to 1, delays its first write by up to
+// firstSpread.
 func NewWrites(now time.Time, spread float64) Writes {
 	return Writes{
 		first: now.Add(firstAfter + time.Duration(spread*float64(firstSpread))),

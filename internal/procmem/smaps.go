@@ -18,7 +18,7 @@ import (
 const (
 	MaxMappings = 1 << 17
 	maxPath     = 1 << 10 // bytes of one path; a longer one is dropped
-	maxPaths    = 4 << 20 // bytes of all paths of a process; those beyond are dropped
+	maxPaths    = 4 << 20 // bytes of all paths of a process; further paths are dropped
 	lineBuffer  = 64 << 10
 )
 

@@ -172,8 +172,9 @@ func (c *counters) allocated(triggered, live uint64) uint64 {
 }
 
 // leastAlive watches collections for a second, and returns the smallest live heap at the start of one. A collection
-// counts allocations during its run as alive, which is much if collections follow each other without a pause: 60 of a
-// service with 49 MiB counted 50 to 60 MiB. A heap of twice the live memory is collected too rarely for that.
+// counts allocations during its run as alive, which is much if collections follow each other without a pause: 60
+// collections of a service with 49 MiB counted 50 to 60 MiB. A heap of twice the live memory is collected too rarely
+// for that.
 func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, now func() time.Time) uint64 {
 	least := c.live
 	deadline, bounded := ctx.Deadline()
