@@ -38,6 +38,9 @@ const (
 	// regimePercent is the least change of a limit that starts a new regime: smaller ones show nothing, and memfit's own
 	// are larger (sizing.minChangePercent).
 	regimePercent = 5
+	// startPercent is the least share of its memory that a process returns after its start: less is within the margin of
+	// a limit, or a change that sizing.minChangePercent keeps back.
+	startPercent = 10
 )
 
 // Container is the bounded history of one container name of one workload, all replicas together. The zero value is
@@ -53,6 +56,8 @@ type Container struct {
 	peakRSSDay, peakWSDay lowDay
 	peakSwap              size16
 	peakSwapDay           lowDay
+	peakStart             size16 // of new pods; see markStart
+	peakStartDay          lowDay
 
 	now    size16 // highest demand of the newest hour so far
 	factor uint16 // of internal/period; 0: as 1
@@ -97,6 +102,8 @@ type instanceTracker struct {
 	open    openInterval // use in the current span
 	last    stamp
 	started stamp // start, or first sample
+	// start is the highest demand of a new pod before warmUp, after that of the rest of its first hour. Otherwise 0.
+	start, after size16
 }
 
 // stamp is a time in Unix seconds, valid until 2106.
@@ -145,6 +152,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	}
 	t.last = stamp(at)
 	c.markRegime(v, limit)
+	c.markStart(t, v, day)
 	if hour == c.hour && (t.full || c.warm(t)) && (t.low == 0 || v < t.low) {
 		t.low = v
 	}
@@ -228,11 +236,31 @@ func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, f
 		started = min(at, s.Started.Unix())
 	}
 	c.occupy(free, id, started)
+	if !s.Started.IsZero() && at-started < c.seconds(warmUp) {
+		free.start = encode(s.Demand())
+	}
 	return free, true
 }
 
 func (c *Container) warm(t *instanceTracker) bool {
 	return int64(t.last-t.started) >= c.seconds(warmUp)
+}
+
+// markStart follows a new pod for an hour. What it needed to start counts if it later needed less by startPercent; if
+// not, the days hold it. The next process in a container may start after a kill, under the load that caused it.
+func (c *Container) markStart(t *instanceTracker, v size16, day uint32) {
+	switch age := int64(t.last) - int64(t.started); {
+	case t.start == 0:
+	case age < c.seconds(warmUp):
+		t.start = max(t.start, v)
+	case age < c.seconds(period.Hour):
+		t.after = max(t.after, v)
+	default:
+		if t.after > 0 && t.after.bytes() < t.start.bytes().Percent(100-startPercent) {
+			mark(&c.peakStart, &c.peakStartDay, t.start, day)
+		}
+		t.start, t.after = 0, 0
+	}
 }
 
 // markRegime starts a new regime when the limit changes by more than regimePercent.

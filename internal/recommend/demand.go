@@ -14,6 +14,10 @@ import (
 // with space for bursts that a young container may not have shown yet.
 func (e *evaluation) demandLimit() memory.Bytes {
 	recent := max(e.lastDay(), e.firstLimit())
+	e.least = "the last day's peak"
+	if start := e.History.PeakStart(); start > recent && len(e.Runs) == 0 { // runs are counted as days
+		recent, e.least = start, "the startup peak of new pods"
+	}
 	if recent == 0 {
 		recent = e.highestDay()
 	}

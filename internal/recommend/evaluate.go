@@ -68,6 +68,8 @@ type evaluation struct {
 	childKilled bool
 	// certainty is for the demand of the last day.
 	certainty history.Certainty
+	// least describes the use below which no limit goes.
+	least string
 }
 
 func newEvaluation(in Input) *evaluation {
