@@ -24,7 +24,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// A VerticalPodAutoscaler that controls memory writes the same fields as memfit, which then only recommends, and names
+// A VerticalPodAutoscaler that controls memory writes the same fields as memfit; memfit then only recommends, and names
 // the VerticalPodAutoscaler. The kind need not exist.
 // +kubebuilder:rbac:groups=autoscaling.k8s.io,resources=verticalpodautoscalers,verbs=list;watch
 
@@ -113,7 +113,7 @@ func (v *vpas) check(ctx context.Context, n *Watcher, f enqueuer) (known bool) {
 		err = v.stopWatch(ctx, n.Cache, f)
 	}
 	if err != nil && ctx.Err() == nil {
-		logf.FromContext(ctx).Error(err, "Could not check for VerticalPodAutoscalers; retrying every two minutes")
+		logf.FromContext(ctx).Error(err, "Could not check for VerticalPodAutoscalers; retrying")
 	}
 	return err == nil
 }

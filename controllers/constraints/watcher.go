@@ -63,9 +63,10 @@ func (n *Watcher) Facts(
 			continue
 		}
 		var hpas autoscalingv2.HorizontalPodAutoscalerList
-		near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(of.Kind, of.Name)}
-		vpas, err := n.vpas.list(ctx, n.Cache, near, about)
-		failed = errors.Join(failed, err, n.Cache.List(ctx, &hpas, near, about))
+		inNamespace := client.InNamespace(w.Namespace)
+		byTarget := client.MatchingFields{targetIndex: targetKey(of.Kind, of.Name)}
+		vpas, err := n.vpas.list(ctx, n.Cache, inNamespace, byTarget)
+		failed = errors.Join(failed, err, n.Cache.List(ctx, &hpas, inNamespace, byTarget))
 		o.VPAs = append(o.VPAs, vpas...)
 		for i := range hpas.Items {
 			o.HPAs = append(o.HPAs, constraints.ReadHPA(&hpas.Items[i]))

@@ -188,7 +188,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
-	case in == nil: // too early
+	case in == nil: // the effective profiles are older than obj
 		return reconcile.Result{RequeueAfter: summaryDelay}, nil
 	}
 	before := status.DeepCopy()

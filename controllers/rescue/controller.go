@@ -201,10 +201,9 @@ type alarm struct {
 	node     lending.Node
 	left     memory.Bytes // allocatable memory of the node without the requests of its pods
 	paused   string
-	// the decision, of which either is nil
-	refusal *lending.Refusal
-	loan    *lending.Loan
-	owner   memory.Workload // of the decision
+	refusal  *lending.Refusal // of the last decision; nil: a loan
+	loan     *lending.Loan    // of the last decision; nil: a refusal
+	owner    memory.Workload  // of the last decision
 }
 
 func (c *Controller) gather(ctx context.Context, a *alarm) error {

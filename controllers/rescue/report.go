@@ -64,7 +64,7 @@ func (c *Controller) lent(ctx context.Context, a *alarm) {
 	c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, a.loan.Note(&a.Alarm)))
 }
 
-// refused reports a refused loan. It writes an Event unless the refusal has no note, as for a container that has ended.
+// refused reports a refused loan. It writes an Event if users can act on the cause: then the refusal has a note.
 func (c *Controller) refused(ctx context.Context, a *alarm) {
 	c.Metrics.count(a.pod, string(a.refusal.Cause))
 	logf.FromContext(ctx).V(1).Info("Refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,

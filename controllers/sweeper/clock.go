@@ -10,8 +10,7 @@ import (
 )
 
 // ServerClock returns the earlier of memfit's time and the API server's time in responses, so that no record expires
-// too early because one of the clocks is ahead. It returns the zero time, with which none expires, before the first
-// response.
+// too early if one of the clocks is ahead. Before the first response it returns the zero time: nothing expires.
 type ServerClock struct {
 	Local func() time.Time
 

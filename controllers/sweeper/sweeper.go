@@ -191,7 +191,7 @@ func (w Sweeper) delete(ctx context.Context, record client.Object, why string) (
 	return true, nil
 }
 
-// Cached returns whether a workload exists, as the cache shows; false: the cache lacks the workload. For kinds that
+// Cached returns whether the cached workload exists or is being deleted; false: the cache lacks it. For kinds that
 // memfit cannot read, the state is unknown.
 func (w Sweeper) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
 	p, err := presence(ctx, w.Client, of)

@@ -42,8 +42,8 @@ type Executor struct {
 	HasRight func(context.Context, *corev1.Pod, rollout.Action) (bool, error)
 }
 
-// maxConcurrentResizes is for one workload's pods. On a busy node of two cores a resize took up to 500 ms: without
-// concurrency, 20 pods that were killed in the same second waited 5 s, and were killed again.
+// maxConcurrentResizes limits the resizes of one workload's pods. On a busy node of two cores a resize took up to 500
+// ms: without concurrency, 20 pods that were killed in the same second waited 5 s, and were killed again.
 const maxConcurrentResizes = 10
 
 // act carries out the step's actions on running pods; the checkpoint already has them. Resizes that do not disrupt a
@@ -138,7 +138,7 @@ func (r *Reconciler) carryOut(
 }
 
 // budgetForbids returns why a PodDisruptionBudget forbids the in-place restart of a container; "": none forbids it, or
-// memfit cannot check. The check is that of an eviction, which would disrupt the pod for longer.
+// memfit cannot check. It checks an eviction, which would disrupt the pod for longer.
 func (r *Reconciler) budgetForbids(ctx context.Context, pod *corev1.Pod) string {
 	if r.Executor.MayEvict == nil || !apierrors.IsTooManyRequests(r.Executor.MayEvict(ctx, pod)) {
 		return ""
@@ -239,7 +239,7 @@ func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operati
 			patch, known = append(patch, operation{"replace", path, to.Quantity()}), known && found
 		}
 	}
-	of := func(list string, containers []corev1.Container) {
+	replaceIn := func(list string, containers []corev1.Container) {
 		for i := range containers {
 			c := &containers[i]
 			if size, asked := sizes[c.Name]; asked {
@@ -250,8 +250,8 @@ func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operati
 			}
 		}
 	}
-	of("containers", pod.Spec.Containers)
-	of("initContainers", pod.Spec.InitContainers)
+	replaceIn("containers", pod.Spec.Containers)
+	replaceIn("initContainers", pod.Spec.InitContainers)
 	if size, asked := sizes[rollout.WholePod]; asked && pod.Spec.Resources != nil {
 		replace("/spec/resources/limits/memory", pod.Spec.Resources.Limits, size.Limit)
 		replace("/spec/resources/requests/memory", pod.Spec.Resources.Requests, size.Request)
@@ -262,17 +262,17 @@ func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operati
 // mergePatch returns a strategic merge patch, which can add requests and limits. It applies only to the version of the
 // pod that was read.
 func mergePatch(pod *corev1.Pod, sizes map[string]memory.Size) any {
-	of := func(containers []corev1.Container) (some []*applycorev1.ContainerApplyConfiguration) {
+	configsOf := func(containers []corev1.Container) (configs []*applycorev1.ContainerApplyConfiguration) {
 		for i := range containers {
 			if size, asked := sizes[containers[i].Name]; asked {
 				c := applycorev1.Container().WithName(containers[i].Name)
-				some = append(some, c.WithResources(requirements(size)))
+				configs = append(configs, c.WithResources(requirements(size)))
 			}
 		}
-		return some
+		return configs
 	}
-	spec := applycorev1.PodSpec().WithContainers(of(pod.Spec.Containers)...).
-		WithInitContainers(of(pod.Spec.InitContainers)...)
+	spec := applycorev1.PodSpec().WithContainers(configsOf(pod.Spec.Containers)...).
+		WithInitContainers(configsOf(pod.Spec.InitContainers)...)
 	if size, asked := sizes[rollout.WholePod]; asked {
 		spec.WithResources(requirements(size))
 	}

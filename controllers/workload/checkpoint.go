@@ -196,6 +196,7 @@ func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Sna
 	return nil
 }
 
+// flush writes a workload's history now.
 func (r *Reconciler) flush(ctx context.Context, ref memory.WorkloadRef, e *entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

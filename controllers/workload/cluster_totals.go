@@ -48,7 +48,7 @@ type ClusterTotals struct {
 const (
 	checkpointPage = 500         // in one request: some 2 MB for workloads of one container
 	retryInterval  = time.Second // after the checkpoints could not be read
-	reserveTries   = 3           // decisions of a workload without the lock; after these, it decides under the lock
+	reserveTries   = 3           // attempts to decide without the lock; then a workload decides under the lock
 )
 
 // Start reads all checkpoints, with retries, on the leader.
@@ -57,7 +57,7 @@ func (t *ClusterTotals) Start(ctx context.Context) error {
 	_ = wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		err := t.Load(logf.IntoContext(ctx, log))
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Could not read all checkpoints; changing and lending nothing until then", "retryAfter",
+			log.Error(err, "Could not read all checkpoints; running pods remain unchanged", "retryAfter",
 				retryInterval.String())
 		}
 		return err == nil, nil

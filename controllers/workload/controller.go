@@ -83,7 +83,7 @@ type Reconciler struct {
 
 // Settings of a Reconciler, from the manager's flags.
 type Settings struct {
-	// CheckpointEvery is the maximum age of the stored history: at most one write per workload in this time.
+	// CheckpointEvery is the maximum age of the stored history, and the time between writes if there is only history.
 	CheckpointEvery time.Duration
 	// StepInterval is the minimum time between steps that only samples cause. 0: every sample causes a step.
 	StepInterval time.Duration

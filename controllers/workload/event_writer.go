@@ -180,7 +180,7 @@ func (g *boundedEvents) summary(key eventGroup, now time.Time) workload.Event {
 	if key.container != "" {
 		container = " of container " + key.container
 	}
-	note := fmt.Sprintf("%d more %s%s from %s to %s, the last about %s %s, without an Event for each "+
+	note := fmt.Sprintf("%d more %s%s from %s to %s, the last about %s %s, not reported individually "+
 		"(at most %d Events per reason and container, then one every %s)",
 		g.count, key.reason, container, format.Time(g.since), format.TimeOfDay(g.last, g.since), g.about.Kind, g.about.Name,
 		eventBurst, eventEvery)
@@ -291,13 +291,13 @@ func eventObjects(e *workload.Event, instance string) []*eventsv1.Event {
 }
 
 func eventObject(e *workload.Event, about, related *corev1.ObjectReference, note, instance string) *eventsv1.Event {
-	of := fnv.New64a()
-	fmt.Fprintf(of, "%q %q %q %q %q %q %t %d", about.Kind, about.UID, e.Container, e.Reason, e.Action,
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%q %q %q %q %q %q %t %d", about.Kind, about.UID, e.Container, e.Reason, e.Action,
 		cmp.Or(e.ID, e.Note), about == e.Regarding, e.At.UnixNano())
 	if related != nil {
-		fmt.Fprintf(of, " %q %q", related.Kind, related.UID)
+		fmt.Fprintf(hash, " %q %q", related.Kind, related.UID)
 	}
-	suffix := fmt.Sprintf(".%016x", of.Sum64())
+	suffix := fmt.Sprintf(".%016x", hash.Sum64())
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: about.Namespace,

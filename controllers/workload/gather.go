@@ -181,7 +181,7 @@ func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 
 // past returns the workload's earlier history, as long as the state needs it; nil: not needed, or unavailable.
 func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Past {
-	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // past pods are known by name, without node class
+	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // names of past pods do not show their node class
 		return nil
 	}
 	containers, read := r.Sources.Past.Get(w)

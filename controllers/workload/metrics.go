@@ -93,7 +93,7 @@ func actionName(a rollout.Action) string {
 // show sets the gauges of a workload from a step's result and its loans.
 func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue.Loan) {
 	var rows []row
-	of := func(container string) *row {
+	rowOf := func(container string) *row {
 		i := slices.IndexFunc(rows, func(r row) bool { return r.container == container })
 		if i < 0 {
 			i, rows = len(rows), append(rows, row{container: container})
@@ -102,7 +102,7 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 	}
 	for i := range f.Status.Containers {
 		c := &f.Status.Containers[i]
-		r := of(c.Container)
+		r := rowOf(c.Container)
 		if c.Recommended != nil {
 			r.size(recommendedLimit, c.Recommended.Limit)
 		}
@@ -110,7 +110,7 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 		r.size(inUse, c.Usage)
 	}
 	for container, s := range f.Shapes {
-		r := of(container)
+		r := rowOf(container)
 		r.add(drifting, 0)
 		if workload.Drifts(s) {
 			r.add(drifting, 1)
@@ -121,7 +121,7 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 		}
 	}
 	for i := range f.Stalls {
-		r := of(f.Stalls[i].Container.Container)
+		r := rowOf(f.Stalls[i].Container.Container)
 		r.add(stalledPods, 0)
 		if f.Stalls[i].Ended.IsZero() {
 			r.add(stalledPods, 1)
@@ -129,7 +129,7 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 	}
 	for i := range loans {
 		if l := &loans[i]; l.Returned.IsZero() {
-			of(l.Container).add(loaned, float64(l.Extra()))
+			rowOf(l.Container).add(loaned, float64(l.Extra()))
 		}
 	}
 	m.gauges.set(w, rows)

@@ -216,8 +216,8 @@ func (r *Reconciler) tooManyIdentities(ctx context.Context, s *workload.Snapshot
 
 func (r *Reconciler) countIdentities(ctx context.Context, of profile.Key) (*counted, error) {
 	var recs v1alpha1.MemoryRecommendationList
-	near, identified := client.InNamespace(of.Namespace), client.HasLabels{v1alpha1.IdentityLabel}
-	if err := r.List(ctx, &recs, near, identified, client.UnsafeDisableDeepCopy); err != nil {
+	inNamespace, identified := client.InNamespace(of.Namespace), client.HasLabels{v1alpha1.IdentityLabel}
+	if err := r.List(ctx, &recs, inNamespace, identified, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("counting the identities of %s: %w", of, err)
 	}
 	c := &counted{all: map[memory.WorkloadRef]struct{}{}, at: r.Clock.Now()}

@@ -150,8 +150,8 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 	return nil
 }
 
-// warn records an Event, once, if the workload's profile is missing or profiles conflict. Problems has it for the
-// status of the conflicting profiles.
+// warn records an Event, once, if the workload's profile is missing or profiles conflict, and stores the problem for
+// the status of these profiles.
 func (r *Reconciler) warn(s *workload.Snapshot) {
 	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {
 		r.Problems.Clear(s.Owner.Ref)

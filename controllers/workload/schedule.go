@@ -39,7 +39,7 @@ func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (reque
 	return requeueAfter
 }
 
-// postpone returns how long a workload's next step may wait; 0: the step is due. If it waits, the state absorbs new
+// postpone returns how long a workload's next step may wait; 0: the step is due. While it waits, the state absorbs new
 // samples.
 func (r *Reconciler) postpone(
 	ref memory.WorkloadRef, events *workload.PendingEvents, pods int, now time.Time,
@@ -143,8 +143,8 @@ func (o *backoffs) done(w memory.WorkloadRef) {
 	delete(o.all, w)
 }
 
-// refused reports whether the API server refuses the checkpoint itself. This is not so for a conflict or a deletion,
-// after which the next reconcile reads the checkpoint again.
+// refused reports whether the API server refuses the checkpoint itself. After a conflict or a deletion, the next
+// reconcile reads the checkpoint again instead.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.Is(err, errNotSaved) && errors.As(err, &status) && !apierrors.IsConflict(err) &&

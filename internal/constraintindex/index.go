@@ -29,7 +29,7 @@ type Index struct {
 	registration toolscache.ResourceEventHandlerRegistration
 }
 
-// Follow gets the informers of the cache, which may be started later.
+// Follow adds the informers to a cache, which may be started later.
 func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 	for _, obj := range []client.Object{&corev1.LimitRange{}, &corev1.ResourceQuota{}} {
 		if _, err := c.GetInformer(ctx, obj); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Conflict returns the autoscalers that conflict with memfit over the memory of any of the containers, and what the
 // user should do; "": none. A VerticalPodAutoscaler sets the same fields. A HorizontalPodAutoscaler on memory compares
-// usage with requests, so changing requests changes the number of replicas, and thereby the usage of each.
+// usage with requests, so changing requests changes the number of replicas, and thereby their usage.
 func Conflict(w memory.WorkloadRef, containers []string, vpas []VPA, hpas []HPA) (conflict, remedy string) {
 	writers, followers := map[string]string{}, map[string]string{} // remedies, by autoscaler
 	for i := range vpas {

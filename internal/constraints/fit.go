@@ -85,7 +85,7 @@ func (t *trial) change(i int, s memory.Size, format string, args ...any) {
 	}
 }
 
-// difference describes how to differs from from: "limit 600Mi instead of 999Mi".
+// difference describes the change from one size to another: "limit 600Mi instead of 999Mi".
 func difference(from, to memory.Size) string {
 	var parts []string
 	if to.Limit != from.Limit {

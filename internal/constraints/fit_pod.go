@@ -67,7 +67,7 @@ func (t *trial) lowerRequest(i int, by memory.Bytes) memory.Size {
 	return s
 }
 
-// fitNode keeps the template's requests if the new requests exceed every node, or a pod with as much was unschedulable.
+// fitNode keeps the template's requests if the new ones exceed every node, or a pod with them was unschedulable.
 func (t *trial) fitNode() {
 	if refused := t.facts.Refused; refused > 0 && t.need().Request >= refused {
 		t.keepRequests("a pod that requests %s was unschedulable", refused)
@@ -137,7 +137,7 @@ func (t *trial) refusal() string {
 	return why
 }
 
-// keepTemplate keeps all of the template's sizes, because the pod-level size cannot be undone for one container.
+// keepTemplate keeps all of the template's sizes, because growth of the pod-level size cannot be undone in part.
 func (t *trial) keepTemplate(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	t.base.FixedBecause = cmp.Or(t.base.FixedBecause, why)

@@ -84,7 +84,8 @@ func Together(pod *corev1.Pod, of func(*corev1.Container) memory.Size) memory.Si
 }
 
 // PodLeaves returns the highest limit and request that the pod-level size (spec.resources) allows one container: its
-// limit must not exceed the pod's, nor the sum of all requests the pod's request. 0: not set; [Exhausted]: none.
+// limit must not exceed the pod's limit, and all requests together must not exceed the pod's request. 0: the pod-level
+// value is not set; [Exhausted]: nothing is left.
 func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) {
 	if pod.Spec.Resources == nil {
 		return 0, 0

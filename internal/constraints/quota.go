@@ -11,8 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quota is the least unused memory of the ResourceQuotas that count a workload's pods. 0: no quota; [Exhausted]:
-// nothing is unused.
+// Quota is the least unused memory of the ResourceQuotas that count a workload's pods. 0: no quota; [Exhausted]: none.
 type Quota struct {
 	Name     string       // of the ResourceQuota, or of two ("a and b") if Limits and Requests come from different ones
 	Limits   memory.Bytes // unused limits.memory
@@ -31,8 +30,8 @@ const Exhausted memory.Bytes = 1
 func quotaFor(pod *corev1.Pod, quotas []corev1.ResourceQuota) Quota {
 	var out Quota
 	var limits, requests string
-	tighter := func(left, than memory.Bytes, name, of string) bool { // the first name, if both leave the same
-		return left > 0 && (than == 0 || left < than || left == than && name < of)
+	tighter := func(left, least memory.Bytes, name, leastName string) bool { // if equal, the first name is tighter
+		return left > 0 && (least == 0 || left < least || left == least && name < leastName)
 	}
 	for i := range quotas {
 		q := &quotas[i]

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// doNotDisrupt has the annotations, with their values, that forbid node autoscalers to evict a pod.
+// doNotDisrupt has the annotations, with their values, that keep node autoscalers from evicting a pod.
 var doNotDisrupt = map[string]string{
 	"karpenter.sh/do-not-disrupt":                    "true",
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",

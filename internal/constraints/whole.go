@@ -23,10 +23,10 @@ type Whole struct {
 // WholeOf returns the pod-level size for the desired sizes of the pod's containers; base is the owner's pod-level size.
 // A limit or request that the owner did not set remains unset, and equal values remain equal.
 //
-// If every container has a limit, the pod's limit grows by the sum of their growth, which keeps the owner's shared
-// remainder. Otherwise it rises to the need of all containers together; while any need is unknown, it is unchanged. The
-// limit never falls: a kill at the pod's limit does not show which container needs more, so nothing would raise the
-// limit again, and a limit reserves nothing. The request may rise and fall.
+// If every container has a limit, the pod's limit grows as much as all of these together, which keeps the owner's
+// shared remainder. Otherwise it rises to the need of all containers together; while any need is unknown, it is
+// unchanged. The limit never falls: a kill at the pod's limit does not show which container needs more, so nothing
+// would raise the limit again, and a limit reserves nothing. The request may rise and fall.
 //
 // If base is valid, so is the result: no container limit exceeds the pod's limit, the sum of requests does not exceed
 // the pod's request, and the pod's request does not exceed its limit.
@@ -94,7 +94,7 @@ type changes struct {
 	need        memory.Size  // like to, with the needs of containers without a limit
 	largest     memory.Bytes // container limit
 	shared      bool         // some container has only the pod-level limit
-	unrequested bool         // some container of these has only the pod-level request as well
+	unrequested bool         // some such container has only the pod-level request as well
 	missing     string       // a container without a limit whose need is unknown
 	never       bool         // the request must not be lowered
 	running     bool         // base may differ from the owner's value

@@ -42,7 +42,7 @@ type amount struct {
 
 var shared = &interner{templates: map[types.UID]*template{}, lists: map[amount]corev1.ResourceList{}}
 
-// template replaces the parts of a slim pod that equal those of its owner's previous pod by the latter.
+// template replaces parts of a slim pod with equal parts of its owner's previous pod.
 func (s *interner) template(pod *corev1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -70,7 +70,7 @@ func (s *interner) template(pod *corev1.Pod) {
 	}
 }
 
-// share replaces *part by known if both are equal.
+// share replaces *part with known if both are equal.
 func share[T any](part *T, known T) {
 	if equality.Semantic.DeepEqual(known, *part) {
 		*part = known

@@ -115,13 +115,13 @@ func slimFailedPod(pod *corev1.Pod) {
 	slimPod(pod)
 }
 
-// FailedPods returns the options of a cache of failed pods, which every memfit replica has.
+// FailedPods returns the options of a cache of failed pods, for every replica of memfit.
 func FailedPods(scheme *runtime.Scheme) cache.Options {
 	return podsIn(scheme, corev1.PodFailed, slimFailedPod)
 }
 
-// PendingPods returns the options of a cache with the metadata of pods that do not run yet, which every memfit replica
-// has. Every new pod is in this cache for a moment.
+// PendingPods returns the options of a cache with the metadata of pods that do not run yet, for every replica of
+// memfit. Every new pod is in this cache for a moment.
 func PendingPods(scheme *runtime.Scheme) cache.Options {
 	return podsIn(scheme, corev1.PodPending, slimPendingPod)
 }

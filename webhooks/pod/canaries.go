@@ -37,8 +37,8 @@ func (c *Canaries) allowed(rec *v1alpha1.MemoryRecommendation) bool {
 }
 
 // plan returns a plan that makes the pod a canary if an unused permission allows it and the pod runs the program that
-// the recommended size is for; otherwise the plan of any other pod. seen: the API server calls memfit a second time for
-// the pod, because another webhook has changed it; a canary then remains a canary, and uses no second permission.
+// the recommended size is for; otherwise the plan of any other pod. seen is true if the API server calls memfit again
+// for a pod, because another webhook has changed it: a canary then remains a canary without another permission.
 func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation, seen, dryRun bool) inject.Plan {
 	others, allowed := inject.MakePlan(in), !dryRun && c.allowed(rec)
 	if !seen && !allowed {
@@ -53,11 +53,11 @@ func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation, see
 	return others
 }
 
-// differ reports whether plan sets some container's limit to another value than the plan than does.
-func differ(rec *v1alpha1.MemoryRecommendation, plan, than inject.Plan) bool {
+// differ reports whether plan sets a container's limit, but other does not set the limit to this value.
+func differ(rec *v1alpha1.MemoryRecommendation, plan, other inject.Plan) bool {
 	for i := range rec.Status.Containers {
 		name := rec.Status.Containers[i].Container
-		a, b := plan.Edit(name).Memory, than.Edit(name).Memory
+		a, b := plan.Edit(name).Memory, other.Edit(name).Memory
 		if a != nil && (b == nil || a.Limit != b.Limit) {
 			return true
 		}

@@ -253,7 +253,7 @@ func (h *Injector) facts(
 
 // largestNode returns the allocatable memory and a description of the largest node for a pod; 0: unknown. This is the
 // node that its controller chose, otherwise the largest node known to have run its workload, otherwise the largest of
-// all. If the chosen node is not in the cache yet, it is the smallest node, to be safe.
+// all. If the chosen node is not in the cache yet, the smallest node counts, to be safe.
 func largestNode(
 	pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation, facts *constraints.Facts,
 ) (memory.Bytes, string) {
@@ -296,7 +296,7 @@ func (h *Injector) recommendation(
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
 	if !records.BelongTo(rec.OwnerReferences, resolved.Ref, resolved.UID) {
-		// it belongs to an earlier workload with this name, which may have run another program
+		// the record belongs to an earlier workload with this name, which may have run another program
 		return &v1alpha1.MemoryRecommendation{}, nil
 	}
 	return rec, nil

@@ -52,9 +52,9 @@ type PendingKills struct {
 	// Clock returns the time.
 	Clock clock.PassiveClock
 
-	reads sharedReads
-	mu    sync.Mutex
-	of    map[memory.WorkloadRef][]pendingKill
+	reads      sharedReads
+	mu         sync.Mutex
+	byIdentity map[memory.WorkloadRef][]pendingKill
 }
 
 // pendingKill is an OOM kill, with the container's program and node.
@@ -81,8 +81,8 @@ func (p *PendingKills) Follow(ctx context.Context, failed cache.Cache) error {
 	return nil
 }
 
-// Read stores the kills of an identity's failed pods in the API server, as of the call or later. It returns an error
-// after [readTimeout]. Concurrent calls share reads.
+// Read reads the failed pods of an identity from the API server, as of the call or later, and stores their kills. It
+// returns an error after [readTimeout]. Concurrent calls share reads.
 func (p *PendingKills) Read(ctx context.Context, namespace string, of *identity.Identity) error {
 	selector := of.Selector()
 	return p.reads.await(ctx, readKey{namespace, selector.String()}, func(ctx context.Context) error {
@@ -138,12 +138,12 @@ func (p *PendingKills) observe(
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropOld(now)
-	all, known := p.of[resolved.Ref]
-	if !known && len(p.of) >= maxPending {
+	all, known := p.byIdentity[resolved.Ref]
+	if !known && len(p.byIdentity) >= maxPending {
 		return
 	}
-	if p.of == nil {
-		p.of = map[memory.WorkloadRef][]pendingKill{}
+	if p.byIdentity == nil {
+		p.byIdentity = map[memory.WorkloadRef][]pendingKill{}
 	}
 	for _, k := range kills {
 		if !slices.ContainsFunc(all, func(o pendingKill) bool { return o.Container == k.Container }) {
@@ -151,12 +151,12 @@ func (p *PendingKills) observe(
 		}
 	}
 	slices.SortStableFunc(all, func(a, b pendingKill) int { return a.Time.Compare(b.Time) })
-	p.of[resolved.Ref] = all[max(len(all)-maxPendingKills, 0):]
+	p.byIdentity[resolved.Ref] = all[max(len(all)-maxPendingKills, 0):]
 }
 
 // dropOld drops old kills.
 func (p *PendingKills) dropOld(now time.Time) {
-	maps.DeleteFunc(p.of, func(_ memory.WorkloadRef, all []pendingKill) bool {
+	maps.DeleteFunc(p.byIdentity, func(_ memory.WorkloadRef, all []pendingKill) bool {
 		return !slices.ContainsFunc(all, func(k pendingKill) bool { return k.pending(now) })
 	})
 }
@@ -184,7 +184,7 @@ func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 	return all
 }
 
-// Of returns the pending kills of a workload by container, oldest first. It omits kills while the node was short of
+// Of returns the pending kills of a workload by container, oldest first. It omits kills on a node that was short of
 // memory: only the leader can determine which of these were at the limit, because it knows how much was in use.
 func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	if p == nil {
@@ -193,7 +193,7 @@ func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var byContainer map[string][]pendingKill
-	for _, k := range p.of[ref] {
+	for _, k := range p.byIdentity[ref] {
 		if !k.pending(p.Clock.Now()) || oom.ShortAt(p.NodeShort(k.node), k.Time) {
 			continue
 		}

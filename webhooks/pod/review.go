@@ -17,7 +17,7 @@ import (
 )
 
 // review has the fields that memfit reads of an AdmissionReview's request. The object's parts are decoded when needed:
-// metadata alone shows that no profile governs most pods.
+// for most pods, metadata alone shows that no profile governs them.
 type review struct {
 	UID      types.UID `json:"uid"`
 	Resource struct {

@@ -12,7 +12,7 @@ import (
 
 const (
 	// readTimeout is how long an admission waits for a read, including the time until the read begins. With twice
-	// [lookupTimeout], it is below the webhook's timeout of 2 s. 500 ms were too few on two cores with a load of 27.
+	// [lookupTimeout], it is below the webhook's timeout of 2 s. 500 ms was too short on two cores with a load of 27.
 	readTimeout = time.Second
 	// readInterval is the minimum time between the beginnings of two reads with the same key, so that there are at most
 	// 20 a second for any number of new pods. Controllers create at most as many with the default settings of

@@ -17,7 +17,7 @@ const (
 	// watchDelay is how long the watch may take to show a created pod: client-go reconnects within a minute. A ReplicaSet
 	// retries a refused pod after 5 ms, then doubles the delay: its attempt after 82 s is left unchanged.
 	watchDelay = time.Minute
-	// minChanged is the number of changed pods that must be missing to suspect a policy: one creation may fail because
+	// minChanged is how many changed pods must fail to be created to suspect a policy: a single creation may fail because
 	// the name is taken or the API server restarts. Controllers retry that often within 3 s.
 	minChanged = 3
 	// probeTime is how long new pods are left unchanged to see whether they are created. A rollout can create all of its
@@ -32,10 +32,10 @@ const (
 )
 
 // trial finds out whether another admission policy refuses memfit's changes of a workload's new pods. It begins with a
-// changed pod, and ends when a changed pod is created. If minChanged changed pods are missing, memfit leaves pods
-// unchanged for probeTime. If none of these is created either, as beyond a quota, memfit changes pods again. If one is
-// created, the cause may just have ended, so memfit changes pods again as well. If then the changed pods are missing
-// again, and an unchanged one is created again, a policy refuses memfit's changes.
+// pod that memfit changed, and ends when such a pod is created. If at least minChanged such pods are not created,
+// memfit leaves pods unchanged for probeTime. If none of these is created either, as beyond a quota, memfit changes
+// pods again. If one is created, the cause may just have ended, so memfit changes pods again as well. If then no
+// changed pod is created, but again an unchanged pod, a policy refuses memfit's changes.
 type trial struct {
 	first         time.Time // when memfit changed the first pod
 	changed       int       // number of pods that memfit changed
@@ -70,8 +70,8 @@ func (t trial) next(now time.Time) (after trial, unchanged bool) {
 	return t, false
 }
 
-// unchangedCreated returns the trial after a pod that memfit left unchanged was created, and whether that shows that
-// memfit's changes are refused, as the second such probe does.
+// unchangedCreated returns the trial after a pod that memfit left unchanged was created. refused is true the second
+// time: then a policy refuses memfit's changes.
 func (t trial) unchangedCreated(now time.Time) (after trial, refused bool) {
 	if !t.probing {
 		return t, false

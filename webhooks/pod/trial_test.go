@@ -310,12 +310,12 @@ func TestTrialsAreBounded(t *testing.T) {
 		leave(0, trialStart)
 		leave(maxTrials, trialStart)
 	}
-	if len(trials.of) != maxTrials || !leave(0, trialStart.Add(time.Minute)) ||
+	if len(trials.byWorkload) != maxTrials || !leave(0, trialStart.Add(time.Minute)) ||
 		leave(maxTrials, trialStart.Add(time.Minute)) {
-		t.Errorf("%d are remembered, with the wrong decisions", len(trials.of))
+		t.Errorf("%d are remembered, with the wrong decisions", len(trials.byWorkload))
 	}
-	if leave(maxTrials, trialStart.Add(50*time.Hour)); len(trials.of) != 1 {
-		t.Errorf("%d are remembered when all but one are old", len(trials.of))
+	if leave(maxTrials, trialStart.Add(50*time.Hour)); len(trials.byWorkload) != 1 {
+		t.Errorf("%d are remembered when all but one are old", len(trials.byWorkload))
 	}
 }
 

@@ -22,14 +22,14 @@ import (
 // maxTrials limits the recorded workloads. This replica changes the pods of further workloads even if they are refused.
 const maxTrials = 10_000
 
-// Trials has the [trial] of each workload whose pods this replica changed, until it sees a changed pod created. A nil
-// Trials is empty, and so is any before [Injector.WatchNewPods] has synced.
+// Trials has the [trial] of each workload whose pods this replica changed, until it sees a changed pod created. It is
+// empty if it is nil, and until [Injector.WatchNewPods] has synced.
 type Trials struct {
 	// Report is called when memfit begins to leave new pods of a workload unchanged; note explains why.
 	Report func(of memory.Workload, note string)
 
-	mu sync.Mutex
-	of map[memory.WorkloadRef]trial // nil: pods are not watched yet
+	mu         sync.Mutex
+	byWorkload map[memory.WorkloadRef]trial // nil: pods are not watched yet
 }
 
 // leaveUnchanged records a new pod that memfit would change, and reports whether to leave it unchanged.
@@ -41,14 +41,14 @@ func (t *Trials) leaveUnchanged(pod *metav1.ObjectMeta, of memory.WorkloadRef, n
 	of = of.Whole()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, known := t.of[of]
+	before, known := t.byWorkload[of]
 	after, unchanged := before.next(now)
 	after.owner = owner.UID
-	if !known && len(t.of) >= maxTrials {
-		maps.DeleteFunc(t.of, func(_ memory.WorkloadRef, o trial) bool { return o.old(now) })
+	if !known && len(t.byWorkload) >= maxTrials {
+		maps.DeleteFunc(t.byWorkload, func(_ memory.WorkloadRef, o trial) bool { return o.old(now) })
 	}
-	if remember := t.of != nil && !dryRun && (known || len(t.of) < maxTrials); remember {
-		t.of[of] = after
+	if remember := t.byWorkload != nil && !dryRun && (known || len(t.byWorkload) < maxTrials); remember {
+		t.byWorkload[of] = after
 	}
 	return unchanged
 }
@@ -60,7 +60,7 @@ func (t *Trials) active(of memory.WorkloadRef, now time.Time) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return now.Before(t.of[of.Whole()].until)
+	return now.Before(t.byWorkload[of.Whole()].until)
 }
 
 // mayDecide reports whether a created pod may decide a trial. For other pods, the workload need not be resolved.
@@ -68,7 +68,7 @@ func (t *Trials) mayDecide(pod *metav1.ObjectMeta) bool {
 	_, changed := pod.Annotations[v1alpha1.InjectedAnnotation]
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for of, o := range t.of {
+	for of, o := range t.byWorkload {
 		if of.Namespace == pod.Namespace && (changed || o.probing) {
 			return true
 		}
@@ -89,12 +89,12 @@ func (t *Trials) observe(ctx context.Context, pod *metav1.ObjectMeta, of memory.
 }
 
 // trialOf returns the workload whose trial a created pod decides: the one whose trial has the pod's controller, because
-// another webhook may have rewritten the labels that identify the workload; otherwise of.
+// another webhook may have rewritten the labels that identify the workload. Without such a trial, it returns of.
 func (t *Trials) trialOf(pod *metav1.ObjectMeta, of memory.WorkloadRef) memory.WorkloadRef {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for ref, o := range t.of {
+	for ref, o := range t.byWorkload {
 		if owner != nil && o.owner == owner.UID && ref.Namespace == pod.Namespace {
 			return ref
 		}
@@ -108,12 +108,12 @@ func (t *Trials) addCreated(pod *metav1.ObjectMeta, of memory.WorkloadRef, now t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, changed := pod.Annotations[v1alpha1.InjectedAnnotation]; changed {
-		delete(t.of, of)
+		delete(t.byWorkload, of)
 		return trial{}, false
 	}
-	before, known := t.of[of]
+	before, known := t.byWorkload[of]
 	if after, refused = before.unchangedCreated(now); known {
-		t.of[of] = after
+		t.byWorkload[of] = after
 	}
 	return after, refused
 }
@@ -148,5 +148,5 @@ func (h *Injector) WatchNewPods(ctx context.Context, pending cache.Cache) error 
 func (t *Trials) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.of = map[memory.WorkloadRef]trial{}
+	t.byWorkload = map[memory.WorkloadRef]trial{}
 }

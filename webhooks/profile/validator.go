@@ -35,7 +35,7 @@ const ( // the paths in the markers above
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// Known returns the index of the profiles that this replica of memfit applies.
+// Known has the index of the profiles that this replica of memfit applies.
 type Known interface{ Profiles() *profile.Index }
 
 // validator validates new and updated profiles of one kind.

@@ -56,71 +56,73 @@ func (cs *connections) handler(hook http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := connectionOf(r.Context())
 		defer cs.shrink(c, 0)
-		text, refused := cs.read(c, r)
+		body, refused := cs.read(c, r)
 		if refused == nil {
 			cs.setBusy(c, true)
 			defer cs.setBusy(c, false)
 			var acquired int64
-			acquired, refused = cs.awaitTurn(r.Context(), len(text))
+			acquired, refused = cs.awaitTurn(r.Context(), len(body))
 			defer cs.largeBodies.Release(acquired)
 		}
 		switch {
 		case refused == nil:
-			r.Body = io.NopCloser(bytes.NewReader(text))
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			hook.ServeHTTP(w, r)
 		case cs.isOpen(c): // otherwise closeOldest closed and counted it
-			cs.refuse(w, r, hook, text, refused)
+			cs.refuse(w, r, hook, body, refused)
 		}
 	})
 }
 
-func (cs *connections) refuse(w http.ResponseWriter, r *http.Request, hook http.Handler, text []byte, by *refusal) {
-	cs.metrics.refused.WithLabelValues(by.reason).Inc()
-	if by == tooLarge { // without reading the rest, the client would get a connection reset instead of the response
+func (cs *connections) refuse(
+	w http.ResponseWriter, r *http.Request, hook http.Handler, body []byte, refused *refusal,
+) {
+	cs.metrics.refused.WithLabelValues(refused.reason).Inc()
+	if refused == tooLarge { // without reading the rest, the client would get a connection reset instead of the response
 		_, _ = io.CopyN(io.Discard, r.Body, maxDiscarded) // ends at the connection's read deadline
 	}
 	if h, ok := hook.(Refuser); ok {
-		h.Refuse(w, text, by.why)
+		h.Refuse(w, body, refused.why)
 		return
 	}
-	http.Error(w, "memfit: "+by.why, by.code)
+	http.Error(w, "memfit: "+refused.why, refused.code)
 }
 
 // read reads a body. Its buffer grows with the received data, so a large Content-Length alone takes no memory.
-func (cs *connections) read(c *connection, r *http.Request) (text []byte, by *refusal) {
+func (cs *connections) read(c *connection, r *http.Request) (body []byte, refused *refusal) {
 	if !cs.reserve(c, initialBuffer) {
 		return nil, tooBusy
 	}
-	text = make([]byte, 0, initialBuffer)
+	body = make([]byte, 0, initialBuffer)
 	for {
-		n, err := r.Body.Read(text[len(text):cap(text)])
-		text = text[:len(text)+n]
+		n, err := r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
 		switch {
-		case len(text) > MaxBody, len(text) > 0 && r.ContentLength > MaxBody:
-			return text, tooLarge
+		case len(body) > MaxBody, len(body) > 0 && r.ContentLength > MaxBody:
+			return body, tooLarge
 		case errors.Is(err, io.EOF):
-			return text, nil
+			return body, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return text, tooSlow
+			return body, tooSlow
 		case err != nil:
-			return text, cutOff
-		case len(text) < cap(text):
+			return body, cutOff
+		case len(body) < cap(body):
 			continue
 		}
-		size := min(4*cap(text), MaxBody+1)
-		if r.ContentLength >= int64(cap(text)) && r.ContentLength < int64(size) {
+		size := min(4*cap(body), MaxBody+1)
+		if r.ContentLength >= int64(cap(body)) && r.ContentLength < int64(size) {
 			size = int(r.ContentLength) + 1 // detecting the end needs one more byte
 		}
 		if !cs.reserve(c, size) {
-			return text, tooBusy
+			return body, tooBusy
 		}
-		text = append(make([]byte, 0, size), text...)
+		body = append(make([]byte, 0, size), body...)
 		cs.shrink(c, size)
 	}
 }
 
 // awaitTurn waits until a body of this size fits beside the large bodies in progress. The caller releases acquired.
-func (cs *connections) awaitTurn(ctx context.Context, size int) (acquired int64, by *refusal) {
+func (cs *connections) awaitTurn(ctx context.Context, size int) (acquired int64, refused *refusal) {
 	if size <= smallBody {
 		return 0, nil
 	}

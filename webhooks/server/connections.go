@@ -93,14 +93,14 @@ func (cs *connections) nextActivity() uint64 {
 // closeOldest closes a connection for which may is true: of the address with the most connections, the one with the
 // lowest activity. It returns false if it found none. The caller must hold the lock.
 func (cs *connections) closeOldest(may func(*connection) bool) bool {
-	from := map[string]int{}
+	count := map[string]int{} // by source
 	for c := range cs.open {
-		from[c.source]++
+		count[c.source]++
 	}
 	var victim *connection
 	for c := range cs.open {
-		if may(c) && (victim == nil || from[c.source] > from[victim.source] ||
-			from[c.source] == from[victim.source] && c.activity < victim.activity) {
+		if may(c) && (victim == nil || count[c.source] > count[victim.source] ||
+			count[c.source] == count[victim.source] && c.activity < victim.activity) {
 			victim = c
 		}
 	}

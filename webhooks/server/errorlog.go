@@ -12,9 +12,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// errorLog counts the connection errors of net/http and logs them only at verbosity 1, because any client can cause
-// them. A missing client certificate is always logged, within the limiter: if the client is the API server, no pod gets
-// its settings.
+// errorLog counts the connection errors of net/http and logs them at verbosity 1, because any client can cause them. A
+// few missing client certificates are logged at verbosity 0: if the client is the API server, no pod gets its settings.
 type errorLog struct {
 	context.Context
 

@@ -161,7 +161,7 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	return config, nil
 }
 
-// StartedChecker checks whether the server listens. It does not connect: with a client CA, the server would refuse.
+// StartedChecker checks whether the server listens, without a connection, which a server with a client CA would refuse.
 func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {
