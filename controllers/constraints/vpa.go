@@ -50,7 +50,7 @@ func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("asking for the resources of %s: %w", informers.VPAKind.GroupVersion(), err)
+			return false, fmt.Errorf("reading the resources of %s: %w", informers.VPAKind.GroupVersion(), err)
 		}
 		isIt := func(r metav1.APIResource) bool { return r.Kind == informers.VPAKind.Kind }
 		return slices.ContainsFunc(list.APIResources, isIt), nil
@@ -129,7 +129,7 @@ func (v *vpas) startWatch(ctx context.Context, c cache.Cache, f enqueuer) error 
 	handler := onChange(f, sameVPA, targetOfVPA)
 	watched, err := informers.Watch(ctx, c, informers.NewVPA(), handler, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("VerticalPodAutoscalers: %w", err)
+		return err
 	}
 	v.watched.Store(&watched)
 	limited, cancel := context.WithTimeout(ctx, vpaTimeout)
@@ -146,7 +146,7 @@ func (v *vpas) stopWatch(ctx context.Context, c cache.Cache, f enqueuer) error {
 	}
 	v.watched.Store(nil)
 	if err := c.RemoveInformer(ctx, informers.NewVPA()); err != nil {
-		return fmt.Errorf("ending the watch of VerticalPodAutoscalers: %w", err)
+		return fmt.Errorf("stopping the watch of VerticalPodAutoscalers: %w", err)
 	}
 	for i := range all {
 		f.queue.Enqueue(targets(all[i].Target)...)

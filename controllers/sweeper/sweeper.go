@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweeper deletes records that the garbage collector does not delete: records that lost their owner (`kubectl
-// delete --cascade=orphan`), and records of identities without pods, which have no owner. It also checks whether a
-// workload exists; before a deletion, it asks the API server.
+// Package sweeper deletes records (MemoryRecommendations and MemoryCheckpoints) that the garbage collector does not
+// delete: records that lost their owner (`kubectl delete --cascade=orphan`), and records of identities without pods,
+// which have no owner. It also checks whether a workload exists; before a deletion, it asks the API server.
 package sweeper
 
 import (
@@ -127,7 +127,7 @@ func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return false, fmt.Errorf("reading a MemoryRecommendation of an identity: %w", err)
-	case err == nil && rec.Status.Identity == nil: // not written yet
+	case err == nil && rec.Status.Identity == nil: // the status is not written yet
 		return false, nil
 	case err == nil:
 		seen = rec.Status.Identity.LastSeen

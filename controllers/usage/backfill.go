@@ -118,7 +118,7 @@ func (p *HistoryBackfill) readNext(ctx context.Context) bool {
 	case err == nil:
 		log.Info("Read a workload's earlier usage", "containers", len(containers))
 	default:
-		log.Info("Could not read a workload's earlier usage", "try", try, "of", backfillTries, "reason", err.Error())
+		log.Info("Could not read a workload's earlier usage", "try", try, "tries", backfillTries, "reason", err.Error())
 		if try < backfillTries {
 			p.queue().AddRateLimited(w)
 			return true

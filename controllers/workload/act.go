@@ -153,7 +153,7 @@ func (r *Reconciler) lacksRight(ctx context.Context, pod *corev1.Pod, a rollout.
 	}
 	has, unknown := r.Executor.HasRight(ctx, pod, a)
 	if unknown != nil {
-		logf.FromContext(ctx).Error(unknown, "Could not find out why an action was refused", "pod", klog.KObj(pod))
+		logf.FromContext(ctx).Error(unknown, "Could not check the right to a refused action", "pod", klog.KObj(pod))
 	}
 	return unknown == nil && !has
 }
@@ -164,7 +164,7 @@ func (r *Reconciler) recordChange(s *workload.Snapshot, pod *corev1.Pod, a rollo
 		r.Recorder.Record(s.Owner, workload.Restarted(s.Owner, pod, a.Why))
 		return
 	}
-	r.Metrics.applied(s.Owner.Ref, actionName(a))
+	r.Metrics.countChange(s.Owner.Ref, actionName(a))
 	r.Recorder.Record(s.Owner, workload.ChangedPod(s.Owner, pod, a))
 }
 

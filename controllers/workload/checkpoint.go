@@ -85,7 +85,7 @@ func (r *Reconciler) read(ctx context.Context, s *workload.Snapshot, record clie
 	return r.claim(ctx, s, record)
 }
 
-// restore replaces the state by the stored state. But if the stored object still has the resource version of the last
+// restore replaces the state with the stored state. But if the stored object still has the resource version of the last
 // successful write, the write with an unknown result did not happen, and the state in memory remains valid.
 func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) error {
 	switch {
@@ -104,7 +104,7 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if len(lost) > 0 {
-		logf.FromContext(ctx).Error(errors.Join(lost...), "Resetting a container's history")
+		logf.FromContext(ctx).Error(errors.Join(lost...), "Dropped unreadable histories of containers")
 	}
 	e.adopt(stored)
 	return nil
@@ -154,7 +154,7 @@ func newRecord(of memory.Workload) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Namespace: of.Ref.Namespace, Name: policy.RecordName(of.Ref), OwnerReferences: records.Owners(of.Ref, of.UID),
 	}
-	platform, _, _ := strings.Cut(of.Ref.Name, "-")
+	platform, _, _ := strings.Cut(of.Ref.Name, "-") // only the names of identities begin with one
 	switch {
 	case of.Ref.NodeClass != "":
 		m.Labels = map[string]string{v1alpha1.IdentityLabel: identity.ByNode}

@@ -77,7 +77,7 @@ func (t *ClusterTotals) Load(ctx context.Context) error {
 			key := client.ObjectKeyFromObject(&page.Items[i])
 			state, err := workload.RolloutIn(&page.Items[i])
 			if err != nil {
-				logf.FromContext(ctx).Error(err, "Ignored an unreadable checkpoint in change budget and loans", "checkpoint", key)
+				logf.FromContext(ctx).Error(err, "Ignored an unreadable checkpoint in the cluster's totals", "checkpoint", key)
 			}
 			if len(state.Spent) > 0 {
 				spent[key] = state.Spent

@@ -77,7 +77,7 @@ type Reconciler struct {
 
 	states     states
 	former     formers
-	overdue    backoffs
+	backoffs   backoffs
 	identities identities
 }
 
@@ -93,7 +93,7 @@ type Settings struct {
 	Replica string
 	// MaxIdentities bounds the identities of one profile; 0: [identity.MaxPerProfile].
 	MaxIdentities int
-	// Unmeasured is true if no source takes samples, so a missing sample shows nothing about the time of a kill.
+	// Unmeasured is true if memfit reads no usage, so that missing samples are not evidence about a kill.
 	Unmeasured bool
 	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
@@ -125,7 +125,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 // Reconcile reconciles one workload within a time limit, so that a workload delays others by seconds at most. After the
 // limit, the reconcile is canceled, reported in the status, and retried after a backoff.
 func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
-	if wait := r.overdue.wait(ref, r.Clock.Now()); wait > 0 {
+	if wait := r.backoffs.wait(ref, r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	defer r.Watchdog.Begin(ref)()
@@ -145,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	case errors.Is(err, errUnreadable):
 		return r.notRead(ctx, ref, err), nil
 	}
-	r.overdue.done(ref)
+	r.backoffs.done(ref)
 	return result, err
 }
 

@@ -52,7 +52,7 @@ func (r *Reconciler) Lend(
 	sent := r.Executor.Resize(ctx, pod, a.Sizes)
 	switch o, uncertain := workload.OutcomeOf(a, sent, r.lacksRight(ctx, pod, a, sent)); {
 	case sent == nil:
-		r.Metrics.applied(ref, actionName(a))
+		r.Metrics.countChange(ref, actionName(a))
 	case errors.Is(sent, ErrPodChanged): // perhaps by another leader with the same loan; the next steps show it
 		return sent
 	case o.Kind != rollout.OutcomeUnknown:
@@ -69,6 +69,7 @@ type NotLentError struct{ Why string }
 
 func (e *NotLentError) Error() string { return "the API server refused the loan: " + e.Why }
 
+// writeLoan calls decide, and stores the loan that it returns in the checkpoint; nil: no loan.
 func (r *Reconciler) writeLoan(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
 	decide func(Lending) (*rescue.Loan, string),
@@ -123,11 +124,13 @@ func isStored(loans []rescue.Loan, l *rescue.Loan) bool {
 	})
 }
 
+// notLoaded queues the workload, so that its checkpoint is loaded, and returns ErrNotLoaded.
 func (r *Reconciler) notLoaded(ref memory.WorkloadRef) error {
 	r.PodSource.enqueue(ref, priorityKill)
 	return ErrNotLoaded
 }
 
+// removeLoan removes a loan whose resize was refused from the checkpoint.
 func (r *Reconciler) removeLoan(ctx context.Context, owner memory.Workload, l *rescue.Loan) error {
 	e, known := r.states.get(owner.Ref)
 	if !known {

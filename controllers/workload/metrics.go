@@ -72,11 +72,11 @@ func (m *Metrics) count(w memory.WorkloadRef, f *workload.Effects) {
 		m.stalls.WithLabelValues(w.Namespace, label(w), f.NewStalls[i].Container.Container).Inc()
 	}
 	for i := range f.Findings {
-		m.applied(w, string(f.Findings[i].Kind))
+		m.countChange(w, string(f.Findings[i].Kind))
 	}
 }
 
-func (m *Metrics) applied(w memory.WorkloadRef, what string) {
+func (m *Metrics) countChange(w memory.WorkloadRef, what string) {
 	m.changes.WithLabelValues(w.Namespace, label(w), what).Inc()
 }
 
@@ -104,10 +104,10 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 		c := &f.Status.Containers[i]
 		r := rowOf(c.Container)
 		if c.Recommended != nil {
-			r.size(recommendedLimit, c.Recommended.Limit)
+			r.addQuantity(recommendedLimit, c.Recommended.Limit)
 		}
-		r.size(currentLimit, c.Current.Limit)
-		r.size(inUse, c.Usage)
+		r.addQuantity(currentLimit, c.Current.Limit)
+		r.addQuantity(inUse, c.Usage)
 	}
 	for container, s := range f.Shapes {
 		r := rowOf(container)
@@ -135,7 +135,7 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 	m.gauges.set(w, rows)
 }
 
-func (r *row) size(which gauge, size *resource.Quantity) {
+func (r *row) addQuantity(which gauge, size *resource.Quantity) {
 	if size != nil {
 		r.add(which, float64(memory.FromQuantity(*size)))
 	}

@@ -65,7 +65,7 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 		})
 	}
 	r.states.drop(w)
-	r.overdue.done(w)
+	r.backoffs.done(w)
 	r.Metrics.forget(w)
 	r.Totals.setLoans(w, nil)
 	if r.Sources.Past != nil {
@@ -96,7 +96,7 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 	case records.Orphaned(owners, s.Owner.Ref, p) != "":
 		deleted, err := r.sweeper().DeleteIfOrphaned(ctx, s.Owner.Ref, record)
 		if err == nil && !deleted {
-			err = fmt.Errorf("%w: the owner of %s/%s: the cache lags", errNotYet, record.GetNamespace(), record.GetName())
+			err = fmt.Errorf("%w: the owner of %s/%s (the cache lags)", errNotYet, record.GetNamespace(), record.GetName())
 		}
 		return false, err
 	case owned && s.Owner.UID != "" && uid != s.Owner.UID:

@@ -52,7 +52,7 @@ func (p *Priors) syncOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, priorsTimeout)
 	defer cancel()
 	if err := p.Sync(ctx); err != nil {
-		logf.FromContext(ctx).Error(err, "Could not store the priors of young containers; retrying")
+		logf.FromContext(ctx).Error(err, "Could not store the priors for new containers; retrying")
 		p.add(nil) // makes p ready, so that workloads no longer wait
 	}
 }

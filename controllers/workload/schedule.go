@@ -154,7 +154,7 @@ func refused(err error) bool {
 // notSaved handles a checkpoint that the API server refuses. memfit delays the workload's next reconcile and reports
 // why: without the checkpoint, it could make a change twice. Events remain in the inbox.
 func (r *Reconciler) notSaved(ctx context.Context, ref memory.WorkloadRef, err error) (reconcile.Result, error) {
-	if r.overdue.refused(ref, r.Clock.Now()) < refusedFor {
+	if r.backoffs.refused(ref, r.Clock.Now()) < refusedFor {
 		return reconcile.Result{}, err // most refusals are temporary
 	}
 	return r.stalled(ctx, ref, longestRefused, err, v1alpha1.ReasonCheckpointRefused, func(next string) string {
@@ -184,7 +184,7 @@ func (r *Reconciler) stalled(
 	ctx context.Context, ref memory.WorkloadRef, longest time.Duration, err error, reason string,
 	message func(next string) string,
 ) reconcile.Result {
-	wait, first := r.overdue.extend(ref, r.Clock.Now(), longest)
+	wait, first := r.backoffs.extend(ref, r.Clock.Now(), longest)
 	logf.FromContext(ctx).Error(err, "Reconcile failed; retrying later", "reason", reason, "retryAfter", wait)
 	why := message(format.Time(r.Clock.Now().Add(wait)))
 	if first {

@@ -64,7 +64,7 @@ func write(w http.ResponseWriter, answer *admissionv1.AdmissionResponse) {
 		Response: answer,
 	})
 	if err != nil {
-		http.Error(w, fmt.Sprintf("encoding the answer: %v", err), http.StatusInternalServerError)
+		http.Error(w, fmt.Sprintf("encoding the response: %v", err), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
