@@ -65,7 +65,7 @@ type Reconciler struct {
 	Executor Executor
 	Settings Settings
 	Totals   ClusterTotals
-	// Priors has what memfit learned about new containers of known programs; nil: learning is off.
+	// Priors has what memfit learned about young containers of known programs; nil: learning is off.
 	Priors *Priors
 	// Problems are the workloads whose profile is unavailable.
 	Problems *policy.Problems

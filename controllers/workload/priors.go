@@ -22,8 +22,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Priors has what memfit learned about new containers, by the program that they run. It is stored in the status of one
-// MemoryCheckpoint in memfit's namespace; users may add priors in its annotation. A nil Priors is empty and learns
+// Priors has what memfit learned about young containers, by the program that they run. It is stored in the status of
+// one MemoryCheckpoint in memfit's namespace; users may add priors in its annotation. A nil Priors is empty and learns
 // nothing.
 type Priors struct {
 	Client client.Client
@@ -52,7 +52,7 @@ func (p *Priors) syncOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, priorsTimeout)
 	defer cancel()
 	if err := p.Sync(ctx); err != nil {
-		logf.FromContext(ctx).Error(err, "Could not store the priors for new containers; retrying")
+		logf.FromContext(ctx).Error(err, "Could not store the priors of young containers; retrying")
 		p.add(nil) // makes p ready, so that workloads no longer wait
 	}
 }
@@ -106,7 +106,7 @@ func (p *Priors) add(learned recommend.Priors) {
 	p.known.AddAll(learned)
 }
 
-// Ready reports whether the stored priors have been read. Before that, a new container could get too low a limit.
+// Ready reports whether the stored priors have been read. Before that, a young container could get too low a limit.
 func (p *Priors) Ready() bool {
 	if p == nil {
 		return true

@@ -100,6 +100,7 @@ type changes struct {
 	running     bool         // base may differ from the owner's value
 }
 
+// changesOf sums up the asks. Containers without an ask keep their size.
 func changesOf(pod *corev1.Pod, asks []Ask) changes {
 	var c changes
 	was, will, need := map[string]memory.Size{}, map[string]memory.Size{}, map[string]memory.Size{}
@@ -110,9 +111,9 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 		c.any = c.any || a.Want != a.Base || a.Part != (memory.Size{})
 		c.never = c.never || a.Never && a.Part != (memory.Size{})
 	}
-	visit := func(k *corev1.Container, once bool) {
-		size, asked := will[k.Name]
-		if !asked {
+	visit := func(k *corev1.Container, once bool) { // once: k is an init container that ends
+		size, found := will[k.Name]
+		if !found {
 			size = SizeOf(&k.Resources)
 		}
 		c.largest = max(c.largest, size.Limit)
@@ -128,7 +129,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 				size.Request = part.Request
 			}
 			need[k.Name] = memory.Size{Request: size.Request, Limit: part.Limit}
-		case once: // it runs before the others, with the whole pod's size
+		case once: // k runs before the others, and can use the whole pod's size
 		case c.missing == "":
 			c.missing = k.Name
 		}
@@ -144,6 +145,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 	return c
 }
 
+// limit returns the new pod-level limit.
 func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 	if base == 0 {
 		return 0
@@ -162,6 +164,7 @@ func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 	return max(limit, c.largest, c.to.Request)
 }
 
+// request returns the new pod-level request for a new pod-level limit.
 func (c *changes) request(base memory.Size, limit memory.Bytes) memory.Bytes {
 	switch base.Request {
 	case 0:

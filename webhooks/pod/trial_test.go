@@ -147,8 +147,8 @@ func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	of.unchangedSeen = true
 	of, _ = of.unchangedCreated(trialStart.Add(time.Minute))
 	const want = "none of the 3 new pods of Deployment web that memfit changed since 18:03:00Z was created, but two " +
-		"that it left unchanged were: another admission policy refuses memfit's changes (see the FailedCreate Events of the " +
-		"pods' controller). memfit leaves new pods unchanged until 18:14:00Z. Set sizing.limit.max or " +
+		"that it left unchanged were: another admission policy refuses memfit's changes (see the FailedCreate Events of " +
+		"the pods' controller). memfit leaves new pods unchanged until 18:14:00Z. Set sizing.limit.max or " +
 		"sizing.requestPolicy to values that the policy allows, or exclude the workload"
 	if got := of.note(web, trialStart.Add(time.Minute)); got != want {
 		t.Error(got)
