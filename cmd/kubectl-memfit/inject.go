@@ -129,7 +129,7 @@ func (f injectFlags) read(stdin io.Reader) (manifests, profiles []byte, err erro
 		return nil, nil, fmt.Errorf("reading profiles: %w", err)
 	}
 	if len(bytes.TrimSpace(profiles)) == 0 {
-		return nil, nil, fmt.Errorf("--profile %s is empty: name a file with a MemoryProfile or ClusterMemoryProfile", f.profile)
+		return nil, nil, fmt.Errorf("%s is empty: name a file with a MemoryProfile or ClusterMemoryProfile", f.profile)
 	}
 	return manifests, profiles, nil
 }

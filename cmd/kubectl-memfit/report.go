@@ -25,8 +25,8 @@ const reportLong = `Write an HTML page about the workloads of a namespace or of 
   - requests above and below the recommendations, and how much memfit has lowered requests so far
 
 The page is self-contained: send it by mail, or put it on any web server. Charts show the highest use of any replica in
-each day or hour. Past requests and limits are known only from memfit's changes, OOM kills and stalls. Without permission
-to read MemoryCheckpoints, the page has a note instead of charts. Nothing is written to the cluster.`
+each day or hour. Past requests and limits are known only from memfit's changes, OOM kills and stalls. Without
+permission to read MemoryCheckpoints, the page has a note instead of charts. Nothing is written to the cluster.`
 
 const reportExample = `  kubectl memfit report -n shop > shop.html
 

@@ -89,7 +89,7 @@ func (v *verb) recommendationOf(recs []v1alpha1.MemoryRecommendation, pod, node 
 }
 
 // snapshot reads the snapshot of a pod, named as "web-7d9f8" or "pod/web-7d9f8". If name is a workload, it chooses the
-// pod with the newest kill or stall. rec is the workload's recommendation; nil: the owners of pods are compared with name.
+// pod with the newest kill or stall. rec is the workload's recommendation; nil: pods are matched by owner and name.
 func (v *verb) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
 	ctx := v.Context()
 	pod, isPod := podName(name)

@@ -150,7 +150,7 @@ func (c *Cluster) Workload(
 	}
 	object, err := c.client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	return object, nil
 }

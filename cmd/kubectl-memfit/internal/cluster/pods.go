@@ -103,7 +103,8 @@ func (c *Cluster) Snapshot(ctx context.Context, name string) (*v1alpha1.MemorySn
 	pod, err := c.core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w %s in namespace %s; list pods with kubectl -n %s get pods", ErrNoPod, name, namespace, namespace)
+		return nil, fmt.Errorf("%w %s in namespace %s; to list pods: kubectl -n %s get pods", ErrNoPod, name, namespace,
+			namespace)
 	case err != nil:
 		return nil, fmt.Errorf("reading pod %s/%s: %w", namespace, name, err)
 	}
@@ -122,8 +123,8 @@ func (c *Cluster) Snapshot(ctx context.Context, name string) (*v1alpha1.MemorySn
 		return nil, fmt.Errorf("reading MemorySnapshot %s/%s: %w", namespace, name, err)
 	}
 	if node := pod.Spec.NodeName; !s.IsOf(pod.UID, node) {
-		return nil, fmt.Errorf("MemorySnapshot %s/%s is outdated: it is from node %q, or from an earlier pod with this name; "+
-			"the agent of node %q replaces it within minutes", namespace, name, s.Status.NodeName, node)
+		return nil, fmt.Errorf("MemorySnapshot %s/%s is outdated: it is from node %q, or from an earlier pod with this "+
+			"name; the agent of node %q replaces it within minutes", namespace, name, s.Status.NodeName, node)
 	}
 	return &s, nil
 }
@@ -133,6 +134,6 @@ func noSnapshot(pod *corev1.Pod) error {
 		return fmt.Errorf("pod %s/%s is not scheduled yet", pod.Namespace, pod.Name)
 	}
 	return fmt.Errorf("pod %s/%s on node %s has %s. The agent is optional and has its own manifests (config/agent); "+
-		"list the agents with kubectl get pods -A -o wide -l app.kubernetes.io/component=agent",
+		"to list the agents: kubectl get pods -A -o wide -l app.kubernetes.io/component=agent",
 		pod.Namespace, pod.Name, pod.Spec.NodeName, report.NoSnapshot)
 }

@@ -4,7 +4,7 @@
 // Package export writes recommendations as patches for Git, for `kubectl memfit export`. It is pure: the same input
 // gives the same bytes, so that a nightly commit of the output is empty unless a recommendation changed.
 //
-// It exports workloads with a pod template. For other workloads and unsized containers, it writes the reason as comment.
+// It exports workloads with a pod template. For other workloads and unsized containers, it writes the reason.
 package export
 
 import (

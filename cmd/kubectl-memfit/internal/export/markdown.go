@@ -72,7 +72,7 @@ func (m *markdown) text() []byte {
 		out.Write(m.rows.Bytes())
 	}
 	if m.omitted > 0 {
-		fmt.Fprintf(&out, "\nOmitted here: %s more; see the comments in the patches.\n", format.Count(m.omitted, "workload"))
+		fmt.Fprintf(&out, "\nOmitted here: %s; see the comments in the patches.\n", format.Count(m.omitted, "workload"))
 	}
 	out.Write(m.reasons.Bytes())
 	if m.leftOut.Len() > 0 {

@@ -100,8 +100,8 @@ func taskContainers(spec map[string]any, at string) []container {
 		containersIn(spec, at, "sidecars", "sidecar-", "computeResources")...)
 }
 
-// containersIn returns the named containers of a list in spec. at is the JSON pointer of spec, prefix the start of their
-// names in pods, and field the field with their resources.
+// containersIn returns the named containers of a list in spec. at is the JSON pointer of spec, prefix the start of the
+// containers' names in pods, and field the field with their resources.
 func containersIn(spec map[string]any, at, list, prefix, field string) (all []container) {
 	for i, c := range mapsAt(spec, list) {
 		name, at := textAt(c, "name"), at+"/"+list+"/"+strconv.Itoa(i)

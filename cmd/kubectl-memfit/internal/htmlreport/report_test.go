@@ -246,7 +246,7 @@ func TestManyWorkloads(t *testing.T) {
 	}
 	in.Histories[deploymentWeb] = h
 	page := made(t, in)
-	if !strings.Contains(page, "7 more are in the table alone") || strings.Count(page, "<figure>") != 2*maxCharts {
+	if !strings.Contains(page, "7 more are only in the table") || strings.Count(page, "<figure>") != 2*maxCharts {
 		t.Errorf("%d charts", strings.Count(page, "<figure>"))
 	}
 	if size := len(page) / (maxCharts + 7); size > 12<<10 {

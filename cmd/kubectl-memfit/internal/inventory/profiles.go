@@ -125,7 +125,7 @@ func (g *group) text() string {
 			fmt.Fprintf(&b, "  - {name: %q, runtime: {type: %s}}\n", c.Name, c.Runtime.Type)
 		}
 	}
-	b.WriteString("  # DryRun only reports the settings of new pods. If you remove this line, new pods get them, and sizes " +
-		"if sizing.mode\n  # allows it.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
+	b.WriteString("  # DryRun only reports the settings of new pods. If you remove this line, new pods get the settings,\n" +
+		"  # and sizes if sizing.mode allows it.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
 	return b.String()
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Workload is one container of a workload, with the numbers of the replica that uses most. `kubectl memfit scan -o json`
-// prints these fields.
+// Workload is one container of a workload, with the numbers of the replica that uses most memory. `kubectl memfit scan
+// -o json` prints these fields.
 type Workload struct {
 	Container `json:",inline"`
 

@@ -25,7 +25,9 @@ var Orders = []string{"use", "share", "free", "unexplained", "name"}
 // Sort sorts containers by one of Orders, the largest first and unknown sizes last, then by namespace and pod.
 func Sort(all []Container, by string) {
 	slices.SortStableFunc(all, func(a, b Container) int {
-		return cmp.Or(cmp.Compare(b.sortKey(by), a.sortKey(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod))
+		return cmp.Or(
+			cmp.Compare(b.sortKey(by), a.sortKey(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
+		)
 	})
 }
 

@@ -182,7 +182,7 @@ func (r *Result) YAML() []byte {
 	return out.Bytes()
 }
 
-// Diff returns a unified diff for each changed document. Both sides are encoded anew, so that only memfit's changes show.
+// Diff returns a unified diff for each changed document. Both sides are encoded anew, so it has only memfit's changes.
 func (r *Result) Diff() ([]byte, error) {
 	var out bytes.Buffer
 	for _, d := range r.docs {

@@ -158,8 +158,8 @@ func (w *world) problems() []string {
 	return out
 }
 
-// match finds the profile of a workload as the webhook does. Otherwise it returns w.sole, whatever its namespace, unless
-// the workload opts out or names another profile.
+// match finds the profile of a workload as the webhook does. If there is none, it returns w.sole (from any namespace),
+// unless the workload opts out or names another profile.
 func (w *world) match(target *workload) (*profile.Profile, profile.Match) {
 	d := w.index.Match(profile.Subject{
 		Namespace: target.namespace, WorkloadKind: target.kind,

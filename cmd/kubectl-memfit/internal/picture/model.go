@@ -78,14 +78,14 @@ const (
 	ownColors        = 8 // number of parts with their own color
 	smallerColor     = 8
 	unexplainedColor = 9
-	notResidentColor = 10
+	cacheColor       = 10
 )
 
 // Marks of the parts that have no letter.
 const (
 	smallerMark     = '*'
 	unexplainedMark = '?'
-	notResidentMark = '+'
+	cacheMark       = '+'
 )
 
 // New prepares the named container of a snapshot for drawing, or all containers if container is empty.
@@ -117,7 +117,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 		out.Resident, out.Processes = report.Bytes(&m.Resident), m.Processes
 		out.Parts = parts(m)
 		out.Notes = notes(m)
-		out.addNotResident()
+		out.addCache()
 	} else {
 		out.Parts = withoutParts(c)
 		out.Notes = append(out.Notes, quote.Plain(report.NotInspected(c)))
@@ -158,19 +158,21 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	all := report.Bytes(c.Usage)
 	demand := min(report.Bytes(c.Demand), all)
 	return []Part{
-		{Letter: unexplainedMark, Name: "not inspected", Size: demand, Color: unexplainedColor},
-		{Letter: notResidentMark, Name: "page cache, which the kernel can drop", Size: all.Minus(demand), Color: notResidentColor},
+		{Letter: unexplainedMark, Color: unexplainedColor, Name: "not inspected", Size: demand},
+		{
+			Letter: cacheMark, Color: cacheColor, Name: "page cache, which the kernel can drop", Size: all.Minus(demand),
+		},
 	}
 }
 
-// addNotResident adds a part for memory that is charged and not resident. Resident memory may also exceed the charge, because
-// each process counts shared pages; this adds a note.
-func (c *Container) addNotResident() {
+// addCache adds a part for memory that is charged and not resident, such as page cache. Resident memory may also exceed
+// the charge, because each process counts shared pages. Then it adds a note.
+func (c *Container) addCache() {
 	sum := c.total()
 	switch {
 	case c.Charged > sum:
 		c.Parts = append(c.Parts, Part{
-			Letter: notResidentMark, Name: "page cache and kernel", Size: c.Charged.Minus(sum), Color: notResidentColor,
+			Letter: cacheMark, Name: "page cache and kernel", Size: c.Charged.Minus(sum), Color: cacheColor,
 		})
 	case c.Charged > 0 && c.Charged < sum:
 		c.Notes = append(c.Notes, fmt.Sprintf("%s is resident and not charged to this container: shared pages, or files "+

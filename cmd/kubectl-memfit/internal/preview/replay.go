@@ -71,7 +71,7 @@ func replay(w io.Writer, manifests, recording, page string) error {
 	for _, next := range report.Rows([]v1alpha1.MemoryRecommendation{rec})[0].Next {
 		fmt.Fprintf(w, "  Next: %s\n", next)
 	}
-	fmt.Fprint(w, "\nLearn: memfit counts each kill once, with its limit, and reports a leak with the time until the limit.\n")
+	fmt.Fprint(w, "\nLearn: memfit counts each kill once, with its limit, and reports a leak with the time left.\n")
 	return r.write(page, rec, rows[len(rows)-1].at)
 }
 

@@ -79,8 +79,8 @@ func PartSize(p *v1alpha1.MemoryPart) (resident, free memory.Bytes) {
 	return resident, min(Bytes(p.Free), resident)
 }
 
-// Unexplained returns the resident memory outside of all parts: the recorded value, or the total minus the parts if that
-// is more.
+// Unexplained returns the resident memory outside of all parts: the recorded value, or the total minus the parts if
+// that is more.
 func Unexplained(m *v1alpha1.MemoryParts) memory.Bytes {
 	left := Bytes(&m.Resident)
 	for i := range m.Parts {

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report turns MemoryRecommendations, profiles and snapshots into the text and JSON of the plugin's commands: a
-// row for each workload ([Row]), all details of one workload ([Explanation]) or of one pod ([Why]). It is pure: time and
-// colors are arguments. It prints unknown reasons of conditions unchanged, so that a newer memfit may add reasons.
+// Package report turns MemoryRecommendations, profiles and snapshots into the text and JSON of the plugin's commands:
+// a row for each workload ([Row]), all details of one workload ([Explanation]) or of one pod ([Why]). It is pure: time
+// and colors are arguments. It prints unknown reasons of conditions unchanged, so that a newer memfit may add reasons.
 package report
 
 import (

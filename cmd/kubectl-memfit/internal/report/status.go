@@ -112,8 +112,8 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 		}
 		fmt.Fprintf(&text, "Opt a workload in with an existing profile (%s):\n", SomeOf(names))
 	}
-	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nThe workload is listed here within a minute.\n", flag,
-		v1alpha1.ProfileAnnotation, name)
+	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nThe workload is listed here within a minute.\n",
+		flag, v1alpha1.ProfileAnnotation, name)
 	if namespace != "" {
 		text.WriteString("Other namespaces: kubectl memfit status -A\n")
 	}

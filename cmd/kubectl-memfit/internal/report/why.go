@@ -316,7 +316,7 @@ func (w *Why) next() []string {
 		if m := c.Memory; m != nil && m.Summary != "" {
 			steps = append(steps, c.Container+": "+m.Summary)
 		}
-		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 { // no flag sets the heap
+		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 {
 			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, not by the "+
 				"limit: set the heap size with a profile", c.Container, r.Type))
 		}
