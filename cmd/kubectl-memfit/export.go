@@ -21,7 +21,7 @@ const exportLong = `Write the recommended sizes as patches for Git, with a comme
 and why.
 
 Formats:
-  kustomize    strategic merge patches, for the field patches of a kustomization (default)
+  kustomize    strategic merge patches, for the patches field of a kustomization (default)
   json6902     JSON patches by container index, each with a test of the container's name
   helm-values  resources of each container, in the form that most charts use
   ssa          manifests for server-side apply, with the memory fields only

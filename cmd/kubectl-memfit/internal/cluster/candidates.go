@@ -16,8 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Candidates returns the workloads of the namespace that may request a profile. It omits workloads with a controller,
-// and kinds that the user may not list.
+// Candidates returns the workloads without a controller that may request a profile, of kinds that the user may list.
 func (c *Cluster) Candidates(ctx context.Context) []report.Candidate {
 	spaces := c.namespaces(ctx, c.Namespace)
 	var all []report.Candidate

@@ -33,11 +33,9 @@ import (
 
 // Cluster reads objects of one cluster.
 type Cluster struct {
-	client dynamic.Interface
-	// core reads pods, the most numerous objects, as protobuf.
-	core corev1client.CoreV1Interface
-	// metadata reads objects without spec and status.
-	metadata metadata.Interface
+	client   dynamic.Interface
+	core     corev1client.CoreV1Interface // reads pods, the most numerous objects, as protobuf
+	metadata metadata.Interface           // reads objects without spec and status
 	mapper   func() (meta.RESTMapper, error)
 	// Namespace is the namespace to read, from -n or the context of the kubeconfig; empty: all namespaces.
 	Namespace string
@@ -112,8 +110,7 @@ func (c *Cluster) EachCheckpoint(ctx context.Context, take func(*v1alpha1.Memory
 	return eachOf(ctx, c, checkpoints, c.Namespace, take)
 }
 
-// Profiles lists the MemoryProfiles of the namespace and all ClusterMemoryProfiles, with defaults applied. Besides an
-// error, it may return the profiles that it could read.
+// Profiles lists MemoryProfiles and ClusterMemoryProfiles with defaults applied. With an error, some may be missing.
 func (c *Cluster) Profiles(ctx context.Context) ([]report.Profile, error) {
 	own, err := list[v1alpha1.MemoryProfile](ctx, c, "memoryprofiles", c.Namespace)
 	if err != nil {
@@ -167,8 +164,7 @@ func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([
 	return out, err
 }
 
-// eachOf calls take with each object of one of memfit's kinds. It skips objects that it cannot decode, and returns the
-// error of the last one.
+// eachOf calls take with each object of one of memfit's kinds. If it cannot decode some, it returns the last error.
 func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) (undecoded error) {
 	err := c.each(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace, func(u *unstructured.Unstructured) {
 		u.SetManagedFields(nil)

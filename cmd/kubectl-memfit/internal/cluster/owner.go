@@ -24,8 +24,7 @@ import (
 // ownersMax limits the owners read above the direct owner of a pod, such as the JobSet above a Job.
 const ownersMax = 3
 
-// Owner returns the workload that owns a pod, or the pod's identity if memfit uses one. It returns nil if the pod does
-// not exist.
+// Owner returns the workload that owns a pod, or the pod's identity if it has one; nil: the pod does not exist.
 func (c *Cluster) Owner(
 	ctx context.Context, pod string, records inventory.Records,
 ) (*v1alpha1.WorkloadReference, error) {
@@ -126,8 +125,7 @@ func (c *Cluster) Choose(ctx context.Context, name string, rec *v1alpha1.MemoryR
 	return choice, err
 }
 
-// consider chooses the pod of a snapshot if its last kill or stall is newer than that of the chosen pod. If neither is
-// newer, the time of the snapshot decides, then the name.
+// consider chooses the pod with the newest kill or stall; of equal pods the newest snapshot, then the first name.
 func (c *Choice) consider(s *v1alpha1.MemorySnapshot) {
 	next := Choice{Pod: s.Name, Workload: c.Workload, Event: "snapshot", observed: s.Status.ObservedTime.Time}
 	happened := func(at metav1.Time, event string) {

@@ -21,7 +21,7 @@ import (
 
 // The formats of patches.
 const (
-	// Kustomize is a strategic merge patch for each workload, for the field patches of a kustomization.
+	// Kustomize is a strategic merge patch for each workload, for the patches field of a kustomization.
 	Kustomize = "kustomize"
 	// JSON6902 is a list of JSON patch operations for each workload. They find containers by index.
 	JSON6902 = "json6902"

@@ -97,8 +97,7 @@ func (w *workload) operations() []operation {
 	return ops
 }
 
-// operations returns the operations that set the memory at a JSON pointer. They keep cpu: "add" replaces an existing
-// value, so they add only missing objects.
+// operations returns the operations that set the memory at a JSON pointer. They replace no object that may have cpu.
 func (c *container) operations(at string) []operation {
 	if len(c.resources.Limits) == 0 && len(c.resources.Requests) == 0 && len(c.resources.Claims) == 0 {
 		return []operation{{"add", at, c.wanted()}}

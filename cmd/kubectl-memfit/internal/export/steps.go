@@ -24,8 +24,7 @@ func hasStep(is *v1alpha1.PodIdentity) bool {
 	return is != nil && len(is.Values) > 0 && (is.Platform == "tekton" || is.Platform == "argo")
 }
 
-// stepOf reads the object with the template of an identity's pods: a Tekton Task or Pipeline, or an Argo Workflows
-// CronWorkflow or WorkflowTemplate.
+// stepOf reads the object of Tekton or Argo Workflows with the template of an identity's pods.
 func stepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
 	switch {
 	case is.Platform == "argo":
@@ -44,8 +43,8 @@ func stepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, 
 	return pipeline, nil
 }
 
-// workflowOf reads the CronWorkflow or WorkflowTemplate with a name. If the CronWorkflow refers to a WorkflowTemplate,
-// it reads that.
+// workflowOf reads the CronWorkflow or WorkflowTemplate with a name. If a CronWorkflow refers to a WorkflowTemplate, it
+// reads that.
 func workflowOf(name string, read Reader) (*unstructured.Unstructured, error) {
 	const argo = "argoproj.io/v1alpha1"
 	cron, err := read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "CronWorkflow", Name: name})
@@ -116,8 +115,7 @@ func containersIn(spec map[string]any, at, list, prefix, field string) (all []co
 	return all
 }
 
-// templateContainer returns the main container of a template of an Argo Workflow: of the named template, or of the
-// entrypoint. spec is the path of the workflow's spec.
+// templateContainer returns the main container of the named template or of the entrypoint, below the path spec.
 func templateContainer(
 	object *unstructured.Unstructured, name string, entrypoint bool, spec ...string,
 ) ([]container, error) {

@@ -37,7 +37,7 @@ type Input struct {
 	Histories map[types.NamespacedName]map[string]*history.Container
 	// Savings has memfit's changes of requests by recommendation; nil: unknown.
 	Savings map[types.NamespacedName]inventory.Difference
-	// Notes are the notes at the top of the page about missing data.
+	// Notes are shown at the top of the page. They name missing data.
 	Notes []string
 }
 
@@ -63,7 +63,7 @@ type workload struct {
 	ID                     string
 	Use, Request, Proposed string   // of all containers, each pod
 	Change                 string   // of requests, all pods
-	Saved                  string   // of requests so far, all pods
+	Saved                  string   // of requests, all pods, so far
 	Help                   []string // actions that would reduce use, and the cost of limits
 	Charts                 []chart
 	Entries                []report.Entry

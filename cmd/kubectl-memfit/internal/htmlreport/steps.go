@@ -44,7 +44,7 @@ func linesOf(c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendati
 	return lines
 }
 
-// recommendedPart: recommendations have 1/recommendedPart of the width.
+// recommendedPart is the number of parts of the width. The last part is for the recommendation.
 const recommendedPart = 6
 
 // known is a known limit or request: its amounts before and after a time.

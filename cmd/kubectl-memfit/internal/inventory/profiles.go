@@ -62,11 +62,10 @@ type group struct {
 
 func (g *group) path() string { return path.Join(g.namespace, g.name+".yaml") }
 
-// kindName matches kinds. The creator of a pod controls the kind and name of its owner, and both become part of a path
-// and a command.
+// kindName matches kinds. The pod's creator controls the owner's kind and name, which are used in a path and a command.
 var kindName = regexp.MustCompile(`^[A-Za-z]{1,63}$`)
 
-// ungoverned returns the containers with a known runtime, by workload without a profile. It omits memfit, known
+// ungoverned returns the containers with a known runtime of each workload without a profile. It omits memfit, known
 // sidecars, and bare pods: these need no profile, because only new pods get settings.
 func ungoverned(all []Workload) (out [][]*Workload) {
 	var left []*Workload
@@ -101,7 +100,7 @@ func declarable(runtime string) bool {
 func (g *group) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# kubectl memfit scan --write, namespace %s. This profile only recommends: pods get no settings "+
-		"and sizes.\n# Check suggested runtimes before you apply it.\n", g.namespace)
+		"or sizes.\n# Check suggested runtimes before you apply it.\n", g.namespace)
 	for _, w := range g.workloads {
 		for _, c := range w {
 			how := "suggested: "
@@ -125,7 +124,7 @@ func (g *group) text() string {
 			fmt.Fprintf(&b, "  - {name: %q, runtime: {type: %s}}\n", c.Name, c.Runtime.Type)
 		}
 	}
-	b.WriteString("  # DryRun only reports the settings of new pods. If you remove this line, new pods get the settings,\n" +
-		"  # and sizes if sizing.mode allows it.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
+	b.WriteString("  # DryRun only reports the settings for new pods. Remove this line to set them, and sizes if " +
+		"sizing.mode allows it.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
 	return b.String()
 }

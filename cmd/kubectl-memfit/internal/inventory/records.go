@@ -83,8 +83,7 @@ func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
 	return r.of[w.whole()]
 }
 
-// Any returns the recommendation of w, or of another node class of the DaemonSet. The latter has the same profile, but
-// other sizes.
+// Any returns the recommendation of w, or of another node class of the DaemonSet, which has the same profile.
 func (r Records) Any(w Ref) *v1alpha1.MemoryRecommendation {
 	return cmp.Or(r.Of(w), r.classes[w.whole()])
 }
@@ -152,8 +151,7 @@ func Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	return v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 }
 
-// cronJob returns the CronJob in a Job's name, "<CronJob>-<minutes since 1970>". ok is false unless the pod was created
-// in the week after that minute.
+// cronJob returns the name in "<name>-<minutes since 1970>", if the pod was created in the week after that minute.
 func cronJob(job string, born time.Time) (name string, ok bool) {
 	i := strings.LastIndexByte(job, '-')
 	if i < 1 {

@@ -116,8 +116,7 @@ func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
 	return false
 }
 
-// failedSince reports whether a container was OOM-killed or stalled, or memfit rolled back a change, since a time. An
-// empty name means any container.
+// failedSince reports an OOM kill or stall of the container ("": any container), or a rollback, since a time.
 func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since time.Time) bool {
 	matches := func(name string, at metav1.Time) bool {
 		return (container == "" || name == container) && !at.Time.Before(since)

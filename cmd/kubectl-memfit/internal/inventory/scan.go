@@ -16,8 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Workload is one container of a workload, with the numbers of the replica that uses most memory. `kubectl memfit scan
-// -o json` prints these fields.
+// Workload is an item of `kubectl memfit scan -o json`: a container, with the numbers of the replica that uses most.
 type Workload struct {
 	Container `json:",inline"`
 

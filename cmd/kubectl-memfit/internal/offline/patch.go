@@ -71,7 +71,6 @@ func child(n *yaml.Node, token string) *yaml.Node {
 	return nil
 }
 
-// apply applies one operation.
 func apply(pod *yaml.Node, o inject.Operation) error {
 	path := tokens(o.Path)
 	if _, empty := o.Value.(struct{}); empty { // an empty mapping

@@ -23,8 +23,7 @@ type document struct {
 	text         []byte // the output; nil: unchanged
 }
 
-// split splits a stream into documents at each line that starts with "---". The rest of that line belongs to the new
-// document.
+// split splits a stream at each line that starts with "---". The rest of that line belongs to the new document.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
 	begin, at, number := 0, 0, 0 // offsets of the document and of the line, and the line's number
@@ -91,8 +90,7 @@ func (d *document) tree() (*yaml.Node, error) {
 	return &root, nil
 }
 
-// measure counts the values of a tree. It also changes line numbers to those of the stream, removes anchors, and spells
-// nulls out.
+// measure counts the values of a tree. It also sets line numbers in the stream, removes anchors, and spells nulls out.
 type measure struct {
 	lines   int // before the document
 	values  int

@@ -29,22 +29,15 @@ type Pod struct {
 // Container is one bar with its legend.
 type Container struct {
 	// Heading is "app: Node.js 20.18.1, glibc 2.36", or the name alone.
-	Heading string
-	// Charged is the memory that the kernel counts against the limit; 0: unknown.
-	Charged memory.Bytes
-	// Resident is the memory of the processes in RAM; 0: unknown.
-	Resident  memory.Bytes
+	Heading   string
+	Charged   memory.Bytes // what the kernel counts against the limit; 0: unknown
+	Resident  memory.Bytes // memory of the processes in RAM; 0: unknown
 	Processes int32
-	// Limit is the effective limit; 0: none.
-	Limit memory.Bytes
-	// Parts are the segments of the bar from left to right.
-	Parts []Part
-	// Notes are sentences below the legend.
-	Notes []string
-	// Pages are the regions to draw block by block; nil: the snapshot has no map of pages.
-	Pages []Pages
-	// NotDrawn is the resident memory of all other regions.
-	NotDrawn memory.Bytes
+	Limit     memory.Bytes // the effective limit; 0: none
+	Parts     []Part       // segments of the bar from left to right
+	Notes     []string     // sentences below the legend
+	Pages     []Pages      // regions to draw block by block; nil: the snapshot has no map of pages
+	NotDrawn  memory.Bytes // resident memory of all other regions
 }
 
 // Part is one segment of a bar.
@@ -159,14 +152,12 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	demand := min(report.Bytes(c.Demand), all)
 	return []Part{
 		{Letter: unexplainedMark, Color: unexplainedColor, Name: "not inspected", Size: demand},
-		{
-			Letter: cacheMark, Color: cacheColor, Name: "page cache, which the kernel can drop", Size: all.Minus(demand),
-		},
+		{Letter: cacheMark, Color: cacheColor, Name: "page cache, which the kernel can drop", Size: all.Minus(demand)},
 	}
 }
 
-// addCache adds a part for memory that is charged and not resident, such as page cache. Resident memory may also exceed
-// the charge, because each process counts shared pages. Then it adds a note.
+// addCache adds a part for memory that is charged and not resident, or a note if more memory is resident than charged:
+// each process counts shared pages.
 func (c *Container) addCache() {
 	sum := c.total()
 	switch {

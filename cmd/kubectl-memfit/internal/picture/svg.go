@@ -40,8 +40,7 @@ func (v *canvas) Take(height int) int {
 	return v.y - height
 }
 
-// WriteSVG draws a pod as SVG: bars, legends and, if the snapshot has one, the map of pages. It executes the template
-// twice, because the first line has the height.
+// WriteSVG draws a pod as SVG. It executes the template twice, because the first line has the height of the picture.
 func (p *Pod) WriteSVG(w io.Writer) error {
 	measured := canvas{Pod: p, Palette: palette[:], y: margin}
 	if err := pictureTemplate.Execute(io.Discard, &measured); err != nil {

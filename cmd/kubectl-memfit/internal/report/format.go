@@ -16,8 +16,7 @@ import (
 // Bytes converts a quantity to bytes; nil is 0.
 func Bytes(q *resource.Quantity) memory.Bytes { return memory.FromOptional(q) }
 
-// Amount formats a quantity for users, exactly if it is in whole MiB, so that they can copy it: "1200Mi", not "1.2Gi".
-// It returns "none" for nil.
+// Amount formats a quantity for users to copy: exactly if it is in whole MiB ("1200Mi", not "1.2Gi"); "none" for nil.
 func Amount(q *resource.Quantity) string {
 	if q == nil {
 		return "none"
@@ -79,8 +78,7 @@ func PartSize(p *v1alpha1.MemoryPart) (resident, free memory.Bytes) {
 	return resident, min(Bytes(p.Free), resident)
 }
 
-// Unexplained returns the resident memory outside of all parts: the recorded value, or the total minus the parts if
-// that is more.
+// Unexplained returns the resident memory outside of all parts. It is at least the total minus the parts.
 func Unexplained(m *v1alpha1.MemoryParts) memory.Bytes {
 	left := Bytes(&m.Resident)
 	for i := range m.Parts {

@@ -32,7 +32,7 @@ type Entry struct {
 	Time metav1.Time `json:"time"`
 	// What is "OOMKill", "Stall" or the kind of the change.
 	What string `json:"what"`
-	// Pod is the pod, or the last pod of a change of several.
+	// Pod is the pod, or the last pod of several.
 	Pod    string                  `json:"pod"`
 	Change *v1alpha1.ChangeRecord  `json:"change,omitempty"`
 	Kill   *v1alpha1.OOMKillRecord `json:"oomKill,omitempty"`

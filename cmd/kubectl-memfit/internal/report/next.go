@@ -30,7 +30,7 @@ func next(r *Row) []string {
 	}
 	if r.Waiting {
 		step := strings.TrimSuffix(r.because("Not applied", v1alpha1.ConditionApplied), ".")
-		if len(kind.Template) > 0 && r.Status.Identity == nil { // an export by workload name has no identity
+		if len(kind.Template) > 0 && r.Status.Identity == nil { // export refuses node classes
 			step += fmt.Sprintf(". For Git: kubectl memfit export -n %s %s", r.Namespace, workload)
 		}
 		steps = append(steps, step)

@@ -58,7 +58,7 @@ func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 	return r
 }
 
-// failed has the reasons of Applied that report a failed resize, possibly of a single pod.
+// failed has the reasons of Applied if a resize, possibly of a single pod, failed or was deferred.
 var failed = map[string]bool{
 	v1alpha1.ReasonRefused: true, v1alpha1.ReasonInfeasible: true, v1alpha1.ReasonResizeFailed: true,
 	v1alpha1.ReasonNotActuated: true, v1alpha1.ReasonNotEffective: true, v1alpha1.ReasonDeferred: true,

@@ -145,10 +145,10 @@ func (s *Status) AddUnserved(candidates []Candidate, profiles []Profile) {
 	}
 	index := profile.NewIndex(named)
 	for i := range candidates {
-		a := &candidates[i]
-		if d := index.Match(a.Subject); d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
+		c := &candidates[i]
+		if d := index.Match(c.Subject); d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
 			s.Unserved = append(s.Unserved, Unserved{
-				Namespace: a.Namespace, Kind: a.WorkloadKind, Name: a.Name, Reason: d.Problem.EventReason(), Message: d.Why,
+				Namespace: c.Namespace, Kind: c.WorkloadKind, Name: c.Name, Reason: d.Problem.EventReason(), Message: d.Why,
 			})
 		}
 	}

@@ -45,8 +45,7 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 	return w
 }
 
-// OfRecord returns the only recommendation that records a kill or stall of a pod. It returns nil if none or several do.
-// Use it if the pod's owner is unknown.
+// OfRecord returns the recommendation that records a kill or stall of a pod without an owner; nil: none or several.
 func OfRecord(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
 	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return recordsPod(&rec.Status, pod) })
 	if len(found) != 1 {

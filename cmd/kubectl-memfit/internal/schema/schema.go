@@ -57,8 +57,7 @@ func (s *Schema) Default(object map[string]any) {
 	defaulting.Default(object, s.structure)
 }
 
-// Check returns the errors with which the API server would refuse the object. It evaluates CEL rules only if the object
-// matches the schema.
+// Check returns why the API server would refuse the object. It evaluates CEL rules only if the schema is satisfied.
 func (s *Schema) Check(object map[string]any) field.ErrorList {
 	errs := append(validation.ValidateCustomResource(nil, object, s.schema),
 		listtype.ValidateListSetsAndMaps(nil, s.structure, object)...)
