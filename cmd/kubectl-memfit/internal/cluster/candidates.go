@@ -48,14 +48,14 @@ func (c *Cluster) namespaces(ctx context.Context, namespace string) map[string]m
 	client := c.metadata.Resource(namespaces)
 	found := map[string]metav1.PartialObjectMetadata{}
 	if namespace != "" {
-		if one, err := client.Get(ctx, namespace, metav1.GetOptions{}); err == nil {
-			found[namespace] = *one
+		if space, err := client.Get(ctx, namespace, metav1.GetOptions{}); err == nil {
+			found[namespace] = *space
 		}
 		return found
 	}
 	if all, err := client.List(ctx, metav1.ListOptions{}); err == nil {
-		for _, one := range all.Items {
-			found[one.Name] = one
+		for _, space := range all.Items {
+			found[space.Name] = space
 		}
 	}
 	return found

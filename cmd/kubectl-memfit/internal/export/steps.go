@@ -20,23 +20,23 @@ import (
 type Reader func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error)
 
 // hasStep reports whether stepOf supports the platform of an identity.
-func hasStep(is *v1alpha1.PodIdentity) bool {
-	return is != nil && len(is.Values) > 0 && (is.Platform == "tekton" || is.Platform == "argo")
+func hasStep(id *v1alpha1.PodIdentity) bool {
+	return id != nil && len(id.Values) > 0 && (id.Platform == "tekton" || id.Platform == "argo")
 }
 
 // stepOf reads the object of Tekton or Argo Workflows with the template of an identity's pods.
-func stepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
+func stepOf(id *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
 	switch {
-	case is.Platform == "argo":
-		return workflowOf(is.Values[0], read)
-	case len(is.Values) == 1:
-		return read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Task", Name: is.Values[0]})
+	case id.Platform == "argo":
+		return workflowOf(id.Values[0], read)
+	case len(id.Values) == 1:
+		return read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Task", Name: id.Values[0]})
 	}
-	pipeline, err := read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Pipeline", Name: is.Values[0]})
+	pipeline, err := read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Pipeline", Name: id.Values[0]})
 	if err != nil {
 		return nil, err
 	}
-	task, _ := pipelineTask(pipeline, is.Values[1])
+	task, _ := pipelineTask(pipeline, id.Values[1])
 	if name := textAt(task, "taskRef", "name"); name != "" {
 		return read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Task", Name: name})
 	}
@@ -51,15 +51,15 @@ func workflowOf(name string, read Reader) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "WorkflowTemplate", Name: name})
 	}
-	if of := textAt(cron.Object, "spec", "workflowSpec", "workflowTemplateRef", "name"); of != "" {
-		return read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "WorkflowTemplate", Name: of})
+	if template := textAt(cron.Object, "spec", "workflowSpec", "workflowTemplateRef", "name"); template != "" {
+		return read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "WorkflowTemplate", Name: template})
 	}
 	return cron, nil
 }
 
 // stepContainers returns the containers in the object that stepOf returns, with their names in pods.
-func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured) ([]container, error) {
-	last := is.Values[len(is.Values)-1]
+func stepContainers(id *v1alpha1.PodIdentity, object *unstructured.Unstructured) ([]container, error) {
+	last := id.Values[len(id.Values)-1]
 	switch object.GetKind() {
 	case "Task":
 		spec, _, _ := unstructured.NestedMap(object.Object, "spec")
@@ -74,9 +74,9 @@ func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured)
 		}
 		return taskContainers(spec, at+"/taskSpec"), nil
 	case "CronWorkflow":
-		return templateContainer(object, last, len(is.Values) == 1, "spec", "workflowSpec")
+		return templateContainer(object, last, len(id.Values) == 1, "spec", "workflowSpec")
 	default:
-		return templateContainer(object, last, len(is.Values) == 1, "spec")
+		return templateContainer(object, last, len(id.Values) == 1, "spec")
 	}
 }
 

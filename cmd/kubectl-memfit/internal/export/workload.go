@@ -29,12 +29,12 @@ type Source struct {
 // SourceOf reads the object with the pod template of a workload.
 func SourceOf(rec *v1alpha1.MemoryRecommendation, read Reader) Source {
 	s := Source{Recommendation: rec}
-	ref, is := rec.Status.Workload, rec.Status.Identity
+	ref, id := rec.Status.Workload, rec.Status.Identity
 	kind, _ := workloadkind.Of(ref.APIVersion, ref.Kind)
 	var err error
 	switch {
-	case hasStep(is):
-		s.Object, err = stepOf(is, read)
+	case hasStep(id):
+		s.Object, err = stepOf(id, read)
 	case len(kind.Template) > 0:
 		s.Object, err = read(ref)
 	}
@@ -138,12 +138,12 @@ func (w *workload) inTemplate(s Source, format string) ([]container, error) {
 
 // inSteps returns the containers of an identity's pods, as inTemplate does.
 func (w *workload) inSteps(s Source, format string) ([]container, error) {
-	is := w.rec.Status.Identity
+	id := w.rec.Status.Identity
 	switch {
-	case is.Platform == identity.ByNode:
+	case id.Platform == identity.ByNode:
 		return nil, errors.New("the DaemonSet has one pod template for all node classes; with sizing.mode OnCreate, " +
 			"memfit sizes new pods by node class")
-	case !hasStep(is):
+	case !hasStep(id):
 		return nil, errors.New("memfit does not know the template of its pods; set the size in the platform's definition " +
 			"of the step: kubectl memfit explain shows it")
 	case s.Object == nil:
@@ -152,7 +152,7 @@ func (w *workload) inSteps(s Source, format string) ([]container, error) {
 		return nil, fmt.Errorf("the steps of a %s cannot be merged by name; use -o json6902", s.Object.GetKind())
 	}
 	w.target = s.Object.GetKind() + " " + s.Object.GetName()
-	return stepContainers(is, s.Object)
+	return stepContainers(id, s.Object)
 }
 
 // add adds a container to w.sized, or the reason why it has no size to w.unsized.

@@ -86,7 +86,7 @@ func chartsOf(
 // scale converts times and amounts to coordinates.
 type scale struct {
 	from, to time.Time
-	most     memory.Bytes
+	most     memory.Bytes // at the top of the chart
 }
 
 func (s *scale) x(t time.Time) float64 {

@@ -201,7 +201,6 @@ func (s *sums) totals(in *Input) []total {
 	return append(all, total{"Saved so far", net(s.saved, "", "−"), in.saved(s.saved)})
 }
 
-// saved explains the savings so far.
 func (in *Input) saved(d inventory.Difference) string {
 	text := "compared with the owners' requests"
 	switch {

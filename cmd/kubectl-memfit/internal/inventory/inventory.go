@@ -131,15 +131,15 @@ func (in *Inventory) AddPod(p *corev1.Pod) {
 		return
 	}
 	in.pods[at] = pod{len(in.containers), p.UID}
-	of := in.records.workload(p)
+	ref := in.records.workload(p)
 	for _, spec := range running(p) {
 		c := Container{
 			Namespace: shared(p.Namespace), Pod: p.Name, Name: shared(spec.Name), Node: shared(p.Spec.NodeName),
-			Kind: shared(of.Kind), Workload: shared(of.Name), NodeClass: shared(of.NodeClass), Missing: report.NoSnapshot,
-			group: shared(of.Group), own: p.Labels["app.kubernetes.io/name"] == "memfit", rec: in.records.Of(of),
+			Kind: shared(ref.Kind), Workload: shared(ref.Name), NodeClass: shared(ref.NodeClass), Missing: report.NoSnapshot,
+			group: shared(ref.Group), own: p.Labels["app.kubernetes.io/name"] == "memfit", rec: in.records.Of(ref),
 		}
 		c.fromSpec(spec, p)
-		c.fromRecommendation(in.records.Any(of))
+		c.fromRecommendation(in.records.Any(ref))
 		in.containers = append(in.containers, c)
 	}
 }
@@ -243,8 +243,8 @@ func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 	c.Profile = shared(rec.Status.Profile.Name)
 	for i := range rec.Status.Containers {
 		r := &rec.Status.Containers[i]
-		if is := r.Identity; r.Container == c.Name && is != nil && is.Source == v1alpha1.RuntimeDeclared {
-			c.Runtime = runtimeOf(string(is.Type), is.Version, FromProfile, is.Evidence)
+		if id := r.Identity; r.Container == c.Name && id != nil && id.Source == v1alpha1.RuntimeDeclared {
+			c.Runtime = runtimeOf(string(id.Type), id.Version, FromProfile, id.Evidence)
 		}
 	}
 }

@@ -31,21 +31,22 @@ type File struct {
 // profile for each workload with several runtimes. The profiles only recommend until a user edits them.
 func Profiles(all []Workload) (files []File) {
 	groups := map[string]*group{} // by path
-	for _, w := range ungoverned(all) {
-		g := group{namespace: w[0].Namespace, name: w[0].Workload, runtime: w[0].Runtime.Type}
-		if slices.ContainsFunc(w, func(c *Workload) bool { return c.Runtime.Type != g.runtime }) {
+	for _, containers := range ungoverned(all) {
+		w := containers[0]
+		g := group{namespace: w.Namespace, name: w.Workload, runtime: w.Runtime.Type}
+		if slices.ContainsFunc(containers, func(c *Workload) bool { return c.Runtime.Type != g.runtime }) {
 			g.runtime = ""
 		} else {
 			g.name = strings.ToLower(g.runtime)
 		}
 		if other := groups[g.path()]; other != nil && (other.runtime != g.runtime || g.runtime == "") {
-			g.name = strings.ToLower(w[0].Kind) + "-" + g.name // the name is taken by a runtime or another workload
+			g.name = strings.ToLower(w.Kind) + "-" + g.name // a runtime or another workload has the name
 		}
 		if groups[g.path()] == nil {
 			groups[g.path()] = &g
 		}
 		shared := groups[g.path()]
-		shared.workloads = append(shared.workloads, w)
+		shared.workloads = append(shared.workloads, containers)
 	}
 	for _, at := range slices.Sorted(maps.Keys(groups)) {
 		files = append(files, File{Path: at, Text: groups[at].text()})
@@ -70,9 +71,10 @@ var kindName = regexp.MustCompile(`^[A-Za-z]{1,63}$`)
 func ungoverned(all []Workload) (out [][]*Workload) {
 	var left []*Workload
 	for i := range all {
-		if w := &all[i]; !w.own && w.Kind != workloadkind.Pod().Name && w.Profile == "" && declarable(w.Runtime.Type) &&
-			!slices.Contains(profile.Sidecars(), w.Name) && kindName.MatchString(w.Kind) &&
-			len(validation.IsDNS1123Subdomain(w.Workload)) == 0 {
+		w := &all[i]
+		omitted := w.own || w.Kind == workloadkind.Pod().Name || slices.Contains(profile.Sidecars(), w.Name)
+		valid := kindName.MatchString(w.Kind) && len(validation.IsDNS1123Subdomain(w.Workload)) == 0
+		if w.Profile == "" && declarable(w.Runtime.Type) && !omitted && valid {
 			left = append(left, w)
 		}
 	}

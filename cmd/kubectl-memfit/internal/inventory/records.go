@@ -27,7 +27,6 @@ func RefOf(namespace string, w v1alpha1.WorkloadReference) Ref {
 	return Ref{Namespace: namespace, Group: workloadkind.Group(w.APIVersion), Kind: w.Kind, Name: w.Name}
 }
 
-// whole returns the workload without the node class.
 func (w Ref) whole() Ref {
 	w.NodeClass = ""
 	return w
@@ -53,16 +52,16 @@ func RecordsOf(recs []v1alpha1.MemoryRecommendation) Records {
 	for i := range recs {
 		rec := &recs[i]
 		w := RefOf(rec.Namespace, rec.Status.Workload)
-		switch is, known := rec.Status.Identity, r.labels[rec.Namespace]; {
-		case is == nil:
-		case is.Platform == identity.ByNode && len(is.Labels) == 1:
+		switch id, known := rec.Status.Identity, r.labels[rec.Namespace]; {
+		case id == nil:
+		case id.Platform == identity.ByNode && len(id.Labels) == 1:
 			if last := r.classes[w]; last == nil || last.CreationTimestamp.Before(&rec.CreationTimestamp) {
 				r.classes[w] = rec
 			}
-			w.NodeClass = identity.NodeClassOf(is.Platform, is.Values)
-		case is.Platform == identity.Labeled &&
-			!slices.ContainsFunc(known, func(keys []string) bool { return slices.Equal(keys, is.Labels) }):
-			r.labels[rec.Namespace] = append(known, is.Labels)
+			w.NodeClass = identity.NodeClassOf(id.Platform, id.Values)
+		case id.Platform == identity.Labeled &&
+			!slices.ContainsFunc(known, func(keys []string) bool { return slices.Equal(keys, id.Labels) }):
+			r.labels[rec.Namespace] = append(known, id.Labels)
 		}
 		r.of[w] = rec
 	}
@@ -108,11 +107,11 @@ func (r Records) Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 
 // Identified returns the identity of a pod (by a profile's labels or by the table of platforms), otherwise owner.
 func (r Records) Identified(pod metav1.Object, owner v1alpha1.WorkloadReference) v1alpha1.WorkloadReference {
-	of := memory.WorkloadRef{
+	direct := memory.WorkloadRef{
 		APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: pod.GetNamespace(), Name: owner.Name,
 	}
 	for _, keys := range append(slices.Clone(r.labels[pod.GetNamespace()]), nil) {
-		id, found := identity.Of(pod, of, keys)
+		id, found := identity.Of(pod, direct, keys)
 		if !found {
 			continue
 		}

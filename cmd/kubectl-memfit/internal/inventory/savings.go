@@ -50,15 +50,15 @@ func NewSavings(records Records) *Savings {
 }
 
 // AddPod adds the difference of a pod, unless the pod has ended.
-func (g *Savings) AddPod(pod *corev1.Pod) {
-	rec := g.records.Of(g.records.workload(pod))
+func (s *Savings) AddPod(pod *corev1.Pod) {
+	rec := s.records.Of(s.records.workload(pod))
 	if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}
 	key := types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}
-	d := g.Differences[key]
+	d := s.Differences[key]
 	d.add(pod, rec)
-	g.Differences[key] = d
+	s.Differences[key] = d
 }
 
 func (d *Difference) add(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation) {

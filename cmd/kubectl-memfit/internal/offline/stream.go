@@ -300,15 +300,15 @@ func parts(root *yaml.Node) []part {
 	}
 	// Comments before the list belong to its first item, those after it to its last.
 	for i, end := 0, len(items.Content)-1; i <= end; i++ {
-		name, one := *key, *items
-		one.Content = items.Content[i : i+1]
+		itemsKey, list := *key, *items
+		list.Content = items.Content[i : i+1]
 		if i > 0 {
-			name.HeadComment, name.LineComment, one.HeadComment, one.LineComment = "", "", "", ""
+			itemsKey.HeadComment, itemsKey.LineComment, list.HeadComment, list.LineComment = "", "", "", ""
 		}
 		if i < end {
-			name.FootComment, one.FootComment = "", ""
+			itemsKey.FootComment, list.FootComment = "", ""
 		}
-		add(i > 0, &name, &one)
+		add(i > 0, &itemsKey, &list)
 	}
 	if rest := top.Content[at+2:]; len(rest) > 0 {
 		add(false, rest...)

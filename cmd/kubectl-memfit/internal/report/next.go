@@ -101,14 +101,14 @@ func (r *Row) meanwhile(last *v1alpha1.OOMKillRecord) string {
 // Called returns the kind and the name of a workload for users: "Deployment" and "web", "DaemonSet" and
 // "log [m5.large]" for a node class, or "tekton" and "build/unit" for a pipeline step.
 func (r *Row) Called() (kind, name string) {
-	is := r.Status.Identity
-	if is == nil {
+	id := r.Status.Identity
+	if id == nil {
 		return r.Kind, r.Name
 	}
-	if class := identity.NodeClassOf(is.Platform, is.Values); class != "" {
+	if class := identity.NodeClassOf(id.Platform, id.Values); class != "" {
 		return r.Kind, identity.OnNodes(r.Name, class)
 	}
-	return is.Platform, strings.Join(is.Values, "/")
+	return id.Platform, strings.Join(id.Values, "/")
 }
 
 // resource returns a workload in the form of kubectl -o name: "deployment.apps/web".
