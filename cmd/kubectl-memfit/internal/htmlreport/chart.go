@@ -133,7 +133,7 @@ func draw(
 	}
 	for i := range lines {
 		l := &lines[i]
-		l.Title, l.Path = l.Title+" "+l.steps.words(times.text), l.steps.path(&sc)
+		l.Title, l.Path = l.Title+" "+l.steps.lastAmounts(times.text), l.steps.path(&sc)
 		ch.Words += " " + capital(l.Title) + "."
 	}
 	ch.marks(&sc, c.Container, s)

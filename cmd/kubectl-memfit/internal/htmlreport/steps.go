@@ -55,7 +55,7 @@ type known struct {
 
 // limitsOf returns the limits of a container: from kills and stalls until memfit's first change, then from the changes.
 func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
-	all := changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Limit) })
+	all := changed(container, s, func(size *v1alpha1.Size) memory.Bytes { return report.Bytes(size.Limit) })
 	changes := len(all)
 	observed := func(name string, at time.Time, limit memory.Bytes) {
 		if name == container && limit > 0 && (changes == 0 || at.Before(all[0].at)) {
@@ -74,7 +74,7 @@ func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memo
 }
 
 func requestsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
-	return joined(changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Request) }), now)
+	return joined(changed(container, s, func(size *v1alpha1.Size) memory.Bytes { return report.Bytes(size.Request) }), now)
 }
 
 // changed returns the changes that took effect, oldest first, each at the time of its first pod.
@@ -91,8 +91,8 @@ func changed(
 			at = c.Since.Time
 		}
 		for j := range c.Sizes {
-			if z := &c.Sizes[j]; z.Container == container {
-				all = append(all, known{at, of(&z.From), of(&z.To)})
+			if size := &c.Sizes[j]; size.Container == container {
+				all = append(all, known{at, of(&size.From), of(&size.To)})
 			}
 		}
 	}
@@ -103,21 +103,21 @@ func changed(
 // joined returns steps through all known sizes. An unknown change between two of them is drawn right after the first.
 func joined(all []known, now memory.Bytes) (out steps) {
 	slices.SortStableFunc(all, func(a, b known) int { return a.at.Compare(b.at) })
-	to := func(at time.Time, amount memory.Bytes) {
+	add := func(at time.Time, amount memory.Bytes) {
 		if len(out) == 0 || out[len(out)-1].amount != amount {
 			out = append(out, step{at, amount})
 		}
 	}
 	last := time.Time{} // the oldest amount is drawn from the start
 	for _, k := range all {
-		to(last, k.before)
-		to(k.at, k.after)
+		add(last, k.before)
+		add(k.at, k.after)
 		last = k.at
 	}
 	if len(out) == 0 {
 		return steps{{amount: now}}
 	}
-	to(last, now)
+	add(last, now)
 	return out
 }
 
@@ -156,10 +156,10 @@ func (s steps) path(sc *scale) string {
 	return b.String()
 }
 
-// words returns the last amounts with their times: "256Mi, before 21 Nov 192Mi".
-func (s steps) words(text func(time.Time) string) string {
+// lastAmounts returns the last amounts with their times: "256Mi, before 21 Nov 192Mi".
+func (s steps) lastAmounts(text func(time.Time) string) string {
 	var parts []string
-	for i := len(s) - 1; i >= 0 && len(parts) < maxWords; i-- {
+	for i := len(s) - 1; i >= 0 && len(parts) < maxAmounts; i-- {
 		amount := "none"
 		if s[i].amount > 0 {
 			amount = s[i].amount.String()
@@ -172,5 +172,5 @@ func (s steps) words(text func(time.Time) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// maxWords is the maximum number of amounts that words returns.
-const maxWords = 4
+// maxAmounts is the maximum number of amounts that lastAmounts returns.
+const maxAmounts = 4

@@ -82,11 +82,11 @@ func (r *Row) unready() string {
 	if after == "" || len(s.Remedies) > 0 || len(s.RecentOOMKills) == 0 {
 		return text
 	}
-	return text + ". " + r.meanwhile(&s.RecentOOMKills[0])
+	return text + ". " + r.untilSized(&s.RecentOOMKills[0])
 }
 
-// meanwhile returns what to do about a container that is OOM-killed and has no recommended size.
-func (r *Row) meanwhile(last *v1alpha1.OOMKillRecord) string {
+// untilSized returns what to do about a container that is OOM-killed and has no recommended size.
+func (r *Row) untilSized(last *v1alpha1.OOMKillRecord) string {
 	sized := slices.ContainsFunc(r.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool {
 		return c.Container == last.Container
 	})
