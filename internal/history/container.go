@@ -24,8 +24,7 @@ const (
 	lowHours = 24
 	// lowBlock is lowsSpan in hours.
 	lowBlock = int32(lowsSpan / period.Hour)
-	// PointsKept is the number of recent points, of five bytes each: one per 100 s over two hours. Older use is in the
-	// timeline.
+	// PointsKept is the number of recent points, of five bytes each: one per 100 s over RecentSpan.
 	PointsKept = 72
 	// RecentSpan is the period that the recent points cover. With more replicas or a faster source, each point is the
 	// highest of several samples.
@@ -323,8 +322,7 @@ func (c *Container) markPeaks(s memory.Sample, day uint32) {
 	mark(&c.peakWS, &c.peakWSDay, encode(s.WorkingSet), day)
 }
 
-// unmeasuredFor is the age up to which inexact samples of an instance are ignored: exact ones arrive once a minute, and
-// may be late.
+// unmeasuredFor is the age up to which inexact samples of an instance are ignored: exact ones may arrive late.
 const unmeasuredFor = 10 * time.Minute
 
 // markExact records whether a sample was exact, except in the first minutes of an instance.

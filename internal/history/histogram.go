@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// maxBuckets limits the histogram to 192 bytes. A steady workload uses 3 to 8 buckets. A full histogram merges two
-	// neighbors.
+	// maxBuckets limits the histogram to 192 bytes. A steady workload uses 3 to 8 buckets.
 	maxBuckets = 32
 	// finestShift is the number of mantissa bits (of 11) that a bucket ignores. From 8 MiB up, a doubling has 32 buckets,
 	// each 1.6 to 3.1 % wide (VPA: 23 % at 50 MiB).

@@ -74,8 +74,7 @@ func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	return 0, false
 }
 
-// LiveSet is the highest low point of a container's replicas: an upper bound of its live heap. The zero value is
-// unknown.
+// LiveSet is the highest low point of a container's replicas: an upper bound of its live heap. Zero: unknown.
 type LiveSet struct {
 	Bytes memory.Bytes
 	// Seen is the day (UTC) on which a replica last reached nearPercent of Bytes.

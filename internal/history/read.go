@@ -106,8 +106,7 @@ func (c *Container) AppendSpans(spans []Span) []Span {
 	return c.appendSpan(spans, open, t.open())
 }
 
-// Quantile returns the q-quantile (0 to 1) of the hourly peaks of demand, in which recent hours have a higher weight. 0
-// without data.
+// Quantile returns the q-quantile (0 to 1) of hourly peaks, weighted towards recent hours; 0 without data.
 func (c *Container) Quantile(q float64) memory.Bytes {
 	h := c.peaks
 	h.add(c.now, c.hour)

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// RecordHours is the number of previous hours that an hour must exceed to be a record: a day, because most use has a
-	// daily pattern.
+	// RecordHours is the number of previous hours that a record exceeds: a day, because most use has a daily pattern.
 	RecordHours = 24
 	// RecordHalfLife is the age at which a record has half its weight: about as long as days are kept.
 	RecordHalfLife = 30 * period.Day

@@ -10,7 +10,6 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// headroom returns the headroom of the policy for a need.
 func (e *evaluation) headroom(need memory.Bytes) memory.Bytes {
 	return max(need.Percent(e.Policy.HeadroomPercent), e.model.MinHeadroom)
 }

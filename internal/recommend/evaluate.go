@@ -200,8 +200,7 @@ func (e *evaluation) usageLimit() memory.Bytes {
 	return e.demandLimit()
 }
 
-// decide compares the size with the current one. If the limit does not change, the request for the current limit may
-// change.
+// decide compares size with the current one. If the limit remains, the request for the current limit may change.
 func (e *evaluation) decide(size memory.Size) Recommendation {
 	r, cur := &e.rec, e.Current
 	r.Confidence = e.confidence()
@@ -247,8 +246,7 @@ func direction(from, to memory.Bytes) Decision {
 	return Increase
 }
 
-// within reports whether the change from a to b is too small to make: less than percent of a. A change from 0, which is
-// unset, is never too small.
+// within reports whether a change from a to b is too small: less than percent of a. A change from 0 (unset) is not.
 func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }

@@ -27,8 +27,7 @@ func otherCause(k memory.OOMKill) string {
 	return "the runtime gave up at its own heap cap"
 }
 
-// inUseWords returns why a request is raised: "706Mi was in use at 14:03:12Z". It includes the time, because use may be
-// much lower by now.
+// inUseWords returns why a request is raised, with the time of the reading: "706Mi was in use at 14:03:12Z".
 func (e *evaluation) inUseWords() string {
 	return sprintf("%s was in use at %s", e.InUse, e.at(e.InUseSeen))
 }

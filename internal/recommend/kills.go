@@ -29,8 +29,7 @@ const (
 	suspectPercent = 85
 )
 
-// judgeKills finds the kills that a higher limit prevents and the need that they show. It adds reasons and advice for
-// all others.
+// judgeKills finds the kills that a higher limit prevents, and their need. It adds reasons and advice for the others.
 func (e *evaluation) judgeKills() {
 	var heap, pod, debugged, child int // kills of these kinds that do not count
 	var share bool                     // some heap aborts count

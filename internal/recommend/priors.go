@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// imagesKept is the maximum number of entries. Their text fits twice into annotations, because kubectl apply keeps a
-	// copy.
+	// imagesKept is the maximum number of entries: their text, and kubectl apply's copy of it, fit into annotations.
 	imagesKept = 256
 	// longestPriors is more than the longest text of imagesKept entries, in bytes.
 	longestPriors = 256 << 10

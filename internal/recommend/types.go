@@ -37,8 +37,7 @@ const (
 type Traits struct {
 	// Name is the name of the runtime in reasons ("Node.js 20").
 	Name string
-	// FollowsLimit is true if the runtime is known to size its heap from the limit. Use up to the limit is then not
-	// demand.
+	// FollowsLimit is true if the runtime certainly sizes its heap from the limit: use up to the limit is not demand.
 	FollowsLimit bool
 	// MayFollow is true if the runtime sizes its heap from the limit by default, but an image or a start script may have
 	// set another cap. Then use near HeapPercent may be demand, and a lower limit may cause a kill.
@@ -49,8 +48,7 @@ type Traits struct {
 	Overhead memory.Bytes
 	// Reserve is the part of the limit that is not for the runtime. HeapPercent is of the rest.
 	Reserve memory.Bytes
-	// CapFollowsLimit is true if a process that exits at its heap cap gets a larger cap from a higher limit when it starts
-	// again.
+	// CapFollowsLimit is true if a process that exits at its heap cap restarts with a larger cap at a higher limit.
 	CapFollowsLimit bool
 	// CapFrozen is true if the larger cap needs a new pod.
 	CapFrozen bool
@@ -62,8 +60,7 @@ type Traits struct {
 	CapSetBy string
 }
 
-// Policy has the settings of the owner of a container. No field has a default here; internal/profile fills in the
-// defaults.
+// Policy has the settings of a container's owner. No field has a default here; internal/profile fills in defaults.
 type Policy struct {
 	// RequestEqualsLimit is true if the request must equal the limit (requestPolicy: EqualsLimit).
 	RequestEqualsLimit bool
@@ -77,8 +74,7 @@ type Policy struct {
 	LimitMin, LimitMax, RequestMin, RequestMax memory.Bytes
 	// PodLimit is spec.resources.limits.memory of the pod; 0: not set. The API server rejects a container limit above it.
 	PodLimit memory.Bytes
-	// PodRequest is the part of spec.resources.requests.memory of the pod that the other containers do not request; 0: not
-	// set.
+	// PodRequest is the part of the pod's spec.resources.requests.memory that other containers leave; 0: not set.
 	PodRequest memory.Bytes
 	// VolumesHold is the sum of the size limits of the container's memory-backed volumes. The limit is not lowered below
 	// it. 0: no volume has a size limit.
@@ -125,8 +121,7 @@ type Input struct {
 	Prior Prior
 	// Current is the size of running containers.
 	Current memory.Size
-	// InUse is the demand of the replica with the highest use in the last readings. No request is recommended below it.
-	// 0: unknown.
+	// InUse is the highest demand of a replica in the last readings. No request is below it. 0: unknown.
 	InUse memory.Bytes
 	// InUseSeen is when the last of these readings was taken.
 	InUseSeen time.Time
@@ -134,8 +129,7 @@ type Input struct {
 	Unrelieved memory.Stall
 	// Ease is set if an agent found a heap that is too small for its live set; its zero value: none.
 	Ease Ease
-	// LargestNode is the allocatable memory of the largest node, a part of which bounds growth without a LimitMax. 0:
-	// unknown.
+	// LargestNode is the allocatable memory of the largest node, which bounds growth without a LimitMax. 0: unknown.
 	LargestNode memory.Bytes
 	// Leak describes the evidence that every process grows from its start until it is killed; "": none. A leak stops
 	// growth with an alarm.

@@ -126,8 +126,7 @@ func (c course) endless() bool {
 	return c.gained > 0 && c.late >= minLateShare*c.gained && c.pace >= minPace
 }
 
-// steady reports whether growth hardly slows down. This is required of young instances, because a start resembles a
-// climb.
+// steady reports whether growth hardly slows down: a condition for young instances, whose start resembles a climb.
 func (c course) steady() bool { return c.endless() && c.pace >= minPaceEarly }
 
 // before returns the index of the last cell that is not after the hour, at least 0.
@@ -139,7 +138,6 @@ func before(hours []float64, hour float64) int {
 	return max(i-1, 0)
 }
 
-// inHours converts hours of evidence.
 func inHours(hours float64) period.Evidence { return period.Evidence(hours * float64(period.Hour)) }
 
 // warmUp returns the number of cells to ignore at the start.

@@ -107,8 +107,7 @@ func burstsExceedGrowth(j classified, _ Input) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-// trendUnderSawtooth reports whether sawteeth hide the floor, but the low points rise, and the median points of the
-// second half as well.
+// trendUnderSawtooth reports whether sawteeth hide a rise of the low points that continues in the second half.
 func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()

@@ -51,8 +51,7 @@ type Input struct {
 	Regimes  []history.Regime // the use under the current and the previous limit
 	Replicas []Replica        // all running pods, for finding outliers
 	Limit    memory.Bytes     // the current effective limit; 0: none
-	// Cap is the cap of the managed heap that is derived from the limit: by memfit, or by default of the runtime. 0: none
-	// or unknown.
+	// Cap is the heap cap that memfit, or the runtime by default, derives from the limit. 0: none or unknown.
 	Cap memory.Bytes
 	// CapUnknown is true if the heap may have another cap than Cap. Then Cap makes a climb less certain, but is never the
 	// reason for FollowsLimit.

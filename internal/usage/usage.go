@@ -119,8 +119,7 @@ func (e ClockError) Error() string {
 		format.InWords(e.Ahead.Abs()), how, format.InWords(MaxBehind), format.InWords(MaxAhead))
 }
 
-// plausible removes samples with implausible times, and start times that are after their sample. It returns an error if
-// no sample remains.
+// plausible removes samples with implausible times, and start times after their sample. No sample left is an error.
 func plausible(r Reading, now time.Time) (Reading, error) {
 	had := len(r.Samples)
 	var off time.Duration

@@ -85,8 +85,7 @@ func DecodeCounters(r io.Reader, name Namer) (Counters, error) {
 	return collect(families, name), nil
 }
 
-// wantedLines returns the lines of the series that are read. Text without a line break at its end is an error: it is
-// truncated.
+// wantedLines returns the lines of the series that are read. Text without a final line break is truncated: an error.
 func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 	var kept bytes.Buffer
 	lines := bufio.NewReaderSize(r, longestLine)
@@ -241,8 +240,7 @@ type killCounters struct {
 // Name implements [usage.Source].
 func (killCounters) Name() string { return "kubelet-counters" }
 
-// Read returns the kill counters of a node, and no samples. Counters have the time of the response, which is after all
-// kills that they count.
+// Read returns the kill counters of a node, and no samples. Their time is that of the response, after all kills.
 func (k killCounters) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	read, err := k.Counters(ctx, node)
 	r := usage.Reading{Source: k.Name()}

@@ -22,8 +22,7 @@ var ErrElsewhere = errors.New(
 	"these may be other clusters' pods of the same name: select this cluster's series with --prometheus-selector",
 )
 
-// overlap is how long two series of one container may both have values: Prometheus returns values of an ended container
-// for some minutes.
+// overlap is how long two series of a container may coincide: Prometheus returns an ended container for some minutes.
 const overlap = 10 * time.Minute
 
 // origin detects whether the results of several queries are of more than one cluster.
