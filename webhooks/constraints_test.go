@@ -99,7 +99,7 @@ var boundings = []bounding{
 		objects: quota(corev1.ResourceLimitsMemory, "4Gi", "3500Mi"), recommended: [2]string{"999Mi", "500Mi"},
 		want: [2]string{"256Mi", "128Mi"},
 		why: "limit 256Mi instead of 999Mi, request 128Mi instead of 500Mi: ResourceQuota q leaves 596Mi of limits.memory, " +
-			"and the pod would take 999Mi", heap: "--max-old-space-size=189",
+			"but the pod would need 999Mi", heap: "--max-old-space-size=189",
 	},
 	{
 		what:    "a quota of requests",
@@ -127,8 +127,8 @@ var boundings = []bounding{
 		whole:       &corev1.ResourceRequirements{Limits: ofMemory("512Mi"), Requests: ofMemory("300Mi")},
 		beside:      true,
 		recommended: [2]string{"999Mi", "500Mi"}, want: [2]string{"512Mi", "300Mi"},
-		why: "the whole pod keeps its limit of 512Mi (spec.resources.limits.memory): the limit of the whole pod holds " +
-			"container beside, for which no size is known yet",
+		why: "the whole pod keeps its limit of 512Mi (spec.resources.limits.memory): the limit of the whole pod is " +
+			"the only limit of container beside, whose need is unknown",
 		heap: "--max-old-space-size=381",
 	},
 }

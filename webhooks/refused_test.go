@@ -69,7 +69,7 @@ var _ = Describe("A policy that refuses memfit's changes", func() {
 			g.Eventually(func() int { return len(reports) }).WithTimeout(time.Second).Should(Equal(len(replicas)))
 		}).WithTimeout(20 * time.Second).Should(Succeed())
 		for range replicas {
-			Expect(<-reports).To(MatchRegexp(`^%s: memfit changed \d+ new pods of Deployment web since `,
+			Expect(<-reports).To(MatchRegexp(`^%s: none of the \d+ new pods of Deployment web that memfit changed since `,
 				set.OwnerReferences[0].UID))
 		}
 		later.advance(5 * time.Minute)

@@ -13,17 +13,17 @@ const CheckpointVersion = 1
 
 // CheckpointContainer holds what memfit knows about one program in one container.
 type CheckpointContainer struct {
-	// evidence identifies the owner of the history, as JSON written by internal/workload: program, the owner's sizes,
-	// current sizes.
+	// evidence identifies the program that the history is about, as JSON written by internal/workload: its fingerprint,
+	// the sizes in its pod template, and its current sizes.
 	Evidence []byte `json:"evidence,omitempty"`
-	// history is memfit's own compact encoding (internal/history).
+	// history is the container's memory history, in memfit's own encoding (internal/history).
 	History []byte `json:"history"`
 	// name is the container's name.
 	Name string `json:"name"`
 }
 
-// MemoryCheckpointStatus is memfit's state of one workload. MemoryRecommendation status is derived from it, so that one
-// write counts a kill and no kill counts twice.
+// MemoryCheckpointStatus is memfit's state of one workload. It is the only source of a MemoryRecommendation's status,
+// so that one write records an OOM kill, and no kill is counted twice.
 type MemoryCheckpointStatus struct {
 	// containers holds one packed history per container name and program, the newest program of a container first.
 	// +listType=atomic
@@ -38,17 +38,18 @@ type MemoryCheckpointStatus struct {
 	Observed []byte `json:"observed,omitempty"`
 
 	// published holds the last published decisions (sizes, and the contents of Events), as JSON written by
-	// internal/workload. MemoryRecommendation status is a projection of it and is never read back.
+	// internal/workload. memfit writes them to the MemoryRecommendation and never reads them from it.
 	Published []byte `json:"published,omitempty"`
 
 	// sizing is the state of changes of running pods, as JSON written by internal/rollout.
 	Sizing []byte `json:"sizing,omitempty"`
 
-	// version of the encodings. A newer version than this memfit knows is left untouched and reported.
+	// version is the version of the encodings. If it is newer than this memfit supports, memfit reports it and does not
+	// change the object.
 	Version int32 `json:"version,omitempty"`
 }
 
-// MemoryCheckpoint is memfit's state of one workload across restarts. It is in a binary format; kubectl memfit report
+// MemoryCheckpoint holds memfit's state of one workload across restarts, in a binary format. kubectl memfit report
 // draws the histories in it.
 //
 // +kubebuilder:object:root=true

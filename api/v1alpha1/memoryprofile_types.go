@@ -22,13 +22,13 @@ const (
 // RuntimeSpec declares what a container runs.
 // +kubebuilder:validation:XValidation:rule="!has(self.variant) || self.type == 'JVM'",message="variant is only known for type JVM: remove variant or set type: JVM"
 type RuntimeSpec struct {
-	// type is the language runtime. Default: Auto, which injects only settings that cannot stop a process, until the
-	// runtime is known. Example: NodeJS.
+	// type is the language runtime. Default: Auto: until the runtime is known, memfit injects only settings that cannot
+	// make a process fail. Example: NodeJS.
 	// +kubebuilder:default=Auto
 	Type RuntimeType `json:"type,omitempty"`
 
-	// version is the version of the runtime as far as it is known. It enables advisories, and settings that older
-	// versions refuse. Default: unknown, which sets only what every supported version accepts. Example: "20", "17.0.9".
+	// version is the version of the runtime, or its first numbers. It enables advisories, and settings that older versions
+	// reject. Default: unknown, which enables only settings that every supported version accepts. Example: "20", "17.0.9".
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+){0,3}([+_u][0-9]+)?$')",message="version is up to four numbers joined by dots, without a leading v: for example 20 or 17.0.9, in quotes"
 	Version string `json:"version,omitempty"`
@@ -37,12 +37,12 @@ type RuntimeSpec struct {
 	// Buildpack (a paketo image whose launcher calculates -Xmx itself). Example: Buildpack.
 	Variant RuntimeVariant `json:"variant,omitempty"`
 
-	// libc is the C library of the image. Default: Auto. With Musl (Alpine images) MALLOC_* settings are left out.
+	// libc is the C library of the image. Default: Auto. With Musl (Alpine images), memfit sets no MALLOC_* variables.
 	// +kubebuilder:default=Auto
 	Libc Libc `json:"libc,omitempty"`
 }
 
-// TuningMode decides what the webhook does with runtime settings.
+// TuningMode selects what the webhook does with runtime settings.
 // +kubebuilder:validation:Enum=Inject;DryRun;Disabled
 type TuningMode string
 
@@ -53,7 +53,7 @@ const (
 	TuningDisabled TuningMode = "Disabled"
 )
 
-// ConflictPolicy decides what happens to a setting that the user already set.
+// ConflictPolicy selects what happens to a setting that the user already set.
 // +kubebuilder:validation:Enum=KeepUser;Replace
 type ConflictPolicy string
 
@@ -63,7 +63,7 @@ const (
 	Replace  ConflictPolicy = "Replace"
 )
 
-// MemoryResizePolicy is what a container's memory resizePolicy becomes at admission.
+// MemoryResizePolicy is the memory resizePolicy that the webhook adds to a container.
 // +kubebuilder:validation:Enum=RestartContainer;NotRequired;Keep
 type MemoryResizePolicy string
 
@@ -74,64 +74,64 @@ const (
 	ResizeKeep             MemoryResizePolicy = "Keep"
 )
 
-// TuningSpec selects the runtime settings to inject. Only the settings named here exist: a profile cannot carry
-// free-form environment variables, so writing a profile is not a way to run code in other people's pods.
+// TuningSpec selects the runtime settings to inject. It has no field for arbitrary environment variables, because the
+// author of a profile must not be able to run code in other users' pods.
 //
-// No field has a default in the schema: in spec.containers the API server would fill it in where the author set
-// nothing, and override the value of the profile for all containers.
+// No field has a default in the schema: the API server would also set it in entries of spec.containers, where it would
+// override the value for all containers.
 // +kubebuilder:validation:XValidation:rule="!(has(self.heapPercent) && has(self.heapLimit))",message="heapPercent and heapLimit both set the managed heap: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
 type TuningSpec struct {
-	// mode is Inject (default), DryRun (the annotation memfit.dev/injected has what would be set) or Disabled.
+	// mode is Inject (default), DryRun (only record in the annotation memfit.dev/injected what would be set) or Disabled.
 	Mode TuningMode `json:"mode,omitempty"`
 
 	// heapPercent is the share of the effective memory limit for the managed heap, in percent (10-100). Default by runtime
-	// (docs/guide/runtimes.md): NodeJS 75 (less three semi-spaces), Go 90 (80 with cgo; 100 gives a warning), JVM none
-	// (its own is 25). Example: 60.
+	// (docs/guide/runtimes.md): NodeJS 75 (minus three semi-spaces), Go 90 (80 with cgo; 100 causes a warning), JVM not
+	// set (the JVM's own default is 25). Example: 60.
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=100
 	HeapPercent *int32 `json:"heapPercent,omitempty"`
 
 	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go:
-	// GOMEMLIMIT. JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit.
-	// With processes it is the heap of each. Example: 256Mi.
+	// GOMEMLIMIT. JVM: refused, use heapPercent. If it does not fit below the memory limit, memfit ignores it and reports
+	// the reason. With processes, each process gets a heap of this size. Example: 256Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
 	HeapLimit *MemoryQuantity `json:"heapLimit,omitempty"`
 
 	// processes is how many processes of the runtime share the container's limit, each with a heap of its own (1-256):
-	// workers of PM2 or node:cluster, Go's prefork, several JVMs. Settings are derived from an equal part of the limit,
-	// after reserve. Default: unset, as if one process had the whole limit; pm2 then gets no heap cap. Example: 4.
+	// workers of PM2 or node:cluster, Go's prefork, several JVMs. memfit subtracts reserve from the limit and divides the
+	// rest equally. Default: unset, which assumes one process; memfit then sets no heap cap for PM2. Example: 4.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	Processes *int32 `json:"processes,omitempty"`
 
-	// reserve is how much of the limit is kept for all but the runtime (process managers, log shippers, mapped
-	// files), at least 1Mi. It is subtracted before shares and parts are computed. Where it is not below the limit,
-	// memfit derives no setting, and the creator of the pod gets a warning. Default: none. Example: 256Mi.
+	// reserve is the part of the limit for everything but the runtime (process managers, log shippers, mapped files), at
+	// least 1Mi. memfit subtracts it before it computes settings. If it is not below the limit, memfit derives no setting
+	// and warns the creator of the pod. Default: none. Example: 256Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
 	Reserve *MemoryQuantity `json:"reserve,omitempty"`
 
-	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas of each process (1-64). 0 leaves it alone. Default:
-	// 2 for Ruby, elsewhere only suggested: measured results go both ways. Example: 2.
+	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas of each process (1-64); 0: do not set it. Default: 2
+	// for Ruby. For other runtimes memfit only suggests it, because it saved memory in some measurements only. Example: 2.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	ArenaMax *int32 `json:"arenaMax,omitempty"`
 
-	// trimThreshold is MALLOC_TRIM_THRESHOLD_ for glibc, 64Ki to 1Gi. It also freezes the dynamic mmap threshold.
-	// Default: not set. Example: 128Ki.
+	// trimThreshold is MALLOC_TRIM_THRESHOLD_ for glibc, 64Ki to 1Gi. Setting it also disables glibc's dynamic mmap
+	// threshold. Default: not set. Example: 128Ki.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0)",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
 	TrimThreshold *MemoryQuantity `json:"trimThreshold,omitempty"`
 
-	// trimInterval is how often a HotSpot JVM on glibc gives free native memory back to the kernel
-	// (-XX:TrimNativeHeapInterval), 1s to 1h; 0s turns it off. Default: 60s. Example: 30s.
+	// trimInterval is how often a HotSpot JVM on glibc returns free native memory to the kernel
+	// (-XX:TrimNativeHeapInterval), 1s to 1h; 0s: never. Default: 60s. Example: 30s.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) == duration('0s') || (duration(self) >= duration('1s') && duration(self) <= duration('1h')))",message="trimInterval must be 0s (off) or between 1s and 1h, for example 30s"
 	TrimInterval *metav1.Duration `json:"trimInterval,omitempty"`
 
-	// conflictPolicy is KeepUser (default: a value the user set wins, flag by flag) or Replace, which overwrites the
-	// settings named in replace and no others.
+	// conflictPolicy is KeepUser (default: a flag or variable that the user set keeps its value) or Replace, which
+	// overwrites only the settings listed in replace.
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
 	// replace names settings (variables or flags) that memfit may overwrite when conflictPolicy is Replace; at most 16.
@@ -140,35 +140,35 @@ type TuningSpec struct {
 	// +listType=set
 	Replace []Setting `json:"replace,omitempty"`
 
-	// resizePolicy is the memory resizePolicy of containers with a setting that is a share of the limit, which the runtime
-	// reads when it starts (MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer (default: a resized
-	// container restarts and fits), NotRequired, or Keep (add none). Numbers (GOMEMLIMIT, --max-old-space-size) change
-	// only with a new pod and add no policy. A policy of the pod wins. Containers that run to completion
-	// (restartPolicy Never or OnFailure) get no RestartContainer, because a restart would lose their work.
+	// resizePolicy is the memory resizePolicy for containers with a setting that the runtime computes from the limit when
+	// it starts (MaxRAMPercentage, .NET's percentages): RestartContainer (default: a resized container restarts and
+	// adapts), NotRequired, or Keep (add no policy). Other settings (GOMEMLIMIT, --max-old-space-size) do not change in a
+	// restart and add no policy. A policy of the pod has precedence. Containers that run to completion (restartPolicy
+	// Never or OnFailure) get no RestartContainer, because a restart would lose their work.
 	ResizePolicy MemoryResizePolicy `json:"resizePolicy,omitempty"`
 
-	// go holds settings only Go understands.
+	// go holds settings for Go only.
 	Go *GoTuning `json:"go,omitempty"`
 
-	// jvm holds settings only the JVM understands.
+	// jvm holds settings for the JVM only.
 	JVM *JVMTuning `json:"jvm,omitempty"`
 
-	// nodejs holds settings only Node.js understands.
+	// nodejs holds settings for Node.js only.
 	NodeJS *NodeJSTuning `json:"nodejs,omitempty"`
 
-	// dotnet holds settings only .NET understands.
+	// dotnet holds settings for .NET only.
 	DotNet *DotNetTuning `json:"dotnet,omitempty"`
 }
 
-// GoTuning holds settings only Go understands.
+// GoTuning holds settings for Go only.
 type GoTuning struct {
-	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs with the automemlimit library: the library
-	// follows an in-place resize, and GOMEMLIMIT would switch it off.
+	// memoryLimitBy is the variable that limits memory: GOMEMLIMIT (default), or AUTOMEMLIMIT for programs with the
+	// automemlimit library. The library follows an in-place resize; GOMEMLIMIT would disable it.
 	// +kubebuilder:validation:Enum=GOMEMLIMIT;AUTOMEMLIMIT
 	MemoryLimitBy string `json:"memoryLimitBy,omitempty"`
 
-	// gc is Default (default: GOGC is not set) or OnlyAtLimit, which sets GOGC=off: the collector then runs only near
-	// GOMEMLIMIT, and a live heap above it becomes a severe slowdown instead of an OOM kill (with an admission warning).
+	// gc is Default (GOGC is not set) or OnlyAtLimit, which sets GOGC=off and causes an admission warning: the collector
+	// runs only near GOMEMLIMIT, and a live heap above GOMEMLIMIT causes a severe slowdown instead of an OOM kill.
 	// +kubebuilder:validation:Enum=Default;OnlyAtLimit
 	GC string `json:"gc,omitempty"`
 
@@ -178,10 +178,10 @@ type GoTuning struct {
 	Cgo string `json:"cgo,omitempty"`
 }
 
-// JVMTuning holds settings only the JVM understands.
+// JVMTuning holds settings for the JVM only.
 type JVMTuning struct {
-	// g1PeriodicGCInterval lets an idle G1 heap shrink (-XX:G1PeriodicGCInterval), 10s to 1h. No effect with -Xms equal to
-	// -Xmx or another collector. Default: not set. Example: 5m.
+	// g1PeriodicGCInterval lets an idle G1 heap shrink (-XX:G1PeriodicGCInterval), 10s to 1h. It has no effect if -Xms
+	// equals -Xmx, or with another collector. Default: not set. Example: 5m.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -189,7 +189,7 @@ type JVMTuning struct {
 	G1PeriodicGCInterval *metav1.Duration `json:"g1PeriodicGCInterval,omitempty"`
 }
 
-// NodeJSTuning holds settings only Node.js understands.
+// NodeJSTuning holds settings for Node.js only.
 type NodeJSTuning struct {
 	// semiSpace is --max-semi-space-size, 1Mi to 128Mi in whole MiB; needs runtime.version 18.13 or later, because older
 	// releases do not start with it. Default: not set (Node.js 24 quadrupled its own default). Example: 16Mi.
@@ -197,13 +197,14 @@ type NodeJSTuning struct {
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0)",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
 	SemiSpace *MemoryQuantity `json:"semiSpace,omitempty"`
 
-	// workerThreads is Inherit (default) or OwnLimits, for programs that start worker threads with resourceLimits. V8
-	// prefers --max-old-space-size and --max-semi-space-size to these (nodejs/node#43991): OwnLimits leaves both out.
+	// workerThreads is Inherit (default), or OwnLimits for programs that start worker threads with resourceLimits: memfit
+	// then sets neither --max-old-space-size nor --max-semi-space-size, which would override resourceLimits
+	// (nodejs/node#43991).
 	// +kubebuilder:validation:Enum=Inherit;OwnLimits
 	WorkerThreads string `json:"workerThreads,omitempty"`
 }
 
-// DotNetTuning holds settings only .NET understands.
+// DotNetTuning holds settings for .NET only.
 type DotNetTuning struct {
 	// conserveMemory is DOTNET_GCConserveMemory (0-9): how hard the collector works to keep the large object heap compact.
 	// Default: not set. Example: 5.
@@ -212,7 +213,7 @@ type DotNetTuning struct {
 	ConserveMemory *int32 `json:"conserveMemory,omitempty"`
 }
 
-// SizingMode decides what memfit does with a recommendation.
+// SizingMode selects what memfit does with a recommendation.
 // +kubebuilder:validation:Enum=Disabled;Recommend;OnCreate;InPlace;InPlaceOrEvict
 type SizingMode string
 
@@ -225,12 +226,12 @@ const (
 	SizingInPlaceOrEvict SizingMode = "InPlaceOrEvict"
 )
 
-// SizesNewPods reports whether new pods get the recommended size: every mode that changes anything starts with them.
+// SizesNewPods reports whether new pods get the recommended size: true for every mode that applies sizes.
 func (m SizingMode) SizesNewPods() bool {
 	return m == SizingOnCreate || m == SizingInPlace || m == SizingInPlaceOrEvict
 }
 
-// RequestPolicy decides how the memory request follows from the limit.
+// RequestPolicy selects how the memory request is computed.
 // +kubebuilder:validation:Enum=Percentile;EqualsLimit
 type RequestPolicy string
 
@@ -240,7 +241,7 @@ const (
 	RequestEqualsLimit RequestPolicy = "EqualsLimit"
 )
 
-// DecreasePolicy decides whether memfit may lower a size.
+// DecreasePolicy selects whether memfit may lower a size.
 // +kubebuilder:validation:Enum=Allowed;Never
 type DecreasePolicy string
 
@@ -250,7 +251,7 @@ const (
 	DecreaseNever   DecreasePolicy = "Never"
 )
 
-// IncreasePolicy decides when memfit may raise a size.
+// IncreasePolicy selects when memfit may raise a size.
 // +kubebuilder:validation:Enum=Allowed;AfterKill
 type IncreasePolicy string
 
@@ -260,7 +261,7 @@ const (
 	IncreaseAfterKill IncreasePolicy = "AfterKill"
 )
 
-// RescuePolicy decides whether memfit raises a limit before an OOM kill.
+// RescuePolicy selects whether memfit raises a limit before an OOM kill.
 // +kubebuilder:validation:Enum=Disabled;Enabled
 type RescuePolicy string
 
@@ -270,7 +271,7 @@ const (
 	RescueEnabled  RescuePolicy = "Enabled"
 )
 
-// SizingPosture is the price of an OOM kill, by a name or as an amount of memory. Example: 20Gi.
+// SizingPosture is the price of an OOM kill: a name, or an amount of memory. Example: 20Gi.
 // +kubebuilder:validation:MaxLength=20
 // +kubebuilder:validation:XValidation:rule="self in ['Frugal', 'Balanced', 'Cautious'] || !self.matches('[eE][-+]?[0-9]{3}') && isQuantity(self) && quantity(self).compareTo(quantity('1Gi')) >= 0 && quantity(self).compareTo(quantity('1Ti')) <= 0",message="posture must be Frugal, Balanced, Cautious, or the price of a kill between 1Gi and 1Ti, for example 20Gi"
 type SizingPosture string
@@ -288,9 +289,9 @@ type Bounds struct {
 	// min is the smallest size memfit recommends, at least 1Mi. Default: 16Mi. Example: 64Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	Min *MemoryQuantity `json:"min,omitempty"`
-	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: unset;
-	// without limit.max a limit grows to at most half of the largest node's allocatable memory (8Gi where no node is
-	// known). Example: 4Gi.
+	// max is the largest size memfit recommends, at least 1Mi; it also bounds growth after OOM kills. Default: unset.
+	// Without limit.max, a limit grows to at most half of the largest node's allocatable memory (no node known: 8Gi).
+	// Example: 4Gi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
 	Max *MemoryQuantity `json:"max,omitempty"`
 }
@@ -300,25 +301,25 @@ type Bounds struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.increase) || self.increase != 'AfterKill' || has(self.decrease) && self.decrease == 'Never'",message="increase: AfterKill needs decrease: Never: a limit that memfit lowers would be raised again only after a kill"
 // +kubebuilder:validation:XValidation:rule="!has(self.rescue) || self.rescue != 'Enabled' || !has(self.mode) || self.mode in ['InPlace', 'InPlaceOrEvict']",message="rescue: Enabled needs mode: InPlace or InPlaceOrEvict: a rescue resizes a running pod"
 type SizingSpec struct {
-	// mode is Disabled, Recommend (default: change nothing), OnCreate (new pods get the size), InPlace (running pods are
-	// resized without restart where the kubelet can) or InPlaceOrEvict (evicts the others, within PodDisruptionBudgets).
+	// mode is Disabled, Recommend (default: change nothing), OnCreate (size new pods), InPlace (also resize running pods,
+	// without a restart where the kubelet can) or InPlaceOrEvict (also evict pods that cannot be resized in place, within
+	// PodDisruptionBudgets).
 	Mode SizingMode `json:"mode,omitempty"`
 
 	// requestPolicy is Percentile (default: the 90th percentile of hourly peaks plus a third of the headroom, and at
 	// least current use) or EqualsLimit.
 	RequestPolicy RequestPolicy `json:"requestPolicy,omitempty"`
 
-	// headroomPercent is the headroom of a recommended limit, in percent (0-200): above the highest demand in the first
-	// two days (at least 8Mi), above the last day's peak from the third day on. An existing limit is kept until a third of
-	// it is left, if the raise would be below minChangePercent. After an OOM kill it is added twice. Default: 15, and 5
-	// from the third day.
+	// headroomPercent is the headroom of a recommended limit, in percent (0-200). In the first two days it is added to the
+	// highest demand (at least 8Mi), later to the last day's peak. A raise below minChangePercent waits until a third of
+	// the headroom is left. After an OOM kill, twice the headroom is added. Default: 15, and 5 from the third day.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 
-	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 10Gi, Cautious 200Gi,
-	// or an amount between 1Gi and 1Ti. A higher price gives higher limits and fewer kills. See docs/design/sizing.md.
-	// Example: 20Gi.
+	// posture is the price of an OOM kill, expressed as memory allocated for a day: Frugal 3Gi, Balanced (default) 10Gi,
+	// Cautious 200Gi, or an amount between 1Gi and 1Ti. A higher price results in higher limits and fewer kills. See
+	// docs/design/sizing.md. Example: 20Gi.
 	Posture SizingPosture `json:"posture,omitempty"`
 
 	// limit bounds the recommended memory limit. Example: {min: 64Mi, max: 4Gi}.
@@ -327,25 +328,24 @@ type SizingSpec struct {
 	// request bounds the recommended memory request. Example: {min: 32Mi, max: 4Gi}.
 	Request *Bounds `json:"request,omitempty"`
 
-	// decrease is Allowed (default) or Never: whether a recommendation may be below what the pod has now.
+	// decrease is Allowed (default) or Never: whether a recommendation may be below the pod's current size.
 	Decrease DecreasePolicy `json:"decrease,omitempty"`
 
-	// increase is Allowed (default) or AfterKill: a limit is raised only after the container was killed, or stalled, at
-	// it. A request still rises with use, up to the limit. Bounds, and loans of rescue: Enabled, are unaffected.
+	// increase is Allowed (default) or AfterKill: raise a limit only after the container was OOM-killed or stalled at it.
+	// A request still rises with use, up to the limit. Bounds, and loans of rescue: Enabled, are unaffected.
 	Increase IncreasePolicy `json:"increase,omitempty"`
 
 	// rescue is Disabled (default) or Enabled: when the agent of a node predicts that a container reaches its limit within
 	// about half a second, memfit raises that limit in place before the OOM kill. The raise is a loan to one pod: four
-	// times the limit, bounded by limit.max, a LimitRange and half of what the node, a ResourceQuota and the change
-	// budget have left. It ends, also with decrease: Never, when the container has needed less than its previous limit, or
-	// than the one recommended by then, for 1h, or becomes the recommended size. A container that uses up its loan counts
-	// as a leak and gets no other. A rescue never restarts or evicts. It needs the agent (config/agent) and mode InPlace
-	// or InPlaceOrEvict; with an inherited mode other than these it has no effect. Leave it Disabled where a process that
-	// fails early is better than one that fails late.
+	// times the limit, bounded by limit.max, a LimitRange and half of what the node, a ResourceQuota and the change budget
+	// have left. The loan ends, even with decrease: Never, when the container has needed less than its previous or its
+	// recommended limit for 1h, or when the recommendation covers it. A container that uses up its loan is treated as a
+	// leak and gets no further loan. A rescue never restarts or evicts. It needs the agent (config/agent) and mode InPlace
+	// or InPlaceOrEvict; with any other inherited mode it has no effect. Leave it Disabled where an early failure is
+	// better than a late one.
 	Rescue RescuePolicy `json:"rescue,omitempty"`
 
-	// oom configures how the limit grows after an OOM kill: to four times that of the kill at most, unless more
-	// was used.
+	// oom configures the growth of a limit after an OOM kill: to at most four times that limit, unless demand was higher.
 	OOM *OOMSpec `json:"oom,omitempty"`
 
 	// disruption limits how often and how much running pods are changed.
@@ -354,14 +354,16 @@ type SizingSpec struct {
 
 // OOMSpec configures how the limit grows after an OOM kill.
 type OOMSpec struct {
-	// factorPercent is the least growth after an OOM kill, in percent of the limit of the kill (110-400). Twice
-	// headroomPercent, or more for a container younger than two days, is added for an hour; after that, usage decides. A
-	// kill within an hour of one at a lower limit uses at least 200, unless the container lived longer. Default: 150.
+	// factorPercent is the least new limit after an OOM kill, in percent of the limit at the kill (110-400). For an hour,
+	// memfit adds twice headroomPercent, or more for a container younger than two days; after that, usage decides. If the
+	// container was OOM-killed at a lower limit within the hour before, the factor is at least 200, unless it ran longer
+	// this time. Default: 150.
 	// +kubebuilder:validation:Minimum=110
 	// +kubebuilder:validation:Maximum=400
 	FactorPercent *int32 `json:"factorPercent,omitempty"`
 
-	// minIncrease is the least growth in bytes, whatever the factor gives, at least 1Mi. Default: 64Mi. Example: 128Mi.
+	// minIncrease is the least increase after an OOM kill, where factorPercent results in less; at least 1Mi. Default:
+	// 64Mi. Example: 128Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
 	MinIncrease *MemoryQuantity `json:"minIncrease,omitempty"`
 }
@@ -374,7 +376,7 @@ type MaintenanceWindow struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^ *(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|([0-9*?,/-]+ +){3}[0-9A-Za-z*?,/-]+ +[0-9A-Za-z*?,/-]+) *$')",message="schedule has the five fields of a CronJob's schedule, for example 0 2 * * 1-5, and no time zone: set timeZone"
 	Schedule string `json:"schedule"`
 
-	// duration is how long it stays open, 1m to 168h. Example: 3h.
+	// duration is how long the window stays open, 1m to 168h. Example: 3h.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -387,7 +389,7 @@ type MaintenanceWindow struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// IncreasesPolicy decides when a limit is increased, where there are maintenance windows.
+// IncreasesPolicy selects whether an increase waits for a maintenance window.
 // +kubebuilder:validation:Enum=AnyTime;InWindows
 type IncreasesPolicy string
 
@@ -400,22 +402,22 @@ const (
 // DisruptionSpec limits changes to running pods.
 // +kubebuilder:validation:XValidation:rule="!has(self.increases) || self.increases != 'InWindows' || has(self.windows) && size(self.windows) > 0",message="increases: InWindows needs windows: name at least one, or remove increases"
 type DisruptionSpec struct {
-	// windows are the maintenance windows: outside of them no limit of a running pod is lowered, and no pod is restarted
-	// or evicted, except for an increase after an OOM kill or stall (see increases) and for a rollback. Watches,
-	// rollbacks, loans (rescue) and the sizes of new pods do not wait. At most 16. Default: none: at any time. Example:
-	// [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
+	// windows are the maintenance windows. Outside of them, memfit lowers no limit of a running pod, and restarts or
+	// evicts no pod, except for an increase after an OOM kill or stall (see increases) and for a rollback. Watches,
+	// rollbacks, loans (rescue) and the sizes of new pods do not wait. At most 16. Default: none, no change waits.
+	// Example: [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	Windows []MaintenanceWindow `json:"windows,omitempty"`
 
-	// increases decides whether a higher limit waits for a window as well. AnyTime (default): an increase in place that
-	// restarts nothing does not wait, and neither does an increase after an OOM kill, even if it restarts or evicts.
-	// InWindows: these wait as well, so a container that is OOM-killed keeps its limit until a window opens. Rollbacks and
-	// loans of rescue never wait.
+	// increases selects whether a higher limit waits for a window. AnyTime (default): an in-place increase without a
+	// restart does not wait, nor does an increase after an OOM kill, even if it restarts or evicts. InWindows: these
+	// increases wait as well, so an OOM-killed container keeps its limit until a window opens. Rollbacks and loans of
+	// rescue never wait.
 	Increases IncreasesPolicy `json:"increases,omitempty"`
 
-	// cooldown is the least time between two changes of one workload, 0s to 168h; an OOM kill does not wait for it.
-	// Default: 1h.
+	// cooldown is the least time between two changes of one workload, 0s to 168h; a change after an OOM kill does not
+	// wait. Default: 1h.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -431,8 +433,8 @@ type DisruptionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 1000000 : self.matches('^([1-9][0-9]?|100)%$')",message="maxUnavailable must be at least 1, or a share of the replicas between 1% and 100%, for example 25%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// watch is how long a pod whose limit was lowered is watched for OOM kills, restarts and readiness before other pods
-	// follow: 10s to 168h. Default: 10m. Example: 30m for applications that take long to show what they need.
+	// watch is how long memfit watches a pod with a lowered limit for OOM kills, restarts and readiness before it lowers
+	// other pods' limits: 10s to 168h. Default: 10m. Example: 30m for applications whose demand rises slowly.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -440,24 +442,23 @@ type DisruptionSpec struct {
 	Watch *metav1.Duration `json:"watch,omitempty"`
 
 	// rollbackQuery is a PromQL query that returns no series while the workload is healthy, like the expression of an
-	// alerting rule. memfit queries the manager's Prometheus (--prometheus-url) at most every 15s. While the answer has
-	// a series, or Prometheus does not answer, no limit is lowered; a series while a pod with a lower
-	// limit is watched rolls that limit back from every pod, and the watch ends only when Prometheus has answered since.
-	// Needs the manager's flag --rollback-queries: a query reads all namespaces. At most 1024 characters. Default: none.
-	// Example:
+	// alerting rule. memfit queries the manager's Prometheus (--prometheus-url) at most every 15s. While the query returns
+	// a series or fails, memfit lowers no limit. If it returns a series during a watch, memfit rolls the lower limit back
+	// on every pod. A watch ends only after a query within the watch that returned no series. Needs the manager's flag
+	// --rollback-queries: a query reads all namespaces. At most 1024 characters. Default: none. Example:
 	// sum(rate(http_requests_total{namespace="shop",code=~"5.."}[2m])) > 1.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	RollbackQuery string `json:"rollbackQuery,omitempty"`
 
-	// minChangePercent is the smallest change of a size worth making, in percent (0-100). Default: 10.
+	// minChangePercent is the smallest change of a size that memfit makes, in percent (0-100). Default: 10.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MinChangePercent *int32 `json:"minChangePercent,omitempty"`
 
 	// singleReplica is Never (default) or Allowed: whether memfit may restart or evict the only replica of a workload.
-	// Never has exceptions: within an hour of an OOM kill or stall, and for a rollback, a resize may restart its
-	// container; and a pod that is not ready may be evicted.
+	// Even with Never, a resize may restart a container within an hour of its OOM kill or stall and for a rollback, and
+	// memfit may evict a pod that is not ready.
 	// +kubebuilder:validation:Enum=Allowed;Never
 	SingleReplica string `json:"singleReplica,omitempty"`
 }
@@ -472,7 +473,7 @@ const (
 	DriftRestart DriftAction = "Restart"
 )
 
-// DriftSpec configures how memfit watches memory over time.
+// DriftSpec configures how memfit detects memory that grows steadily or is retained after load, and how it reacts.
 type DriftSpec struct {
 	// window is the length of the history that is classified, 1h to 168h. Default: 24h.
 	// +kubebuilder:validation:Schemaless
@@ -481,12 +482,12 @@ type DriftSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('1h') && duration(self) <= duration('168h'))",message="window must be between 1h and 168h, for example 24h"
 	Window *metav1.Duration `json:"window,omitempty"`
 
-	// action is Report (default) or Restart: evict one retaining or leaking pod at a time before the kernel kills it. It
-	// needs the right evict-pods.
+	// action is Report (default) or Restart: evict pods that retain or leak memory, one at a time, before the kernel kills
+	// them. Restart needs the permissions in config/rbac/evict-pods.
 	Action DriftAction `json:"action,omitempty"`
 
-	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours (1-100). What else bounds
-	// restarts is in sizing.disruption: maxUnavailable, singleReplica, windows and cooldown. Default: 3.
+	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours (1-100). maxUnavailable,
+	// singleReplica, windows and cooldown of sizing.disruption apply as well. Default: 3.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxPerDay *int32 `json:"maxPerDay,omitempty"`
@@ -495,14 +496,14 @@ type DriftSpec struct {
 // ContainerPolicy overrides the profile for one container.
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type ContainerPolicy struct {
-	// name is the container's name, or "*" for every container that no other entry names. Naming an init container opts it
-	// in: init containers that are not named are left alone, unless they are native sidecars.
+	// name is the container's name, or "*" for every container that no other entry names. memfit manages an init container
+	// only if an entry names it or it is a native sidecar.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self == '*' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="self + ' is not a container name: it has lower-case letters, digits and hyphens; or write * for all others'",message="not a container name: it has lower-case letters, digits and hyphens; or write * for all others"
 	Name string `json:"name"`
 
-	// mode is Managed (default) or Ignored: leave this container alone altogether.
+	// mode is Managed (default) or Ignored: memfit neither sizes nor tunes this container.
 	// +kubebuilder:default=Managed
 	// +kubebuilder:validation:Enum=Managed;Ignored
 	Mode string `json:"mode,omitempty"`
@@ -510,7 +511,7 @@ type ContainerPolicy struct {
 	// runtime replaces the profile's runtime for this container.
 	Runtime *RuntimeSpec `json:"runtime,omitempty"`
 
-	// tuning replaces, field by field, the profile's tuning for this container; unset fields keep the profile's.
+	// tuning overrides the profile's tuning for this container, field by field.
 	Tuning *TuningSpec `json:"tuning,omitempty"`
 
 	// limit bounds this container's limit. Unset bounds default to those of sizing.limit.
@@ -520,24 +521,24 @@ type ContainerPolicy struct {
 	Request *Bounds `json:"request,omitempty"`
 }
 
-// IdentitySpec selects the identity of pods whose owner is not enough: pods whose owner does not outlive them, and pods
-// of DaemonSets, whose use differs by node.
+// IdentitySpec selects how memfit identifies pods that their owner does not identify: pods whose owner does not outlive
+// them, and pods of DaemonSets, whose use differs by node.
 type IdentitySpec struct {
-	// labels are 1 to 4 keys of labels whose values identify a kind of pod: pods of one namespace that have all of them,
-	// with equal values, are one workload, whichever object owns them. They count for pods whose owner does not outlive
-	// them (bare pods, Jobs without a CronJob, custom resources); other pods are identified by their owner. Do not name a
-	// label that differs from run to run. Default: none; for platforms that memfit knows, such as Tekton, the labels in
+	// labels are 1 to 4 label keys. Pods of one namespace that have all of these labels, with equal values, are one
+	// workload, whichever object owns them. This applies to pods whose owner does not outlive them (bare pods, Jobs
+	// without a CronJob, custom resources); other pods are identified by their owner. Do not name a label whose value
+	// differs from run to run. Default: none; for platforms that memfit knows, such as Tekton, the labels in
 	// docs/reference/platforms.md. Example: [app.kubernetes.io/name, step].
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	Labels []LabelKey `json:"labels,omitempty"`
 
-	// nodeClass is the key of a label of nodes: pods of a DaemonSet whose nodes have the same value share a request, a
-	// limit and a history of their own. It applies to DaemonSets only, because pods of other workloads may run on
-	// any node. A pod whose node is unknown or has no such label belongs to the DaemonSet without a class. Evidence about
-	// the whole DaemonSet does not apply to a class. Do not name a label that differs on each node. Default: none.
-	// Example: node.kubernetes.io/instance-type.
+	// nodeClass is the key of a node label. DaemonSet pods on nodes with the same value of this label share a request, a
+	// limit and a history. It applies to DaemonSets only, because pods of other workloads may run on any node. A pod whose
+	// node is unknown or lacks the label has no class, and belongs to the DaemonSet as a whole. A class does not use the
+	// history of the whole DaemonSet. Do not name a label whose value differs on each node. Default: none. Example:
+	// node.kubernetes.io/instance-type.
 	NodeClass LabelKey `json:"nodeClass,omitempty"`
 }
 
@@ -559,22 +560,22 @@ const (
 
 // MemoryProfileSpec declares the runtime of workloads and how memfit may change their memory.
 //
-// No field of tuning, sizing and drift has a default in the schema: a default from the API server could not be
-// distinguished from a value of the author, and a profile with role Defaults would never take effect. Their defaults
-// are in internal/profile/merge.go, and in the code that reads drift and disruption.
+// No field of tuning, sizing and drift has a default in the schema: a default could not be distinguished from a value
+// of the author, and a profile with role Defaults would never take effect. Their defaults are in
+// internal/profile/merge.go, and in the code that reads drift and disruption.
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.selector) && (!has(self.containers) || size(self.containers) == 0)",message="selector and containers must not be set when role is Defaults, which governs no pod: remove them, or set them in the profile of those pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="runtime must not be set when role is Defaults: remove it, and set it in the profiles that govern the pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type MemoryProfileSpec struct {
-	// role is Profile (default) or Defaults: governs no pod, and gives the profiles of its scope the values of tuning,
-	// sizing, drift and identity that they leave unset, field by field. A ClusterMemoryProfile gives them to every
-	// profile, a MemoryProfile to those of its namespace, where it wins over the cluster's. One for each scope; of two,
-	// the older one counts.
+	// role is Profile (default) or Defaults. A profile with role Defaults governs no pod: it provides the fields of
+	// tuning, sizing, drift and identity that other profiles leave unset. A ClusterMemoryProfile provides them to all
+	// profiles, a MemoryProfile to those of its namespace, with precedence over the cluster's. Each scope can have one; of
+	// two, only the older one takes effect.
 	Role ProfileRole `json:"role,omitempty"`
 
-	// selector chooses pods of this namespace (of a ClusterMemoryProfile: of namespaceSelector's namespaces) by label,
-	// besides those opted in by the memfit.dev/profile annotation. Default: none, the annotation only. An empty selector
-	// ({}) chooses every pod. Example: {matchLabels: {app: websocket}}.
+	// selector selects pods by label, in addition to those with the memfit.dev/profile annotation: pods of this namespace
+	// (ClusterMemoryProfile: of the namespaces in namespaceSelector). Default: none, the annotation only. An empty
+	// selector ({}) selects every pod. Example: {matchLabels: {app: websocket}}.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
 	// runtime declares what the containers run. Default: Auto. Example: {type: NodeJS, version: "20"}.
@@ -595,41 +596,40 @@ type MemoryProfileSpec struct {
 	// +kubebuilder:default={}
 	Sizing SizingSpec `json:"sizing,omitempty,omitzero"`
 
-	// drift configures the reaction to memory that grows steadily or is not given back.
+	// drift configures the reaction to memory that grows steadily or is retained after load.
 	// +kubebuilder:default={}
 	Drift DriftSpec `json:"drift,omitempty,omitzero"`
 
-	// identity selects the identity of pods whose owner does not outlive them (steps of pipelines, runners, executors),
-	// and of pods of DaemonSets on different nodes.
+	// identity selects how memfit identifies pods whose owner does not outlive them (steps of pipelines, runners,
+	// executors), and pods of DaemonSets on different nodes.
 	Identity *IdentitySpec `json:"identity,omitempty"`
 }
 
-// ClusterMemoryProfileSpec has the fields of a MemoryProfile, and the namespaces that it applies to.
+// ClusterMemoryProfileSpec has the fields of a MemoryProfile, and selects namespaces.
 // +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector) || !has(self.role) || self.role != 'Defaults'",message="namespaceSelector must not be set when role is Defaults, which is for the profiles of every namespace: remove it"
 type ClusterMemoryProfileSpec struct {
 	MemoryProfileSpec `json:",inline"`
 
-	// namespaceSelector limits the profile to namespaces with these labels, also where an annotation names the profile. It
-	// gives no precedence: of two ClusterMemoryProfiles that choose the same pod, the older wins, and a MemoryProfile of
-	// the namespace wins over both. Default: every namespace. Example: {matchLabels: {team: shop}}.
+	// namespaceSelector limits the profile to namespaces with these labels, even if an annotation names the profile. It
+	// does not affect precedence: of two ClusterMemoryProfiles that select the same pod, the older one wins, and a
+	// MemoryProfile of the namespace wins over both. Default: every namespace. Example: {matchLabels: {team: shop}}.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
 
 // Coverage counts the pods a profile governs.
 type Coverage struct {
-	// governed is the number of running pods this profile governs.
+	// governed is the number of running pods that the profile governs.
 	Governed int32 `json:"governed"`
-	// injected is the number of them that run with the current settings of the profile.
+	// injected is the number of governed pods that run with the current settings of the profile.
 	Injected int32 `json:"injected"`
-	// missed is the number that was created without memfit: before the profile existed or while the webhook was
-	// unavailable.
+	// missed is the number of governed pods created before the profile existed, or while the webhook was unavailable.
 	Missed int32 `json:"missed"`
-	// stale is the number that was injected with settings that have changed since.
+	// stale is the number of governed pods that run with older settings of the profile.
 	Stale int32 `json:"stale"`
-	// skipped is the number for which memfit skipped every setting for a reason, for example because the user set it.
+	// skipped is the number of governed pods on which memfit skipped every setting, for example because the user set it.
 	Skipped int32 `json:"skipped"`
-	// skippedReason is the reason for one of them; absent in the status of profiles. Example: pod web-0: container app:
-	// GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself.
+	// skippedReason is the reason for one skipped pod; absent in the status of profiles. Example: pod web-0: container
+	// app: GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself.
 	// +kubebuilder:validation:MaxLength=1024
 	SkippedReason string `json:"skippedReason,omitempty"`
 }
@@ -640,20 +640,20 @@ type WorkloadSummary struct {
 	Name string `json:"name"`
 	// oomKills is the number of OOM kills counted so far.
 	OOMKills int64 `json:"oomKills"`
-	// recommendation is the name of the MemoryRecommendation that explains the number.
+	// recommendation is the name of the workload's MemoryRecommendation.
 	Recommendation string `json:"recommendation,omitempty"`
-	// summary is one line: what memfit found and recommends.
+	// summary is one line with memfit's findings and recommendation.
 	Summary string `json:"summary"`
 }
 
 // MemoryProfileStatus is the observed state of the profile.
 type MemoryProfileStatus struct {
-	// observedGeneration is the generation of the spec this status is about; -1: memfit has not seen the profile yet.
+	// observedGeneration is the generation of the spec that this status describes; -1: memfit has not read the profile.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; IdentitiesBounded while the profile has the
-	// maximum number of pod identities; Stalled while it contradicts itself or a profile it inherits from. One with role
-	// Defaults has Ready, Conflicted and Stalled.
+	// maximum number of pod identities; Stalled while the spec is invalid, or contradicts a profile it inherits from. A
+	// profile with role Defaults has only Ready, Conflicted and Stalled.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -662,12 +662,12 @@ type MemoryProfileStatus struct {
 	Summary string `json:"summary,omitempty"`
 
 	// problem is the reason of the first condition that needs attention: Ready, Conflicted, UsageAvailable,
-	// IdentitiesBounded, InjectionUpToDate; its message has the next step. NoPodsMatched while no pod is governed. Absent:
+	// IdentitiesBounded, InjectionUpToDate; its message has the next step. NoPodsMatched: no pod is governed. Absent:
 	// none.
 	// +kubebuilder:validation:MaxLength=64
 	Problem string `json:"problem,omitempty"`
 
-	// sizingMode is the effective mode: the profile's own, or what it inherits, for the print column.
+	// sizingMode is the effective mode, the profile's own or an inherited one, for the print column.
 	SizingMode SizingMode `json:"sizingMode,omitempty"`
 
 	// coverage counts governed pods and how many run with the profile's settings.
@@ -679,7 +679,7 @@ type MemoryProfileStatus struct {
 	// oomKills is the number of OOM kills counted in governed workloads so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
 
-	// workloads are the governed workloads with most OOM kills first, then by name; at most 20.
+	// workloads are the governed workloads, sorted by OOM kills (most first), then by name; at most 20.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Workloads []WorkloadSummary `json:"workloads,omitempty"`
@@ -723,8 +723,8 @@ type MemoryProfileList struct {
 	Items           []MemoryProfile `json:"items"`
 }
 
-// ClusterMemoryProfile is a MemoryProfile for every namespace, or for those that namespaceSelector chooses. A
-// MemoryProfile that governs the same pod wins.
+// ClusterMemoryProfile is a MemoryProfile for every namespace, or for those that namespaceSelector selects. A
+// MemoryProfile that selects the same pod wins.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

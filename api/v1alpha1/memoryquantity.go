@@ -6,8 +6,8 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/api/resource"
 
 // The schema of MemoryQuantity has no type, because a quantity is a string or an integer; without the marker the schema
-// would be that of a struct. isQuantity takes minutes for an exponent of many digits, so one rule refuses these, and
-// the other rules, also of fields, accept them.
+// would be that of a struct. isQuantity takes minutes for an exponent of many digits. One rule refuses such exponents;
+// all other rules, here and on fields, accept them without parsing.
 
 // MemoryQuantity is an amount of memory in bytes, usually with a unit. Each field adds its range. Example: 512Mi.
 // +kubebuilder:validation:Type=""

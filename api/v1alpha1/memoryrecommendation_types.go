@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WorkloadReference names the workload a recommendation is for, in the same namespace.
+// WorkloadReference names the workload of a recommendation, in the same namespace.
 type WorkloadReference struct {
 	// apiVersion of the workload. Example: apps/v1.
 	APIVersion string `json:"apiVersion"`
@@ -18,21 +18,21 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
-// PodIdentity identifies the pods of a workload whose owner does not.
+// PodIdentity identifies the pods of a workload that their owner does not identify.
 type PodIdentity struct {
-	// labels are the keys of the labels that the profile names: of pods (spec.identity.labels), or of nodes
-	// (spec.identity.nodeClass). Absent for a platform.
+	// labels are the label keys in the profile: of pods (spec.identity.labels), or of nodes (spec.identity.nodeClass).
+	// Absent for pods of a platform.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
 	Labels []string `json:"labels,omitempty"`
-	// lastSeen is the day on which a pod last existed. The records of the identity are deleted 35 days later.
+	// lastSeen is the last day on which a pod existed. memfit deletes the records of the identity 35 days later.
 	LastSeen metav1.Time `json:"lastSeen"`
 	// platform is the platform of the pods (docs/reference/platforms.md), "labels" for labels that the profile names, or
 	// "nodeclass" for pods of a DaemonSet on one class of nodes. Example: tekton.
 	// +kubebuilder:validation:MaxLength=63
 	Platform string `json:"platform"`
-	// values identify the pods, in the order of the platform's row or of spec.identity.labels of the profile; for a class
-	// of nodes the name of the DaemonSet and the class. Example: [build-and-test, unit].
+	// values identify the pods: values of the platform (docs/reference/platforms.md), values of the profile's
+	// spec.identity.labels, or the name of the DaemonSet and the class of nodes. Example: [build-and-test, unit].
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Values []string `json:"values"`
@@ -47,7 +47,7 @@ type ProfileReference struct {
 	Name string `json:"name"`
 }
 
-// Size is a memory request and limit. An absent field means not set.
+// Size is a memory request and limit; absent: not set.
 type Size struct {
 	// limit is the memory limit.
 	Limit *resource.Quantity `json:"limit,omitempty"`
@@ -57,10 +57,10 @@ type Size struct {
 
 // Canary permits one new pod to be the first with a lower limit.
 type Canary struct {
-	// number distinguishes one permission from the next, which follows when the pod was not created.
+	// number increases with each permission. memfit issues the next one if the pod was not created.
 	Number int64 `json:"number"`
-	// replica is the name of the manager's pod whose webhook may use it, once; empty: each of them, until a pod has the
-	// lower limit.
+	// replica is the manager pod whose webhook may use the permission, once; empty: every manager pod may use it until a
+	// pod has the lower limit.
 	// +kubebuilder:validation:MaxLength=253
 	Replica string `json:"replica"`
 }
@@ -68,22 +68,22 @@ type Canary struct {
 // Evidence is the basis of a recommendation.
 type Evidence struct {
 	// certainty of demand: Exact, or an estimate, which never lowers a limit: RSSOnly (shared memory is missing) or
-	// WorkingSetOnly (page cache is included). Absent before the first exact measurement.
+	// WorkingSetOnly (page cache is included). Absent: unknown.
 	// +kubebuilder:validation:Enum=Exact;RSSOnly;WorkingSetOnly
 	Certainty string `json:"certainty,omitempty"`
-	// heapCap is the least heap cap that running replicas have; absent while one of them has no cap.
+	// heapCap is the lowest heap cap of running replicas; absent while a replica has no cap.
 	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
-	// historySource is the source of usage from before memfit's own readings: prometheus; absent: no source.
+	// historySource is the source of usage before memfit's own readings: prometheus; absent: no source.
 	// +kubebuilder:validation:Enum=prometheus
 	HistorySource string `json:"historySource,omitempty"`
-	// liveSet is the largest live heap of a replica without a heap cap: the highest of the low points of six hours each.
-	// memfit sets no heap cap below it. Only for runtimes whose heap can be capped.
+	// liveSet is the largest live heap of a replica without a heap cap: the highest minimum of any six hours. memfit sets
+	// no heap cap below it. Only for runtimes whose heap can be capped.
 	LiveSet *resource.Quantity `json:"liveSet,omitempty"`
-	// liveSetSeen is the day on which a replica last came close to liveSet. After eight days without, liveSet falls.
+	// liveSetSeen is the last day on which a live heap was close to liveSet. memfit lowers liveSet eight days later.
 	LiveSetSeen *metav1.Time `json:"liveSetSeen,omitempty"`
 	// peakDemand is the highest demand seen in one container, in the window: the memory that the kernel cannot reclaim,
-	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. From a source "(RSS only)" it
-	// may be too low, from "(working set only)" it contains page cache.
+	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. With certainty RSSOnly it may be
+	// too low; with WorkingSetOnly it includes page cache.
 	PeakDemand *resource.Quantity `json:"peakDemand,omitempty"`
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
 	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`
@@ -95,11 +95,11 @@ type Evidence struct {
 	Replicas int32 `json:"replicas,omitempty"`
 	// samples is the number of measurements.
 	Samples int64 `json:"samples,omitempty"`
-	// source is where usage is read, as in --usage-sources; absent: it was not read yet.
+	// source is where usage is read, as in --usage-sources; absent: not read yet.
 	// +kubebuilder:validation:Enum=kubelet;prometheus;metrics-api
 	// +optional
 	Source string `json:"source,omitempty"`
-	// liveSetMedian is the median of the low points between collections: the live heap of a typical replica.
+	// liveSetMedian is the live heap of a typical replica: the median of the minima between garbage collections.
 	LiveSetMedian *resource.Quantity `json:"liveSetMedian,omitempty"`
 	// windowSeconds is how far back the evidence goes.
 	// +kubebuilder:validation:Minimum=0
@@ -114,9 +114,9 @@ type Shape struct {
 	// kind is Flat, Sawtooth, StepRetention, Climb, FollowsLimit, Burst or Unknown.
 	// +kubebuilder:validation:Enum=Flat;Sawtooth;StepRetention;Climb;FollowsLimit;Burst;Unknown
 	Kind string `json:"kind"`
-	// ratePerDay is the climb per day.
+	// ratePerDay is the growth per day.
 	RatePerDay *resource.Quantity `json:"ratePerDay,omitempty"`
-	// outlierPods names pods whose memory is far above their replicas'.
+	// outlierPods names pods that use far more memory than the other replicas.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	OutlierPods []string `json:"outlierPods,omitempty"`
@@ -135,7 +135,7 @@ type Shape struct {
 // ContainerRecommendation is the recommendation for one container. kubectl describe sorts fields by name and prints
 // list items without a separator, so container comes first and summary has the essentials.
 type ContainerRecommendation struct {
-	// advice are suggestions memfit does not carry out itself, for example a runtime setting to try.
+	// advice lists suggestions that memfit does not carry out itself, for example a runtime setting to try.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Advice []string `json:"advice,omitempty"`
@@ -144,35 +144,34 @@ type ContainerRecommendation struct {
 	Confidence string `json:"confidence,omitempty"`
 	// container is the container's name.
 	Container string `json:"container"`
-	// current is what running pods have now.
+	// current is the size of running pods.
 	Current Size `json:"current,omitempty,omitzero"`
 	// decision is Hold (too little evidence), Keep (the size is right), Increase or Decrease.
 	// +kubebuilder:validation:Enum=Hold;Keep;Increase;Decrease
 	Decision string `json:"decision"`
-	// evidence is the basis of the number.
+	// evidence is the basis of the recommendation.
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
-	// breakdown lists what fills the replica with the highest use, as the agent on its node read it: the replica and the
-	// time, its three largest parts, and the rest. It is updated only when another field changes. Absent without agents
+	// breakdown lists the memory of the replica with the highest use, as its agent read it: the replica and the time, the
+	// three largest parts, and the rest. It is updated only when another field changes. Absent without agents
 	// (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	Breakdown []string `json:"breakdown,omitempty"`
-	// breakdownOutlier is the pod of breakdown, if it uses far more than the other replicas.
+	// breakdownOutlier is the pod in breakdown, if it uses far more memory than the other replicas.
 	BreakdownOutlier string `json:"breakdownOutlier,omitempty"`
-	// foundRuntime is what the replicas run, as agents (config/agent) found; absent without agents, and while replicas
-	// differ. Where runtime.type is Auto, new pods get the settings of that runtime.
+	// foundRuntime is the runtime that agents (config/agent) found in the replicas; absent without agents, and while
+	// replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
 	// identity is the runtime that memfit assumes for the container; absent: unknown.
 	Identity *RuntimeIdentity `json:"identity,omitempty"`
-	// newPods is what new pods of this program get, where sizing.mode sizes new pods. It is the recommended size, or
-	// more: until one pod has been watched with a lower limit, it is the size of running pods, and at least that in the
-	// pod template.
+	// newPods is the size of new pods of this program, where sizing.mode sizes new pods. It is the recommended size or
+	// more: until one pod has been watched with a lower limit, it is the larger of the sizes of running pods and the
+	// template.
 	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
-	// otherPrograms are sizes for new pods of other releases of this container: of those that still run during a rollout,
-	// and of earlier ones, in case of a rollback. A release is listed only if memfit gives it more memory than its pod
-	// template.
+	// otherPrograms are sizes for new pods of other releases of this container: releases that still run during a rollout,
+	// and earlier ones in case of a rollback. A release is listed only if its size exceeds its pod template's.
 	// +listType=map
 	// +listMapKey=program
 	// +kubebuilder:validation:MaxItems=2
@@ -180,16 +179,16 @@ type ContainerRecommendation struct {
 	// owner is the container's size in its owner's pod template.
 	Owner *Size `json:"owner,omitempty"`
 	// program is a fingerprint of what the container runs (image, command, args, env, tuning). The recommendation is for
-	// pods with this fingerprint, which the annotation memfit.dev/injected of a pod has.
+	// pods with this fingerprint in their annotation memfit.dev/injected.
 	// +kubebuilder:validation:MaxLength=64
 	Program string `json:"program,omitempty"`
-	// reasons are the steps from evidence to number, each with its figures.
+	// reasons are the steps from the evidence to the size, with their numbers.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Reasons []string `json:"reasons,omitempty"`
 	// recommended is the size memfit recommends; absent while decision is Hold.
 	Recommended *Size `json:"recommended,omitempty"`
-	// runtime is identity as a sentence, or why it is unknown.
+	// runtime describes identity in a sentence, or the reason why it is unknown.
 	Runtime string `json:"runtime,omitempty"`
 	// settings are the runtime settings memfit derives for the current limit.
 	// +listType=atomic
@@ -201,16 +200,15 @@ type ContainerRecommendation struct {
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary is one line: what was found and what to do.
 	Summary string `json:"summary"`
-	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and when the last is older than
-	// drift.window.
+	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and drift.window after the last.
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
 	// usage is the highest demand of one running replica in the last two hours at most (see evidence.peakDemand), or its
-	// working set where demand is unknown. It is written when it has changed by an eighth or so, and once in ten minutes
-	// (the manager's --checkpoint-interval).
+	// working set where demand is unknown. It is updated when it has changed by about an eighth, but at most every ten
+	// minutes (the manager's --checkpoint-interval) unless another field changes.
 	Usage *resource.Quantity `json:"usage,omitempty"`
 	// usageTime is when that replica was last read before usage was written.
 	UsageTime *metav1.Time `json:"usageTime,omitempty"`
-	// suggestions are actions that would give memory of the replica in breakdown back: a summary, and for each action the
+	// suggestions are actions that would free memory of the replica in breakdown: a summary, and for each action the
 	// amount, which may be 0, and how it was computed. Absent without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
@@ -221,38 +219,38 @@ type ContainerRecommendation struct {
 type ProgramSize struct {
 	// newPods is the memory request and limit of new pods of that release.
 	NewPods Size `json:"newPods"`
-	// owner is the memory in that release's pod template; absent if the template sets none. A new pod whose template has
-	// other values keeps them.
+	// owner is the size in that release's pod template; absent if the template sets none. A new pod whose template has
+	// another size keeps that size.
 	Owner *Size `json:"owner,omitempty"`
 	// program is the fingerprint of what the container runs.
 	// +kubebuilder:validation:MaxLength=64
 	Program string `json:"program"`
 }
 
-// UnexplainedRestarts are restarts of a container in existing pods whose cause is unknown: the process exited by
-// itself, not by an OOM kill or a full heap.
+// UnexplainedRestarts are restarts of a container in existing pods that neither an OOM kill nor a full heap explains.
 type UnexplainedRestarts struct {
-	// count of such restarts. It is a lower bound where many OOM kills occurred in between.
+	// count is the number of such restarts, or a lower bound if many OOM kills occurred in between.
 	// +kubebuilder:validation:Minimum=1
 	Count int32 `json:"count"`
-	// exitCode of the last one. 128+n is death by signal n: 135 is SIGBUS, which a full memory-backed volume causes.
+	// exitCode is the exit code before the last restart. 128+n means killed by signal n: 135 is SIGBUS, which a full
+	// memory-backed volume causes.
 	ExitCode int32 `json:"exitCode"`
 	// lastLines are the last lines of its termination message; with terminationMessagePolicy FallbackToLogsOnError, these
 	// are the last lines of its log.
 	// +kubebuilder:validation:MaxLength=256
 	LastLines string `json:"lastLines,omitempty"`
-	// memoryVolumes that the container can write to: they keep their files and their size when it restarts.
+	// memoryVolumes are the memory-backed volumes that the container can write to. They keep their files and their size
+	// when the container restarts.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
 	MemoryVolumes []string `json:"memoryVolumes,omitempty"`
-	// pod in which the last one happened.
+	// pod is the pod of the last restart.
 	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
-	// resized is true where the last one happened in a pod that was resized in place: its memory-backed volumes without
-	// sizeLimit keep their size from creation.
+	// resized is true if the pod was resized in place: memory-backed volumes without sizeLimit keep their original size.
 	Resized bool `json:"resized,omitempty"`
-	// time at which the last instance ended, by the clock of its node.
+	// time is when the container last exited, by the clock of its node.
 	Time metav1.Time `json:"time"`
 }
 
@@ -270,9 +268,9 @@ const (
 	RuntimeFromReplicas RuntimeSource = "Found"
 )
 
-// RuntimeIdentity is the runtime of a container, and its source.
+// RuntimeIdentity is the runtime of a container, and how memfit knows it.
 type RuntimeIdentity struct {
-	// evidence is how memfit detected it, in words. Example: declared by the profile.
+	// evidence is the source in words. Example: declared by the profile.
 	// +kubebuilder:validation:MaxLength=512
 	Evidence string `json:"evidence,omitempty"`
 	// source is Declared, Command or Found.
@@ -288,36 +286,36 @@ type RuntimeIdentity struct {
 
 // FoundRuntime is the runtime that agents detected in the processes of replicas.
 type FoundRuntime struct {
-	// declared is how it differs from the declared runtime, and what to do; absent where it does not differ.
+	// declared is how the found runtime differs from the declared one, and what to do; absent if they agree.
 	// +kubebuilder:validation:MaxLength=512
 	Declared string `json:"declared,omitempty"`
-	// evidence is what showed it. Example: libjvm.so has version 17.0.15+6.
+	// evidence is what identifies the runtime. Example: libjvm.so has version 17.0.15+6.
 	// +kubebuilder:validation:MaxLength=256
 	Evidence string `json:"evidence,omitempty"`
-	// heapPercent is the share of the limit, in percent, that the runtime gave its heap, as read in the replicas; absent
-	// where a flag sets a number, where replicas differ, and where it was not read. memfit then assumes that the heap
-	// does not grow with the limit, unless memfit set its share.
+	// heapPercent is the maximum heap in percent of the limit, as read in the replicas. Absent if a flag sets the heap in
+	// bytes, if replicas differ, and if it was not read: memfit then assumes that the heap does not grow with the limit,
+	// unless memfit itself set the percentage.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	HeapPercent int32 `json:"heapPercent,omitempty"`
-	// image of the replicas. A pod with the same image gets settings for this version; with another tag, those that every
-	// supported version accepts; from another repository, none.
+	// image of the replicas. A pod with the same image gets settings for this version; with another tag, settings that
+	// every supported version accepts; from another repository, none.
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image,omitempty"`
 	// imageVariables are variables for memory settings that come from the image or its start script. memfit sets none of
-	// them, because an entry in env replaces the image's.
+	// them, because an entry in env would replace the image's value.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
 	ImageVariables []string `json:"imageVariables,omitempty"`
-	// libc is the C library, where it was found.
+	// libc is the C library; absent: unknown.
 	Libc Libc `json:"libc,omitempty"`
-	// nodeHeap is the maximum heap of a replica that exceeds its memory limit although no option sets it: the runtime
-	// does not detect the limit and sizes its heap by the node (JDK-8349988, kernels without CONFIG_MEMCG_V1). Shares
-	// such as heapPercent are then set together with -XX:MaxRAM. Absent: not observed.
+	// nodeHeap is the maximum heap of a replica, if it exceeds the memory limit although no option sets it: the runtime
+	// does not detect the limit and sizes its heap by the node's memory (JDK-8349988, kernels without CONFIG_MEMCG_V1).
+	// memfit then sets -XX:MaxRAM besides percentages such as heapPercent. Absent: not observed.
 	NodeHeap *resource.Quantity `json:"nodeHeap,omitempty"`
-	// replicas is the number of inspected replicas, all of which run it. It is written at most once in ten minutes,
-	// unless another field changes.
+	// replicas is the number of inspected replicas, all of which run this runtime. It is updated at most every ten
+	// minutes, unless another field changes.
 	// +kubebuilder:validation:Minimum=1
 	Replicas int32 `json:"replicas"`
 	// type is the runtime.
@@ -357,7 +355,7 @@ type StallRecord struct {
 	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
 	// container that stalled.
 	Container string `json:"container"`
-	// ended is when it ended; absent while it continues.
+	// ended is when the stall ended; absent while it continues.
 	Ended *metav1.Time `json:"ended,omitempty"`
 	// limit is the memory limit in effect.
 	Limit resource.Quantity `json:"limit"`
@@ -365,13 +363,13 @@ type StallRecord struct {
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
 	// pod that stalled.
 	Pod string `json:"pod"`
-	// increasedTo is the higher limit that the container got while it stalled.
+	// increasedTo is the higher limit that took effect during the stall.
 	IncreasedTo *resource.Quantity `json:"increasedTo,omitempty"`
-	// increaseIneffective is true where the major faults continued at increasedTo: memory is not the bottleneck.
+	// increaseIneffective is true if the major faults continued at increasedTo: memory is not the bottleneck.
 	IncreaseIneffective bool `json:"increaseIneffective,omitempty"`
 	// summary is one sentence with the evidence.
 	Summary string `json:"summary"`
-	// time is the first sample that showed it.
+	// time is the time of the first sample that showed the stall.
 	Time metav1.Time `json:"time"`
 }
 
@@ -379,15 +377,15 @@ type StallRecord struct {
 type SizeChange struct {
 	// container that was changed; absent: the pod as a whole.
 	Container string `json:"container,omitempty"`
-	// from is its size before.
+	// from is the size before.
 	From Size `json:"from,omitempty,omitzero"`
-	// to is its size after.
+	// to is the size after.
 	To Size `json:"to,omitempty,omitzero"`
 }
 
 // ChangeRecord is a change that memfit made to running pods, and its outcome.
 type ChangeRecord struct {
-	// change of sizes in words, at most 512 bytes; absent where the size is unchanged.
+	// change is the change of sizes in words, at most 512 bytes; absent if the size is unchanged.
 	// +kubebuilder:validation:MaxLength=512
 	Change string `json:"change,omitempty"`
 	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ConflictingWriter (another writer
@@ -398,13 +396,13 @@ type ChangeRecord struct {
 	Pod string `json:"pod"`
 	// pods is the number of changed pods, one after the other.
 	Pods int32 `json:"pods"`
-	// sizes are the sizes in change, by container; absent where the size is unchanged.
+	// sizes are the sizes in change, by container; absent if the size is unchanged.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Sizes []SizeChange `json:"sizes,omitempty"`
-	// since is when memfit observed it for the first pod; absent where there is only one.
+	// since is when memfit observed the outcome for the first pod; absent if there is only one pod.
 	Since *metav1.Time `json:"since,omitempty"`
-	// time is when memfit observed it for the last pod.
+	// time is when memfit observed the outcome for the last pod.
 	Time metav1.Time `json:"time"`
 	// why is the recommendation when the change began, or why the change failed, in at most 512 bytes.
 	// +kubebuilder:validation:MaxLength=512
@@ -419,11 +417,11 @@ type MemoryRecommendationStatus struct {
 	// profile is the profile that governs the workload.
 	Profile ProfileReference `json:"profile,omitempty,omitzero"`
 
-	// identity identifies the pods where their owner does not. The kind of the workload is PodIdentity, which is not an
-	// object of the API, or DaemonSet for a class of nodes.
+	// identity identifies the pods where their owner does not. The kind of the workload is then PodIdentity, which is not
+	// a kind of the API, or DaemonSet for a class of nodes.
 	Identity *PodIdentity `json:"identity,omitempty"`
 
-	// profileGeneration is the generation of the profile this status is about.
+	// profileGeneration is the generation of the profile that this status is about.
 	ProfileGeneration int64 `json:"profileGeneration,omitempty"`
 
 	// advisories are known problems of the declared runtime version.
@@ -431,7 +429,7 @@ type MemoryRecommendationStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	Advisories []string `json:"advisories,omitempty"`
 
-	// remedies are actions against OOM kills that memfit cannot take itself, for example in an init container that the
+	// remedies are actions against OOM kills that memfit cannot take itself, for example for an init container that the
 	// profile does not name.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -449,29 +447,28 @@ type MemoryRecommendationStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Containers []ContainerRecommendation `json:"containers,omitempty"`
 
-	// canary permits one new pod to be the first with the lower recommended limit; absent while no pod may.
+	// canary permits one new pod to be the first with the lower recommended limit; absent: not permitted.
 	Canary *Canary `json:"canary,omitempty"`
 
 	// coverage counts the workload's pods and how many run with the profile's settings.
 	Coverage *Coverage `json:"coverage,omitempty"`
 
-	// currentLimit is the current limits of the containers in one string, for the print column.
+	// currentLimit lists the current limits of the containers, for the print column.
 	CurrentLimit string `json:"currentLimit,omitempty"`
 
-	// recommendedLimit is the recommended limits of the containers in one string, for the print column.
+	// recommendedLimit lists the recommended limits of the containers, for the print column.
 	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
 	// largestNode is the allocatable memory of the largest node that ran a pod of this workload in the last 35 days.
-	// memfit never raises the memory request of a new pod above it, even if the cluster has larger nodes, and raises it
-	// that far even if no such node exists at the moment, because an autoscaler may add one. It falls when a pod has
-	// waited 10 minutes for such a node, or pods have run on smaller nodes for two days and none of that size is left.
-	// Set where sizing.mode sizes new pods.
+	// memfit raises the memory request of a new pod at most to it, even if the cluster has larger nodes, or no such node
+	// now, because an autoscaler may add one. memfit lowers it when a pod has waited 10 minutes for such a node, or when
+	// pods have run on smaller nodes for two days and no such node is left. Set where sizing.mode sizes new pods.
 	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
 
-	// refusedRequest is the least memory request, with the pod's overhead, that memfit gave a pod of this workload and for
-	// which no node had memory for 10 minutes (PodScheduled is False, reason Unschedulable, and the message contains
-	// "Insufficient memory"). For a day after that, new pods that would request as much keep their template's requests,
-	// with the limits that memfit gives. Absent: none.
+	// refusedRequest is the lowest memory request, with the pod's overhead, that memfit set on a pod of this workload and
+	// for which no node had memory for 10 minutes (PodScheduled is False, reason Unschedulable, and the message contains
+	// "Insufficient memory"). For a day, new pods that would request as much keep their template's requests, with memfit's
+	// limits. Absent: none.
 	RefusedRequest *resource.Quantity `json:"refusedRequest,omitempty"`
 
 	// oomKills is the number of OOM kills counted so far.
@@ -504,12 +501,12 @@ type MemoryRecommendationStatus struct {
 	// summary is one line: what was found and what to do.
 	Summary string `json:"summary,omitempty"`
 
-	// workload is what the recommendation is for; it also owns the object.
+	// workload is the workload of the recommendation, and the owner of this object.
 	Workload WorkloadReference `json:"workload,omitempty,omitzero"`
 }
 
-// MemoryRecommendation is memfit's recommendation for one workload: evidence, formula, number, decision. memfit writes
-// it; the workload owns it. It has no spec: the profile has the policy.
+// MemoryRecommendation is memfit's recommendation for one workload: evidence, computation, size and decision. memfit
+// writes it; the workload owns it. It has no spec: the profile has the policy.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

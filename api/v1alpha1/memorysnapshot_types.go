@@ -14,13 +14,13 @@ import (
 type AgentTier string
 
 const (
-	// AgentWatch reads the memory files that the kernel keeps for each container, and no process memory.
+	// AgentWatch reads the kernel's memory counters of each container, and no process memory.
 	AgentWatch AgentTier = "Watch"
-	// AgentSee also reads what processes have mapped, and the headers there that distinguish used from free memory.
+	// AgentSee also reads the mappings of processes, and the heap headers in them that distinguish used from free memory.
 	AgentSee AgentTier = "See"
 )
 
-// Inspection is the result of an inspection of the processes of a container.
+// Inspection is the outcome of an inspection of the processes of a container.
 // +kubebuilder:validation:Enum=Inspected;NotEnabled;Declined;Unreadable
 type Inspection string
 
@@ -42,10 +42,10 @@ type InspectedRuntime struct {
 	// +kubebuilder:validation:MaxLength=64
 	Allocator string `json:"allocator,omitempty"`
 	// containerAware is whether the runtime sizes its heap by the limit (Yes) or by the memory of the node (No); absent:
-	// unknown, or it sizes no heap.
+	// unknown, or the runtime sizes no heap.
 	// +kubebuilder:validation:Enum=Yes;No
 	ContainerAware string `json:"containerAware,omitempty"`
-	// evidence lists how that was detected, each in a few words. Example: libjvm.so is mapped.
+	// evidence lists what identifies the runtime, each in a few words. Example: libjvm.so is mapped.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
@@ -55,17 +55,17 @@ type InspectedRuntime struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Flags []string `json:"flags,omitempty"`
-	// heapSet is true where an option sets the largest heap, or the limit that the runtime assumes, as a number.
+	// heapSet is true if an option sets the maximum heap, or the limit that the runtime assumes, in bytes.
 	HeapSet bool `json:"heapSet,omitempty"`
 	// libc is the C library and its version. Example: glibc 2.36.
 	// +kubebuilder:validation:MaxLength=64
 	Libc string `json:"libc,omitempty"`
-	// maxHeap is the largest heap that the process allows itself, where that can be read. JVM only.
+	// maxHeap is the maximum heap of the process; absent: unreadable. JVM only.
 	MaxHeap *resource.Quantity `json:"maxHeap,omitempty"`
 	// type is the runtime, as runtime.type of a profile names it. Example: NodeJS.
 	// +kubebuilder:validation:MaxLength=32
 	Type string `json:"type"`
-	// variables are the names of the variables for memory settings of the process. Example: JAVA_TOOL_OPTIONS.
+	// variables are the names of the process's environment variables with memory settings. Example: JAVA_TOOL_OPTIONS.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
@@ -91,7 +91,7 @@ const PartArenas = "glibc arenas"
 
 // MemoryPart is a named part of a container's resident memory.
 type MemoryPart struct {
-	// free is its unused memory: resident, and the allocator could give it back.
+	// free is the part's unused resident memory that the allocator could release.
 	Free *resource.Quantity `json:"free,omitempty"`
 	// group is the use of the part: Heap is the heap that the runtime manages, Native memory from its allocator, thread
 	// stacks and compiled code, Files the pages of programs, libraries and other mapped files, Shared memory that
@@ -105,43 +105,43 @@ type MemoryPart struct {
 	Resident resource.Quantity `json:"resident"`
 }
 
-// PredictedSaving is the resident memory that one action would give back.
+// PredictedSaving is the resident memory that one action would free.
 type PredictedSaving struct {
-	// action that may give memory back. Example: malloc_trim.
+	// action that may free memory. Example: malloc_trim.
 	// +kubebuilder:validation:MaxLength=64
 	Action string `json:"action"`
 	// atMost is the upper bound where amount is a lower bound; absent: amount is exact.
 	AtMost *resource.Quantity `json:"atMost,omitempty"`
-	// amount is the reduction of resident memory; 0 where the action gives nothing back.
+	// amount is the reduction of resident memory; 0: the action frees nothing.
 	Amount resource.Quantity `json:"amount"`
-	// how to do it. Example: tuning.arenaMax: 2 in the profile, for new pods.
+	// how to apply the action. Example: tuning.arenaMax: 2 in the profile, for new pods.
 	// +kubebuilder:validation:MaxLength=256
 	How string `json:"how,omitempty"`
-	// limit of the container that the runtime needs to collect no more often than without the setting; absent: the
-	// current one is enough, or unknown.
+	// limit is the container limit with which the setting causes no additional garbage collections; absent: the current
+	// limit is enough, or unknown.
 	Limit *resource.Quantity `json:"limit,omitempty"`
 	// method is how amount was computed, with its numbers. For GOMEMLIMIT and a JVM's larger heap it includes the garbage
 	// collector's share of processor time since the process started and, where known, the least share that a limit higher
 	// by 64Mi would save.
 	// +kubebuilder:validation:MaxLength=256
 	Method string `json:"method,omitempty"`
-	// setting of memfit for this action; absent: no setting. Example: MALLOC_ARENA_MAX.
+	// setting is memfit's setting for this action; absent: none. Example: MALLOC_ARENA_MAX.
 	// +kubebuilder:validation:MaxLength=64
 	Setting string `json:"setting,omitempty"`
 }
 
-// MemoryParts lists what fills a container. The parts and unexplained add up to resident.
+// MemoryParts lists what fills a container. The sum of parts and unexplained is resident.
 type MemoryParts struct {
-	// coveragePercent is the share of examined bytes that were readable and consistent: the lowest of each heap and of
-	// all resident memory. Below 95, amounts of free memory are lower bounds.
+	// coveragePercent is the share of bytes that were readable and consistent: the lowest share of any heap and of all
+	// resident memory. Below 95, amounts of free memory are lower bounds.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	CoveragePercent int32 `json:"coveragePercent,omitempty"`
-	// savings are actions that would give memory back, the most certain first, including actions that give nothing back.
+	// savings are actions that may free memory, the most certain first, including actions that would free nothing.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Savings []PredictedSaving `json:"savings,omitempty"`
-	// summary is a sentence about the largest saving, or the absence of savings.
+	// summary is a sentence about the largest saving, or why no action saves memory.
 	// +kubebuilder:validation:MaxLength=512
 	Summary string `json:"summary,omitempty"`
 	// parts of the resident memory, the largest first.
@@ -159,30 +159,29 @@ type MemoryParts struct {
 	Unexplained resource.Quantity `json:"unexplained"`
 }
 
-// MapRegion is a range of addresses, drawn in blocks. The ranges of a part with many small ranges are joined to one
-// region.
+// MapRegion is a range of addresses, drawn in blocks. Many small ranges of one part are joined to one region.
 type MapRegion struct {
-	// block is the size that one block represents; the last one may represent less.
+	// block is the size that each block represents; the last block may represent less.
 	Block resource.Quantity `json:"block"`
-	// free is its unused resident memory.
+	// free is the unused resident memory of the region.
 	Free *resource.Quantity `json:"free,omitempty"`
 	// pages are the blocks in the order of addresses, run-length encoded: L all resident memory is in use, M some of it
 	// is free, F all of it is free, A nothing is resident. Example: L12F3A40.
 	// +kubebuilder:validation:MaxLength=20480
 	Pages string `json:"pages"`
-	// part is the name of the part it belongs to.
+	// part is the name of the region's part.
 	// +kubebuilder:validation:MaxLength=64
 	Part string `json:"part"`
-	// process is the PID of its process in the container.
+	// process is the PID of the region's process in the container.
 	// +kubebuilder:validation:Minimum=0
 	Process int32 `json:"process,omitempty"`
 	// resident is its memory in RAM.
 	Resident resource.Quantity `json:"resident"`
-	// size is the whole range.
+	// size is the size of the whole range.
 	Size resource.Quantity `json:"size"`
 }
 
-// MemoryMap shows which pages of a container's address space are in use, free and absent. It takes 32 KiB at most.
+// MemoryMap shows which pages of a container's address space are in use, free and absent. Its size is 32 KiB at most.
 type MemoryMap struct {
 	// regions with the most resident memory, the largest first.
 	// +listType=atomic
@@ -215,8 +214,7 @@ type ProcessDied struct {
 	Resident *resource.Quantity `json:"resident,omitempty"`
 }
 
-// MinuteBefore is what an agent recorded about a container in the minute before a kill, or before the fifth second of a
-// stall.
+// MinuteBefore is an agent's record of a container in the minute before a kill, or before the fifth second of a stall.
 type MinuteBefore struct {
 	// containerLimit is the effective limit of the container's own cgroup; absent: none.
 	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
@@ -225,8 +223,8 @@ type MinuteBefore struct {
 	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
 	// growthPerSecond is the growth of usage in a second.
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
-	// memory is what filled the container when it was last inspected before the kill, or before the stall became certain,
-	// half a minute after it started; its time is the time of that inspection.
+	// memory is what filled the container at the last inspection before the kill, or before the stall was confirmed, half
+	// a minute after it started. memory.time is the time of that inspection.
 	Memory *MemoryParts `json:"memory,omitempty"`
 	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
@@ -257,31 +255,30 @@ type KillSnapshot struct {
 	// happened in between is unknown.
 	// +kubebuilder:validation:Minimum=0
 	LastReadMillisecondsBefore int32 `json:"lastReadMillisecondsBefore,omitempty"`
-	// limitReached is whether the limit of the container or its pod was reached in the minute before, as the kernel counts
-	// it (memory.events): Yes, or No, which means that the node ran out of memory. Absent: unknown, as on cgroup v1.
+	// limitReached is whether the limit of the container or its pod was reached in the minute before, according to the
+	// kernel (memory.events): Yes, or No, which means that the node ran out of memory. Absent: unknown, as on cgroup v1.
 	// +kubebuilder:validation:Enum=Yes;No
 	LimitReached string `json:"limitReached,omitempty"`
-	// limitsChanged is true where containerLimit or podLimit changed before the kill was noticed, so the effective limit
-	// is uncertain; the lower ones are reported.
+	// limitsChanged is true if containerLimit or podLimit changed before the agent noticed the kill, so the limit at the
+	// kill is uncertain; the lower values are reported.
 	LimitsChanged bool `json:"limitsChanged,omitempty"`
-	// processes that existed before the kill and not after it, the largest first.
+	// processes are those that existed before the kill and not after it, the largest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
 	Processes []ProcessDied `json:"processes,omitempty"`
-	// time is when the agent noticed it.
+	// time is when the agent noticed the kill.
 	Time metav1.Time `json:"time"`
 }
 
-// StallSnapshot is a period in which a container was stalled at its limit without being OOM-killed, and the minute
-// before it.
+// StallSnapshot is a period in which a container was stalled at its limit and not OOM-killed, and the minute before it.
 type StallSnapshot struct {
 	MinuteBefore `json:",inline"`
 
 	// anonymous is the anonymous memory when the stall was confirmed.
 	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
-	// ended is when it ended; absent while it continues.
+	// ended is when the stall ended; absent while it continues.
 	Ended *metav1.Time `json:"ended,omitempty"`
-	// high is the memory.high that stalled it, below its limit; absent: it stalled at the limit.
+	// high is the memory.high, below the limit, at which the container stalled; absent: it stalled at the limit.
 	High *resource.Quantity `json:"high,omitempty"`
 	// majorFaultsPerSecond is the rate of page faults that read from disk, when the stall was confirmed.
 	// +kubebuilder:validation:Minimum=0
@@ -291,7 +288,7 @@ type StallSnapshot struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	StalledPercent int32 `json:"stalledPercent,omitempty"`
-	// started is when it began.
+	// started is when the stall began.
 	Started metav1.Time `json:"started"`
 }
 
@@ -345,19 +342,17 @@ type Alarm struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container"`
-	// containerID is the instance of the container, as its cgroup has it: status.containerStatuses[].containerID of the
-	// pod without the part up to "://".
+	// containerID is the instance of the container: the pod's status.containerStatuses[].containerID after its "://".
 	// +kubebuilder:validation:MaxLength=128
 	ContainerID string `json:"containerID"`
-	// demand is the memory of the container that the kernel could not reclaim at time: usage without page cache, and
-	// swap.
+	// demand is the container's memory that the kernel could not reclaim at time: usage without page cache, and swap.
 	Demand resource.Quantity `json:"demand"`
 	// growthPerSecond is how much demand grew in a second, over the last readings. Example: 100Mi.
 	GrowthPerSecond resource.Quantity `json:"growthPerSecond"`
 	// limit is the memory limit that the kernel enforced at time: the lower one of the container's and the pod's cgroup.
 	Limit resource.Quantity `json:"limit"`
-	// sequence is higher than that of every earlier alarm of the pod, also after a restart of the agent. An alarm whose
-	// sequence is not above the last one handled is ignored.
+	// sequence is higher than in every earlier alarm of the pod, even after a restart of the agent. The manager ignores an
+	// alarm whose sequence is not above that of the last handled alarm.
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence"`
 	// time is when demand and limit were read, on the node's clock.
@@ -379,13 +374,13 @@ type MemorySnapshotStatus struct {
 	// +kubebuilder:validation:Enum=v1;v2
 	CgroupVersion string `json:"cgroupVersion"`
 
-	// containers of the pod that ran at the time of the write.
+	// containers are those of the pod that ran at the time of the write.
 	// +listType=map
 	// +listMapKey=container
 	// +kubebuilder:validation:MaxItems=32
 	Containers []ContainerSnapshot `json:"containers,omitempty"`
 
-	// nodeName is the node whose agent wrote this; an admission policy allows an agent only its own.
+	// nodeName is the node whose agent wrote this; an admission policy allows an agent only its own node's name.
 	// +kubebuilder:validation:MaxLength=253
 	NodeName string `json:"nodeName"`
 
@@ -393,8 +388,7 @@ type MemorySnapshotStatus struct {
 	// succession, and only when they changed by an eighth; a kill or a stall is written immediately.
 	ObservedTime metav1.Time `json:"observedTime"`
 
-	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, which its containers share; absent:
-	// none.
+	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, shared by its containers; absent: none.
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
 
 	// podUsage is what the kernel counts against podLimit.
@@ -409,8 +403,8 @@ type MemorySnapshotStatus struct {
 }
 
 // MemorySnapshot is what the agent on a pod's node (config/agent) knows about the pod's memory: its effective limits,
-// its runtime, what fills it, and the minute before the last kill. It has the pod's name and is owned by the pod. The
-// agent writes it in one request, so status is not a subresource.
+// its runtime, what fills it, and the minute before the last OOM kill. It has the pod's name and is owned by the pod.
+// The agent writes it in one request, so status is not a subresource.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=memsnap,categories=memory
@@ -426,9 +420,8 @@ type MemorySnapshot struct {
 	Status MemorySnapshotStatus `json:"status,omitempty,omitzero"`
 }
 
-// IsOf reports whether the agent of a pod's node wrote the snapshot, and for this pod. An agent may write snapshots
-// under any name, but only for its own node (config/agent/watch/admission_policy.yaml), so readers must check this
-// first.
+// IsOf reports whether the agent on the pod's node wrote the snapshot for this pod. An agent may write snapshots under
+// any name, but only for its own node (config/agent/watch/admission_policy.yaml), so readers must check this first.
 func (s *MemorySnapshot) IsOf(pod types.UID, node string) bool {
 	return len(s.OwnerReferences) == 1 && s.OwnerReferences[0].UID == pod && node != "" && s.Status.NodeName == node
 }

@@ -3,8 +3,8 @@
 
 package v1alpha1
 
-// This file has every reason of the conditions and Events of memfit: its meaning, and what to do if anything. test/arch
-// checks that the rest of memfit uses only these.
+// This file has every reason of memfit's conditions and Events, with its meaning and what to do. test/arch checks that
+// the rest of memfit uses only these.
 
 // Reasons of the conditions Ready and Stalled of profiles, InjectionUpToDate, UsageAvailable, Conflicted and
 // IdentitiesBounded.
@@ -17,8 +17,7 @@ const (
 	// ReasonInvalidSpec: the profile contradicts itself or the profiles that it inherits from; memfit changes no size.
 	// The message names the fields, where each is from, and what to correct.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonInherited: the profile has role Defaults, and other profiles inherit the fields that they leave unset. There
-	// is nothing to do.
+	// ReasonInherited: the profile has role Defaults, and other profiles inherit from it. There is nothing to do.
 	ReasonInherited = "Inherited"
 	// ReasonAmbiguousDefaults: an older profile of the same scope has role Defaults as well and takes effect instead.
 	// Move the values into one of the two, and delete the other.
@@ -32,8 +31,8 @@ const (
 	ReasonInjectionDisabled = "InjectionDisabled"
 	// ReasonUsageRead: every node that hosts governed pods reports their usage.
 	ReasonUsageRead = "UsageRead"
-	// ReasonUsageMissing: some nodes, or all, do not report usage, and memfit changes nothing without usage. The message
-	// has the node and its error; docs/guide/troubleshooting.md has the fix for each. Also a reason of the condition
+	// ReasonUsageMissing: some or all nodes do not report usage, and memfit changes nothing without usage. The message has
+	// the node and the error; docs/guide/troubleshooting.md has the fix for each error. Also a reason of the condition
 	// Ready of recommendations: no node of the workload reports usage.
 	ReasonUsageMissing = "UsageMissing"
 	// ReasonNoConflict: no other controller sizes these pods, and no other profile selects them.
@@ -42,8 +41,8 @@ const (
 	// one of them, or name a profile by annotation, which has precedence.
 	ReasonAmbiguousProfile = "AmbiguousProfile"
 	// ReasonConflict: another controller or user sizes this memory: a VPA, an HPA on memory, a writer in a pod's managed
-	// fields, or a manifest of a bare pod that sets its memory. memfit applies nothing until only one of the two sizes
-	// it. Also a reason of Applied and of an Event.
+	// fields, or a manifest of a bare pod that sets its memory. memfit applies nothing until only one of them sizes it.
+	// Also a reason of Applied and of an Event.
 	ReasonConflict = "Conflict"
 	// ReasonTooManyIdentities: the profile has 1,000 pod identities, the maximum, and pods of further identities keep
 	// their own size. Set spec.identity.labels to labels that do not differ from run to run, or split the profile.
@@ -54,9 +53,8 @@ const (
 const (
 	// ReasonRecommendationReady: at least one container has a recommended size.
 	ReasonRecommendationReady = "RecommendationReady"
-	// ReasonNotEnoughEvidence: not enough was measured to recommend a size, to lower a limit or to classify the memory
-	// over time. The message lists what is missing; memfit measures it without further action. Also a reason of Applied
-	// and DriftDetected.
+	// ReasonNotEnoughEvidence: the measurements do not suffice to recommend a size, to lower a limit or to classify memory
+	// over time. The message lists what is missing; wait for it. Also a reason of Applied and DriftDetected.
 	ReasonNotEnoughEvidence = "NotEnoughEvidence"
 	// ReasonModeDisabled: sizing.mode is Disabled: nothing is recommended or applied. Also a reason of Applied.
 	ReasonModeDisabled = "ModeDisabled"
@@ -68,8 +66,8 @@ const (
 	ReasonOOMKilled = "OOMKilled"
 	// ReasonNoOOMKill: no container was OOM-killed within the drift window.
 	ReasonNoOOMKill = "NoOOMKill"
-	// ReasonLedgerFull: the ledger of kills is full, and kills of further pods are not counted. Find out why some 10,000
-	// pods of one workload restart, or split the workload. Also a reason of an Event.
+	// ReasonLedgerFull: the workload's ledger of OOM kills is full, and kills of further pods are not counted. Find out
+	// why about 10,000 of its pods restart, or split the workload. Also a reason of an Event.
 	ReasonLedgerFull = "LedgerFull"
 )
 
@@ -84,7 +82,7 @@ const (
 	ReasonStallEnded = "StallEnded"
 	// ReasonNoStall: there was no stall within the drift window.
 	ReasonNoStall = "NoStall"
-	// ReasonFaultsNotCounted: the source of usage counts no major page faults, so stalls are unknown. Let memfit read
+	// ReasonFaultsNotCounted: the source of usage counts no major page faults, so stalls are unknown. Allow memfit to read
 	// kubelets (nodes/stats).
 	ReasonFaultsNotCounted = "FaultsNotCounted"
 )
@@ -93,17 +91,17 @@ const (
 const (
 	// ReasonNoDrift: memory neither climbs nor stays high after load.
 	ReasonNoDrift = "NoDrift"
-	// ReasonClimb: memory grows steadily, and no limit is large enough. Find the leak; drift.action: Restart bridges the
-	// time until it is fixed.
+	// ReasonClimb: memory grows steadily, and no limit is large enough. Find the leak; until it is fixed, set
+	// drift.action: Restart.
 	ReasonClimb = "Climb"
-	// ReasonStepRetention: memory stays high after load. On glibc try arenaMax, on HotSpot trimInterval; drift.action:
-	// Restart bridges the time until it is fixed.
+	// ReasonStepRetention: memory stays high after load. Try arenaMax with glibc, trimInterval with HotSpot; until it is
+	// fixed, set drift.action: Restart.
 	ReasonStepRetention = "StepRetention"
-	// ReasonLeak: every instance grows from its start until it is OOM-killed, within minutes. memfit increases the limit
-	// by one step only: find the leak.
+	// ReasonLeak: every container instance grows from its start until it is OOM-killed, within minutes. memfit raises the
+	// limit by one step only: find the leak.
 	ReasonLeak = "Leak"
-	// ReasonOutlierReplica: a pod uses far more memory than its replicas. Find out what this pod does before you raise
-	// any limit. Also a reason of an Event on the pod.
+	// ReasonOutlierReplica: a pod uses far more memory than the other replicas. Find out what this pod does before you
+	// raise any limit. Also a reason of an Event on the pod.
 	ReasonOutlierReplica = "OutlierReplica"
 )
 
@@ -118,9 +116,9 @@ const (
 
 // Reasons of the condition Stalled of recommendations, also used for Events.
 const (
-	// ReasonCheckpointRefused: the API server refuses to store the MemoryCheckpoint of the workload; the message quotes
-	// it, for example a full etcd, a quota or a missing right. Nothing is counted, recommended or changed until it is
-	// stored, and nothing is lost; memfit retries every minute at the latest.
+	// ReasonCheckpointRefused: the API server refuses to store the MemoryCheckpoint of the workload. The message quotes
+	// its error: for example a full etcd, a quota or a missing permission. Until it is stored, memfit counts, recommends
+	// and changes nothing, and loses nothing; it retries at least every minute.
 	ReasonCheckpointRefused = "CheckpointRefused"
 	// ReasonCheckpointTooNew: a newer memfit wrote the workload's MemoryCheckpoint, and this version does not manage the
 	// workload. Upgrade memfit, or delete the MemoryCheckpoint to start without its history.
@@ -128,14 +126,14 @@ const (
 	// ReasonCheckpointUnreadable: the workload's MemoryCheckpoint is damaged, and memfit does not manage the workload.
 	// Restore the MemoryCheckpoint, or delete it to start without its history.
 	ReasonCheckpointUnreadable = "CheckpointUnreadable"
-	// ReasonReconcileTimedOut: a reconcile of the workload took too long and was canceled. The message has the step,
-	// usually a request that the API server does not answer; memfit retries with increasing delays.
+	// ReasonReconcileTimedOut: a reconcile of the workload took too long and was canceled. The message names the step,
+	// usually a request that the API server did not answer; memfit retries with increasing delays.
 	ReasonReconcileTimedOut = "ReconcileTimedOut"
 )
 
 // Reasons of the condition Applied from guards. The first guard that refuses is the one that users see.
 const (
-	// ReasonPaused: memfit.dev/pause is set on the workload, its namespace or memfit's own. Remove it to continue.
+	// ReasonPaused: memfit.dev/pause is set on the workload, its Namespace or memfit's own. Remove it to continue.
 	ReasonPaused = "Paused"
 	// ReasonUpToDate: every running pod has the recommended size; the condition is True.
 	ReasonUpToDate = "UpToDate"
@@ -147,41 +145,38 @@ const (
 	// ReasonDisruptionBudget: the maximum number of pods is being changed or not ready, or a PodDisruptionBudget does not
 	// allow an eviction. memfit continues when the pods are ready.
 	ReasonDisruptionBudget = "DisruptionBudget"
-	// ReasonSingleReplica: the only replica would restart. Set sizing.disruption.singleReplica to Allowed, or restart it
-	// yourself.
+	// ReasonSingleReplica: the only replica would restart. Set sizing.disruption.singleReplica: Allowed, or restart it.
 	ReasonSingleReplica = "SingleReplica"
 	// ReasonQoSClass: the resize would move the pod to another QoS class, which the API server refuses. New pods get the
 	// size with sizing.mode: OnCreate.
 	ReasonQoSClass = "QoSClass"
-	// ReasonPodLimit: the size exceeds the size of the whole pod (spec.resources), which is unchanged; the message has
-	// the reason. Where it cannot be changed while the pod runs, restart the workload, so that new pods get a larger
-	// one; where a container without a limit has an unknown need, set its limit.
+	// ReasonPodLimit: the size exceeds that of the whole pod (spec.resources), which memfit did not change; the message
+	// has the reason. If the size of a running pod cannot be changed, restart the workload: new pods get a larger one. If
+	// the need of a container without a limit is unknown, set its limit.
 	ReasonPodLimit = "PodLimit"
-	// ReasonLimitRange: a LimitRange of the namespace does not allow the size. Change it, or set bounds in the profile
-	// that it allows.
+	// ReasonLimitRange: a LimitRange of the namespace does not allow the size. Change the LimitRange, or set bounds in the
+	// profile that it allows.
 	ReasonLimitRange = "LimitRange"
-	// ReasonResourceQuota: a ResourceQuota has too little left for all replicas. Raise it, or free some of it.
+	// ReasonResourceQuota: a ResourceQuota has too little left for all replicas. Raise the quota, or free some of it.
 	ReasonResourceQuota = "ResourceQuota"
 	// ReasonUsageTooHigh: current usage, or usage within the last day, is above the lower limit. memfit continues when
-	// usage is lower.
+	// usage is below it.
 	ReasonUsageTooHigh = "UsageTooHigh"
 	// ReasonHeapCapFixed: the process keeps the heap cap it was started with, which exceeds the lower limit. The limit
 	// fits after the next start; sizing.mode: InPlaceOrEvict replaces the pod.
 	ReasonHeapCapFixed = "HeapCapFixed"
-	// ReasonNodeTooSmall: the request exceeds the allocatable memory of the node. Add a larger node, or set limit.max in
-	// the profile.
+	// ReasonNodeTooSmall: the request exceeds the allocatable memory of the node. Add a larger node, or set limit.max.
 	ReasonNodeTooSmall = "NodeTooSmall"
 )
 
 // Reasons of the condition Applied while memfit applies a size, besides those of the guards.
 const (
-	// ReasonModeRecommend: sizing.mode is Recommend. Set OnCreate to size new pods, or InPlace to size running pods as
-	// well.
+	// ReasonModeRecommend: sizing.mode is Recommend. Set OnCreate to size new pods, InPlace to size running pods as well.
 	ReasonModeRecommend = "ModeRecommend"
-	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, no controller would
-	// recreate the pod, it runs to completion, its annotation karpenter.sh/do-not-disrupt or
-	// cluster-autoscaler.kubernetes.io/safe-to-evict forbids its restart or eviction, an evicted pod came back without
-	// the size, or it has no limit yet, and a resize cannot remove one. The webhook gives new pods the size.
+	// ReasonWaitingForNewPods: only new pods get the size: the mode is OnCreate, no pod runs, no controller would recreate
+	// the pod, it runs to completion, its annotation karpenter.sh/do-not-disrupt or
+	// cluster-autoscaler.kubernetes.io/safe-to-evict forbids its restart or eviction, the successor of an evicted pod
+	// lacks the size, or the pod has no limit yet, and a resize could not remove a new one.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"
@@ -196,11 +191,11 @@ const (
 	// ReasonWaitingForBudget: the change budget of all workloads for this hour is spent (--change-budget-bytes,
 	// --change-budget-pods). memfit continues when the budget allows it; the message has the time.
 	ReasonWaitingForBudget = "WaitingForBudget"
-	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery returns a series, or fails, so no limit is lowered.
-	// memfit continues when the result is empty.
+	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery returns a series or fails, so memfit lowers no limit. It
+	// continues when the query returns no series.
 	ReasonWaitingForQuery = "WaitingForQuery"
-	// ReasonDeferred: the kubelet waits for free memory on the node. Unless the pod is Guaranteed, memfit raises the
-	// limit meanwhile, without the request. sizing.mode: InPlaceOrEvict evicts the pod after 5 minutes.
+	// ReasonDeferred: the kubelet waits for free memory on the node. Meanwhile memfit raises only the limit, unless the
+	// pod is Guaranteed. sizing.mode: InPlaceOrEvict evicts the pod after 5 minutes.
 	ReasonDeferred = "Deferred"
 	// ReasonInfeasible: the kubelet reports that the node cannot hold the size. memfit retries after an hour, or evicts
 	// the pod where the mode allows it.
@@ -214,34 +209,33 @@ const (
 	// ReasonVolumeKeepsSize: a pod was resized in place, its memory-backed volume keeps the size from its creation, and
 	// the container keeps restarting. Delete the pod, or set emptyDir.sizeLimit.
 	ReasonVolumeKeepsSize = "VolumeKeepsSize"
-	// ReasonNotEffective: the container's status shows the new limit, and the cgroup of its pod still has the old one, or
-	// its process the old heap cap. Delete the pod that the message names, unless the mode allows its eviction.
+	// ReasonNotEffective: the container's status shows the new limit, but its pod's cgroup still has the old limit, or its
+	// process the old heap cap. Delete the pod that the message names, unless the mode allows its eviction.
 	ReasonNotEffective = "NotEffective"
-	// ReasonUnschedulable: no node has memory for the request that memfit gave a pod. The pod and new ones get their
-	// template's request back; the message has what to do where memfit cannot give it back. No pod is evicted for a limit
-	// that its successor could only get with such a request.
+	// ReasonUnschedulable: no node has memory for the request that memfit set on a pod. memfit restores the template's
+	// request on this pod and uses it for new pods; if it cannot, the message has what to do. memfit evicts no pod whose
+	// successor would need such a request.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonRefused: the API server refused the resize, or the eviction where the mode allows one. The message quotes the
-	// answer; grant the right it names, or fix the cause. memfit retries after an hour, or 10 minutes for a missing
-	// right.
+	// error; grant the permission it names, or fix the cause. memfit retries after an hour, or 10 minutes for a missing
+	// permission.
 	ReasonRefused = "Refused"
 )
 
 // Reasons of Events on a pod; its workload gets one as well.
 const (
-	// EventOOMKilled: the kernel killed a process of the container. The note has the limit, the peak and the
-	// recommendation.
+	// EventOOMKilled: the kernel killed a process of the container. The note has limit, peak and recommendation.
 	EventOOMKilled = "OOMKilled"
-	// EventOOMKillExplained: the agent's record of a kill in an earlier Event: the process that died, the minute before,
-	// what filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
+	// EventOOMKillExplained: the agent's record of the kill in an earlier Event: the killed process, the minute before,
+	// and what filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
 	EventOOMKillExplained = "OOMKillExplained"
-	// EventHeapExhausted: the runtime ended at its own heap cap. It is not an OOM kill, and the limit may be large
-	// enough: raise heapPercent.
+	// EventHeapExhausted: the process exited because its heap reached the runtime's own cap. This is not an OOM kill, and
+	// the limit may be large enough: raise heapPercent.
 	EventHeapExhausted = "HeapExhausted"
 	// EventMemoryStalled: a container began to stall just below its limit. See [ConditionMemoryStalled].
 	EventMemoryStalled = "MemoryStalled"
-	// EventStallExplained: the agent's record of a stall in an earlier Event: the limit that was reached, the minute
-	// before, what filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
+	// EventStallExplained: the agent's record of the stall in an earlier Event: the limit, the minute before, and what
+	// filled the memory. `kubectl memfit why pod/NAME` shows it on one page.
 	EventStallExplained = "StallExplained"
 	// EventRestartedForMemory: the pod was evicted before an OOM kill, because the profile has drift.action: Restart.
 	// Find out why its memory grows.
@@ -250,8 +244,7 @@ const (
 	EventResizing = "Resizing"
 	// EventEvictedForResize: the pod was evicted so that its successor gets a size that this pod cannot get in place.
 	EventEvictedForResize = "EvictedForResize"
-	// EventResizeRefused: the API server refused a resize or an eviction. The note quotes the answer; fix the cause it
-	// names.
+	// EventResizeRefused: the API server refused a resize or an eviction. The note quotes the error; fix its cause.
 	EventResizeRefused = "ResizeRefused"
 	// EventResized: the new size is effective.
 	EventResized = "Resized"
@@ -264,16 +257,15 @@ const (
 	EventReverted = "Reverted"
 	// EventMemoryLoaned: memfit raised the limit of a container that was about to reach it, before the kernel killed it
 	// (sizing.rescue: Enabled). The note has the old and the new limit, the growth and when the loan ends. If it happens
-	// again, raise limit.max or find out what grows.
+	// again, raise limit.max, or find out why memory grows.
 	EventMemoryLoaned = "MemoryLoaned"
-	// EventLoanReturned: a loan has ended: the limit is back at its previous value, or the workload's recommendation
-	// covers it.
+	// EventLoanReturned: a loan has ended: memfit restored the previous limit, or the recommendation covers the loan.
 	EventLoanReturned = "LoanReturned"
 	// EventOOMExpected: a container is about to be OOM-killed, and memfit lends it no memory. The note has the number of
-	// seconds and the reason, for example a leak, limit.max or a node short of memory; fix that reason.
+	// seconds and the reason, for example a leak, limit.max or a node short of memory; fix the cause.
 	EventOOMExpected = "OOMExpected"
-	// EventConflictingWriter: another writer changed a size that memfit had set, and memfit ignores these pods for 24
-	// hours. Let only one of the two write the size.
+	// EventConflictingWriter: another writer changed a size that memfit had set, and memfit changes no running pod of the
+	// workload for 24 hours. Let only one of the two write the size.
 	EventConflictingWriter = "ConflictingWriter"
 )
 
@@ -284,17 +276,16 @@ const (
 	// EventInjectionOutOfDate: some pods run without the current settings of the profile. Restart the workload at a
 	// convenient time; if memfit was installed without its webhook, install the webhook first.
 	EventInjectionOutOfDate = "InjectionOutOfDate"
-	// EventPodsNotCreated: none of the pods of the workload that memfit changed was created, but two that it left
-	// unchanged were: another admission policy refuses memfit's changes. New pods are left unchanged until the time in the
-	// note; the Event FailedCreate of the pods' controller quotes the policy. Set limit.max or requestPolicy to what it
-	// allows, or exclude the workload.
+	// EventPodsNotCreated: an admission policy refuses the pods that memfit changes: none of them was created, but two
+	// unchanged ones were. memfit changes no new pods until the time in the note; the Event FailedCreate of the pods'
+	// controller quotes the policy. Set limit.max or requestPolicy to what the policy allows, or exclude the workload.
 	EventPodsNotCreated = "PodsNotCreated"
 	// EventDriftDetected: memory began to grow or to stay high. See the reasons of [ConditionDriftDetected].
 	EventDriftDetected = "DriftDetected"
 	// EventProfileNotFound: the annotation names a profile that does not exist, or one with role Defaults, which governs
 	// no pod. Create it, or correct the name.
 	EventProfileNotFound = "ProfileNotFound"
-	// EventProfileAmbiguous: the selectors of two profiles match its pods, and the older one takes effect. Narrow one, or
-	// name one by annotation.
+	// EventProfileAmbiguous: the selectors of two profiles match the workload's pods, and the older profile takes effect.
+	// Narrow one selector, or name a profile by annotation.
 	EventProfileAmbiguous = "ProfileAmbiguous"
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// clients returns a client for pods, in protobuf, and one for memfit's kinds, which have JSON only. They have no rate
-// limit; their callers do.
+// clients returns a protobuf client for pods, and a JSON client for memfit's kinds, which CRDs serve in JSON only.
+// Their requests have no rate limit: the callers limit them.
 func clients(config *rest.Config) (core, own *rest.RESTClient, err error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {

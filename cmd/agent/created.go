@@ -20,13 +20,13 @@ import (
 	"github.com/memfit/memfit/internal/cgroup"
 )
 
-// watch notices cgroups that the kernel creates. A container that dies in its first second is gone before the API
-// server reports that it runs. A new cgroup is watched before it is reported, so that one search finds all in it.
+// watch detects new cgroups, because a container that dies in its first second is gone before the API server reports
+// it. A new cgroup is watched before [watch.Created] reports it, so that one search also finds the cgroups in it.
 type watch struct {
 	root    string
 	log     *slog.Logger
 	watcher *fsnotify.Watcher
-	failed  error // why some cgroups are not watched
+	failed  error // of the last call of Watch
 	created atomic.Bool
 
 	mu      sync.Mutex
@@ -52,8 +52,8 @@ func (w *watch) run(ctx context.Context) {
 		case e := <-w.watcher.Events:
 			switch {
 			case e.Has(fsnotify.Create):
-				if _, container := cgroup.ParsePath(e.Name); !container { // in which no pod's cgroup is created
-					_, _ = w.add(e.Name) // the search tries it again
+				if _, container := cgroup.ParsePath(e.Name); !container { // a container's cgroup has no containers in it
+					_, _ = w.add(e.Name) // the next search retries
 				}
 				w.created.Store(true)
 			case e.Has(fsnotify.Remove):
@@ -79,8 +79,8 @@ func (w *watch) add(dir string) (added bool, err error) {
 	return added, nil
 }
 
-// forget lets the next search watch a removed directory again if it exists; "": all. The kernel reports the removal of
-// a cgroup only to the watch of its parent.
+// forget removes the watch of a removed directory, or all watches ("" as dir), so that the next search adds them again
+// if needed. The kernel reports the removal of a cgroup only to the watch of its parent.
 func (w *watch) forget(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,18 +92,18 @@ func (w *watch) forget(dir string) {
 	delete(w.watched, dir)
 }
 
-// Created reports whether a cgroup may have been created in a watched one since the last call.
+// Created reports whether a cgroup may have been created in a watched cgroup since the last call.
 func (w *watch) Created() bool { return w.created.Swap(false) }
 
-// Watch watches the cgroups that have children, and reports whether it watches all of them. A cgroup created between
-// the search and the watch needs another search.
+// Watch watches the cgroups that have children, and reports whether all of them are watched. A new watch makes Created
+// return true, because a cgroup may have been created between the search and the watch.
 func (w *watch) Watch(parents []string) (all bool) {
 	var failed error
 	for _, dir := range parents {
 		switch added, err := w.add(filepath.Join(w.root, dir)); {
 		case added:
 			w.created.Store(true)
-		case err != nil && !errors.Is(err, fs.ErrNotExist): // removed meanwhile
+		case err != nil && !errors.Is(err, fs.ErrNotExist): // ErrNotExist: the cgroup was removed meanwhile
 			failed = err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// folder is an [os.DirFS] for the files of cgroups, of which the agent opens a hundred a second to read one number
-// each. os.Open adds each to the program's epoll set and removes it again, which is half of the cost.
+// folder is an [os.DirFS] for the files of cgroups. The agent opens a hundred of them a second, to read one number
+// each. os.Open would double the cost, because it adds each file to the epoll set and removes it again.
 type folder string
 
 // Open implements [fs.FS].
@@ -32,7 +32,7 @@ func (f folder) open(name string) (fd int, err error) {
 	return syscall.Open(string(f)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 }
 
-// Keep implements [cgroup.Keeper]: reading a file of a removed cgroup fails with ENODEV.
+// Keep implements [cgroup.Keeper]. Reads fail with ENODEV once the cgroup is removed.
 func (f folder) Keep(name string) (io.ReadCloser, error) {
 	fd, err := f.open(name)
 	if err != nil {
@@ -41,7 +41,7 @@ func (f folder) Keep(name string) (io.ReadCloser, error) {
 	return line(fd), nil
 }
 
-// line is an open file with one line.
+// line is the descriptor of a file with one line. Each Read starts at the beginning of the file.
 type line int
 
 func (l line) Read(p []byte) (int, error) {
@@ -51,8 +51,8 @@ func (l line) Read(p []byte) (int, error) {
 
 func (l line) Close() error { return syscall.Close(int(l)) }
 
-// Leaf implements [cgroup.Leaves]: the kernel counts a link for each folder in a folder, and two for the folder itself.
-// File systems that do not count links report 1.
+// Leaf implements [cgroup.Leaves]: the link count of a directory is 2 plus the number of its subdirectories. File
+// systems that do not count links report 1.
 func (f folder) Leaf(dir string) bool {
 	var s syscall.Stat_t
 	return syscall.Stat(string(f)+"/"+dir, &s) == nil && s.Nlink == 2

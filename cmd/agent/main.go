@@ -58,7 +58,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := run(ctx, o, log); err != nil {
-		log.Error("The agent ends", "error", err)
+		log.Error("Agent stopped", "error", err)
 		os.Exit(1)
 	}
 }
@@ -66,10 +66,10 @@ func main() {
 // bind defines the flags. NODE_NAME in the environment is a default.
 func (o *options) bind(f *flag.FlagSet, env func(string) string) {
 	f.StringVar(&o.node, "node-name", env("NODE_NAME"), "Node whose pods are read; by default $NODE_NAME.")
-	f.StringVar(&o.tier, "tier", "watch", "How much is read: watch (the kernel's counters) or "+
+	f.StringVar(&o.tier, "tier", "watch", "What the agent reads: watch (the kernel's counters) or "+
 		"see (also the memory of processes).")
 	f.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Directory where the cgroups of the node are mounted.")
-	f.StringVar(&o.proc, "proc-root", "/proc", "A /proc with the processes of the node (hostPID).")
+	f.StringVar(&o.proc, "proc-root", "/proc", "Directory where the node's /proc is mounted (hostPID).")
 	f.StringVar(&o.address, "bind-address", ":8082", "Address of /healthz and /metrics.")
 	f.StringVar(&o.server, "api-server", "", "URL of an unauthenticated API server, for tests only; "+
 		"empty: the cluster that this pod is in.")
@@ -122,15 +122,15 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	go set.Watch(ctx, core, o.node)
 	go rescues.Watch(ctx, own)
 	go writer.Run(ctx)
-	log.Info("The agent starts", "version", version, "node", o.node, "tier", o.tier, "cgroup", tree.Version().String())
+	log.Info("Starting the agent", "version", version, "node", o.node, "tier", o.tier, "cgroup", tree.Version().String())
 	tick(ctx, loop, &lastTick)
 	return nil
 }
 
-// accountEvery is how often the agent measures the processor time of its readings.
+// accountEvery is the interval between measurements of the processor time of tick's thread.
 const accountEvery = 5 * time.Second
 
-// tick runs the loop until ctx ends, on a thread of its own, so that the cost of reading can be measured separately.
+// tick runs the loop until ctx ends, on a thread of its own, so that it can measure the cost of reading.
 func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

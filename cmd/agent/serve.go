@@ -20,10 +20,10 @@ import (
 	"github.com/memfit/memfit/internal/liveness"
 )
 
-// stuckAfter is how long a tick may take before the liveness check fails. A busy node delays a tick by seconds.
+// stuckAfter is the time after a tick when the liveness check begins to fail. A busy node delays a tick by seconds.
 const stuckAfter = 30 * time.Second
 
-// serve answers the liveness check and Prometheus. It serves only counts, so it needs no authentication.
+// serve serves /healthz and /metrics until ctx ends. They return only counts, so they need no authentication.
 func serve(
 	ctx context.Context, address string, lastTick *atomic.Int64, watchdog *liveness.Watchdog, log *slog.Logger,
 ) error {
@@ -40,14 +40,14 @@ func serve(
 	}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("Serving metrics", "error", err)
+			log.Error("Could not serve metrics", "error", err)
 		}
 	}()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	return nil
 }
 
-// healthz answers the liveness check: it fails when the readings or the inspections hang.
+// healthz returns the handler of the liveness check, which fails when readings or inspections hang.
 func healthz(lastTick *atomic.Int64, watchdog *liveness.Watchdog) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if since := time.Since(time.Unix(0, lastTick.Load())); since > stuckAfter {

@@ -75,33 +75,33 @@ func control(
 	mgr ctrl.Manager, resolver *policy.Resolver, bounds *constraintindex.Index, events *inbox.Inbox,
 	feed *workloadctl.PodSource, profiles *profilectl.Reconciler, o options,
 ) error {
-	measures := workloadctl.NewMetrics(metrics.Registry)
+	workloadMetrics := workloadctl.NewMetrics(metrics.Registry)
 	watchdog := liveness.NewWatchdog(clock.RealClock{})
 	if err := mgr.AddHealthzCheck("workers", watchdog.Check); err != nil {
 		return fmt.Errorf("adding the liveness check: %w", err)
 	}
 	problems := &policy.Problems{OnChange: profiles.Enqueue}
-	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("preparing to evict and resize pods: %w", err)
 	}
-	around := &constraintsctl.Watcher{
+	core := clientset.CoreV1().RESTClient()
+	constraints := &constraintsctl.Watcher{
 		Cache:      mgr.GetCache(),
 		Bounds:     bounds,
-		ServesVPAs: constraintsctl.ServesVPAs(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())),
+		ServesVPAs: constraintsctl.ServesVPAs(discovery.ToDiscoveryInterfaceWithContext(clientset.Discovery())),
 		Clock:      clock.RealClock{},
 	}
-	seen := &snapshotsctl.Watcher{Cache: mgr.GetCache(), Workload: events.Workload}
-	feed.Constraints, feed.Snapshots = around, seen
+	snapshots := &snapshotsctl.Watcher{Cache: mgr.GetCache(), Workload: events.Workload}
+	feed.Constraints, feed.Snapshots = constraints, snapshots
 	profiles.Problems, profiles.Watchdog = problems, watchdog
 	recorder := workloadctl.NewEventWriter(mgr.GetClient(), replica(), clock.RealClock{})
 	workloads := &workloadctl.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), PodSource: feed, Inbox: events, Resolver: resolver,
-		Sources: workloadctl.Sources{Pods: feed, Constraints: around, Snapshots: seen},
+		Sources: workloadctl.Sources{Pods: feed, Constraints: constraints, Snapshots: snapshots},
 		Executor: workloadctl.Executor{
-			Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
-			MayEvict: workloadctl.Evictor(typed.CoreV1().RESTClient(), metav1.DryRunAll),
-			HasRight: workloadctl.Rights(typed.AuthorizationV1()),
+			Evict: workloadctl.Evictor(core), Resize: workloadctl.Resizer(core),
+			MayEvict: workloadctl.Evictor(core, metav1.DryRunAll), HasRight: workloadctl.Rights(clientset.AuthorizationV1()),
 		},
 		Settings: workloadctl.Settings{
 			CheckpointEvery: o.checkpointInterval, StepInterval: samplesPerStep * o.usageInterval,
@@ -109,7 +109,7 @@ func control(
 		},
 		Problems: problems,
 		Totals:   workloadctl.ClusterTotals{Budget: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}},
-		Recorder: recorder, Metrics: measures, Watchdog: watchdog, Clock: clock.RealClock{},
+		Recorder: recorder, Metrics: workloadMetrics, Watchdog: watchdog, Clock: clock.RealClock{},
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &usagectl.Collector{
@@ -122,12 +122,12 @@ func control(
 		}
 		profiles.Usage, workloads.Sources.Usage = collector, collector
 	}
-	past, err := readPast(mgr, feed, o)
+	history, err := readHistory(mgr, feed, o)
 	if err != nil {
 		return err
 	}
-	if past != nil {
-		workloads.Sources.Past = past
+	if history != nil {
+		workloads.Sources.Past = history
 	}
 	if o.sources.rollbackQueries {
 		workloads.Sources.Queries = &workloadctl.RollbackQueries{Count: o.sources.prometheus.Count, Clock: clock.RealClock{}}
@@ -146,22 +146,22 @@ func control(
 	}
 	alarms := &rescuectl.Controller{
 		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: feed, Resolver: resolver, Inbox: events,
-		Constraints: around, Lender: workloads, Recorder: recorder,
+		Constraints: constraints, Lender: workloads, Recorder: recorder,
 		Metrics: rescuectl.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}
-	seen.OnAlarm = alarms.OnAlarm
+	snapshots.OnAlarm = alarms.OnAlarm
 	if err := errors.Join(workloads.Setup(mgr), profiles.Setup(mgr)); err != nil {
 		return fmt.Errorf("adding the controllers: %w", err)
 	}
-	now := &sweeper.ServerClock{Local: time.Now}
-	timed, err := client.New(mgr.GetConfig(), client.Options{
-		HTTPClient: now.Client(mgr.GetHTTPClient()), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	serverClock := &sweeper.ServerClock{Local: time.Now}
+	sweepReader, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: serverClock.Client(mgr.GetHTTPClient()), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 	})
 	if err != nil {
 		return fmt.Errorf("preparing to sweep: %w", err)
 	}
 	return errors.Join(mgr.Add(recorder), mgr.Add(&workloads.Totals), mgr.Add(alarms),
-		mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: timed, Clock: now}),
+		mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: sweepReader, Clock: serverClock}),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			<-ctx.Done()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
@@ -171,17 +171,17 @@ func control(
 		})))
 }
 
-// replica returns the name of this process's pod, for Events and for the leader's permission to create a canary; empty
-// if it is unknown: then this replica creates no canary.
+// replica returns the name of this process's pod, for Events and for canaries (MemoryRecommendation status.canary);
+// empty: unknown, and this replica creates no canary.
 func replica() string {
 	name, _ := os.Hostname()
 	return name
 }
 
-// samplesPerStep: a workload with new samples only is stepped at every fourth, once a minute.
+// samplesPerStep is the number of samples per reconcile of a workload without other news: one reconcile a minute.
 const samplesPerStep = 4
 
-// flushTimeout is well below the 30 s of graceful termination.
+// flushTimeout bounds the last writes at shutdown. It is well below the 30 s of graceful termination.
 const flushTimeout = 10 * time.Second
 
 // serve adds the webhooks. They start when their certificate exists.

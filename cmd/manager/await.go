@@ -28,15 +28,15 @@ const (
 	awaitTimeout = 5 * time.Second // of one check
 )
 
-// awaitCluster waits until the API server answers and serves memfit's kinds. A process that exits instead is restarted
-// with a backoff of 10 s to 5 minutes: after an outage of the API server of 45 s, memfit was unavailable for another
-// minute. While it waits it is alive and not ready, and both probes report the reason.
+// awaitCluster waits until the API server answers and serves memfit's kinds. The process does not exit, because the
+// kubelet would restart it with a backoff of 10 s to 5 minutes. While it waits, it is live but not ready, and both
+// probes return the reason.
 func awaitCluster(ctx context.Context, config *rest.Config, probeAddr string) error {
 	config = rest.CopyConfig(config)
 	config.Timeout = awaitTimeout
 	plain, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return fmt.Errorf("preparing to ask the API server: %w", err)
+		return fmt.Errorf("preparing to query the API server: %w", err)
 	}
 	client := discovery.ToDiscoveryInterfaceWithContext(plain)
 	var why atomic.Pointer[string]
@@ -59,12 +59,12 @@ func awaitCluster(ctx context.Context, config *rest.Config, probeAddr string) er
 	})
 }
 
-// kinds are those that the manager has informers for or writes.
+// kinds are memfit's kinds that the manager watches or writes.
 var kinds = []string{
 	"ClusterMemoryProfile", "MemoryCheckpoint", "MemoryProfile", "MemoryRecommendation", "MemorySnapshot",
 }
 
-// unserved returns an error if something that memfit needs to start is missing.
+// unserved returns an error if the API server does not answer, or does not serve all of memfit's kinds.
 func unserved(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) error {
 	version := v1alpha1.GroupVersion.String()
 	found, err := client.ServerResourcesForGroupVersionWithContext(ctx, version)
@@ -84,7 +84,7 @@ func unserved(ctx context.Context, client discovery.DiscoveryInterfaceWithContex
 	return nil
 }
 
-// serveWaiting answers the kubelet's probes until the manager does.
+// serveWaiting answers the kubelet's probes until stop is called.
 func serveWaiting(address string, why *atomic.Pointer[string]) (stop func()) {
 	if address == "" || address == "0" {
 		return func() {}
@@ -98,7 +98,7 @@ func serveWaiting(address string, why *atomic.Pointer[string]) (stop func()) {
 	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: awaitTimeout}
 	go func() {
 		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-			ctrl.Log.WithName("setup").Error(err, "The probes are not answered while memfit waits")
+			ctrl.Log.WithName("setup").Error(err, "Could not serve the probes while memfit waits")
 		}
 	}()
 	return func() { _ = server.Close() }

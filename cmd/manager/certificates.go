@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/informers"
 )
 
-// whenCertified creates, renews and publishes memfit's own certificate, and calls register once it is mounted. Without
-// a certificate the webhook server would end the process.
+// whenCertified creates, renews and publishes memfit's own certificate, and calls register once the certificate is
+// mounted: without it, the webhook server would exit.
 func whenCertified(mgr ctrl.Manager, o options, register func()) error {
 	ready := make(chan struct{})
 	err := rotator.AddRotator(mgr, &rotator.CertRotator{

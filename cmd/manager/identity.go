@@ -19,16 +19,16 @@ import (
 
 // A kubelet sees the token of its clients, and a compromised node may keep it. The manager's own token may evict and
 // resize pods, so kubelets get a token of another ServiceAccount, which may only read nodes/stats and nodes/metrics. A
-// pod has only one ServiceAccount, and a projected volume only tokens of that one, so the manager asks the API server
-// for tokens of the other (TokenRequest). The right for that is limited to this one name in memfit's own namespace
+// pod has only one ServiceAccount, and a projected volume only tokens of that one, so the manager requests tokens of
+// the other from the API server (TokenRequest). It may do so for this one name in memfit's own namespace only
 // (config/rbac/usage_reader_token_role.yaml).
 
-// defaultUsageAccount is the ServiceAccount that kubelets see.
+// defaultUsageAccount is the ServiceAccount whose tokens kubelets get.
 const defaultUsageAccount = "memfit-usage-reader"
 
 const (
 	tokenLife    = time.Hour        // short, because a token cannot be revoked
-	tokenSpare   = 15 * time.Minute // before its expiry a token is renewed
+	tokenSpare   = 15 * time.Minute // how long before its expiry a token is renewed
 	tokenTimeout = 10 * time.Second // of one request
 )
 
@@ -38,11 +38,11 @@ type tokenSource func() (*oauth2.Token, error)
 // Token implements oauth2.TokenSource.
 func (s tokenSource) Token() (*oauth2.Token, error) { return s() }
 
-// requestTokens returns a source of tokens of a ServiceAccount, and checks that it works.
+// requestTokens returns a source that requests a new token of a ServiceAccount in each call.
 func requestTokens(config *rest.Config, client *http.Client, namespace, account string) (tokenSource, error) {
-	typed, err := kubernetes.NewForConfigAndClient(config, client)
+	clientset, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("preparing to ask for tokens of ServiceAccount %s/%s: %w", namespace, account, err)
+		return nil, fmt.Errorf("preparing to request tokens of ServiceAccount %s/%s: %w", namespace, account, err)
 	}
 	request := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))},
@@ -50,7 +50,7 @@ func requestTokens(config *rest.Config, client *http.Client, namespace, account 
 	return func() (*oauth2.Token, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), tokenTimeout)
 		defer cancel()
-		accounts := typed.CoreV1().ServiceAccounts(namespace)
+		accounts := clientset.CoreV1().ServiceAccounts(namespace)
 		answer, err := accounts.CreateToken(ctx, account, request, metav1.CreateOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("requesting a token of ServiceAccount %s/%s for kubelets: %w. Install config/rbac, "+
@@ -62,9 +62,8 @@ func requestTokens(config *rest.Config, client *http.Client, namespace, account 
 	}, nil
 }
 
-// asUsageReader returns config with another identity: a token of the other ServiceAccount instead of the manager's
-// credentials. client-go renews an expired token, and keeps it when that fails. Without a first token no request is
-// sent.
+// asUsageReader returns config with tokens of the other ServiceAccount instead of the manager's credentials. client-go
+// renews an expired token; if that fails, it uses the old token. Without a first token, it sends no request.
 func asUsageReader(config *rest.Config, tokens oauth2.TokenSource) *rest.Config {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.Wrap(transport.TokenSourceWrapTransport(transport.NewCachedTokenSource(tokens)))

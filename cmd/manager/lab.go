@@ -20,15 +20,15 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// compressFlag shortens memfit's own periods for tests; see package period.
+// compressFlag is the flag that shortens memfit's own periods for tests; see package period.
 const compressFlag = "lab-compress-evidence"
 
 // bindLab adds the flag of a lab, with LAB_COMPRESS_EVIDENCE in the environment as its default.
 func (o *options) bindLab(f *flag.FlagSet, env func(string) string) error {
 	f.IntVar(&o.compressEvidence, compressFlag, 1,
 		"LAB ONLY: divide memfit's own periods (a day and 35 days of history, an hour of evidence, the default watch and "+
-			"cooldown) by this, so that a day takes minutes; 144 makes it ten minutes. Refused unless memfit's namespace has "+
-			"the label "+v1alpha1.LabLabel+"=true")
+			"cooldown) by this factor; with 144, a day takes ten minutes. Refused unless memfit's namespace has the label "+
+			v1alpha1.LabLabel+"=true")
 	if factor := env("LAB_COMPRESS_EVIDENCE"); factor != "" {
 		if err := f.Set(compressFlag, factor); err != nil {
 			return fmt.Errorf("LAB_COMPRESS_EVIDENCE=%s: %w", factor, err)
@@ -44,15 +44,15 @@ func (o *options) validateLab() error {
 	return nil
 }
 
-// The minimum intervals with compressed evidence. The kubelet measures every 10 to 15 s.
+// The shortest intervals with compressed evidence. The kubelet measures every 10 to 15 s.
 const (
 	minUsageInterval      = 5 * time.Second
 	minCountersInterval   = 10 * time.Second // as for --kill-counters-interval
 	minCheckpointInterval = 10 * time.Second
 )
 
-// shortenIntervals shortens the intervals that no flag sets, so that a compressed hour still has its samples, and a
-// crash loses no more evidence than without compression.
+// shortenIntervals shortens the intervals that no flag sets, so that a compressed hour has as many samples as a real
+// one, and a crash loses as little.
 func (o *options) shortenIntervals(f *flag.FlagSet) {
 	if o.compressEvidence <= 1 {
 		return
@@ -74,8 +74,8 @@ func (o *options) shortenIntervals(f *flag.FlagSet) {
 }
 
 // compressEvidence shortens the periods of evidence if the flag is set and the cluster is a lab. In any other cluster
-// it returns an error, because memfit would lower limits after minutes of use. Call it before anything counts evidence.
-// It lists the namespace, because that needs no further right than the informers.
+// it returns an error, because memfit would lower limits after minutes of use. Call it before anything uses a period.
+// It lists the namespace instead of getting it, because the informers' permissions suffice for that.
 func compressEvidence(ctx context.Context, config *rest.Config, o options) error {
 	if o.compressEvidence <= 1 {
 		return nil

@@ -120,17 +120,17 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 	}
 }
 
-// syncTimeout is how long the leader may take to list all pods and workloads before it exits, which starts over: with
-// the default of two minutes, a large cluster or a busy API server might never get a leader.
+// syncTimeout is how long the leader may take to list all pods and workloads before it exits and another one starts
+// over. With the default of two minutes, a large cluster or a busy API server might never get a leader.
 const syncTimeout = 15 * time.Minute
 
-// withoutHTTP2 avoids the stream resets of CVE-2023-44487; the API server also keeps HTTP/1.1 connections open.
+// withoutHTTP2 avoids CVE-2023-44487 (stream resets). The API server keeps HTTP/1.1 connections open as well.
 func withoutHTTP2(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
 // withoutOldTLS sets Go's default explicitly, in case of GODEBUG=tls10server=1.
 func withoutOldTLS(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
-// inOnePiece sends a response as one TLS record. By default an idle connection starts with one per packet.
+// inOnePiece sends a response as one TLS record. By default, Go sends one record per packet after a pause.
 func inOnePiece(c *tls.Config) { c.DynamicRecordSizingDisabled = true }
 
 // scheme registers only the kinds that memfit handles.

@@ -44,9 +44,9 @@ type options struct {
 	log                                                   zap.Options
 }
 
-// parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster),
-// POD_NAMESPACE, and READ_CONFIGMAP_KEYS, CLIENT_CA, CLIENT_NAMES and LAB_COMPRESS_EVIDENCE, which kustomize components
-// can set without repeating all flags.
+// parse reads flags and environment variables: ENABLE_WEBHOOKS (kubebuilder's convention for running outside a
+// cluster), POD_NAMESPACE, and the defaults of flags that kustomize components set without repeating all flags:
+// READ_CONFIGMAP_KEYS, CLIENT_CA, CLIENT_NAMES and LAB_COMPRESS_EVIDENCE.
 func parse(args []string, env func(string) string) (options, error) {
 	o := options{namespace: env("POD_NAMESPACE"), webhooks: env("ENABLE_WEBHOOKS") != "false"}
 	f := flag.NewFlagSet("manager", flag.ContinueOnError)
@@ -88,7 +88,7 @@ func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 	f.StringVar(&o.validatingName, "validating-webhook", "memfit-validating-webhook-configuration",
 		"self-managed: the configuration that gets the CA")
 	f.BoolVar(&o.configMapKeys, "read-configmap-keys", env("READ_CONFIGMAP_KEYS") == "true",
-		"read the keys of ConfigMaps, so that envFrom prevents only the settings that it sets; needs the RBAC of "+
+		"read the keys of ConfigMaps, so that envFrom prevents only settings whose variables it sets; needs the RBAC of "+
 			"config/rbac/read-configmap-keys")
 	f.BoolVar(&o.leaderElect, "leader-elect", true,
 		"run the controllers on one elected replica; all replicas serve the webhook; outside of a cluster, the lease is in "+
@@ -96,15 +96,16 @@ func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 	f.DurationVar(&o.usageInterval, "usage-interval", 15*time.Second,
 		"interval between two readings of the memory of governed containers; 0 disables them")
 	f.DurationVar(&o.checkpointInterval, "checkpoint-interval", workloadctl.DefaultCheckpointEvery,
-		"interval between two writes of a workload's history, at most what a crash loses; OOM kills are written immediately")
+		"interval between two writes of a workload's history, and the most that a crash loses; OOM kills are written "+
+			"immediately")
 	f.BoolVar(&o.learnPriors, "learn-priors", true,
-		"give a young container as much space for bursts as others of the same image, command and arguments needed; kept "+
-			"in the MemoryCheckpoint memfit-priors in memfit's namespace")
+		"size young containers for the bursts of older ones with the same image, command and arguments, which memfit "+
+			"records in the MemoryCheckpoint memfit-priors in its namespace")
 	f.StringVar(&o.changeBudgetBytes, "change-budget-bytes", "0",
-		"total increase of running pods' sizes within an hour, of all workloads together, for example 16Gi; 0: no limit")
+		"largest total increase of running pods' sizes within an hour, over all workloads, for example 16Gi; 0: no limit")
 	f.IntVar(&o.changeBudgetPods, "change-budget-pods", 0,
-		"number of running pods that are evicted, or restarted for a resize, within an hour, of all workloads together; 0: "+
-			"no limit")
+		"largest number of running pods that memfit evicts, or restarts for a resize, within an hour, over all workloads; "+
+			"0: no limit")
 	f.StringVar(&o.kubeletCAFile, "kubelet-ca-file", "",
 		"PEM file with the authorities that sign kubelet serving certificates; empty: the cluster's CA")
 	f.BoolVar(&o.kubeletInsecure, "kubelet-insecure-skip-verify", false,
@@ -114,12 +115,12 @@ func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 			"rights")
 	o.sources.bind(f)
 	f.StringVar(&o.excludeNamespaces, "exclude-namespaces", defaultExcluded,
-		"namespaces that memfit ignores, besides its own, separated by commas; must equal those of the webhook configuration")
+		"namespaces that memfit ignores besides its own, separated by commas; the webhook configuration must exclude them")
 	o.log.BindFlags(f)
 	return o.bindLab(f, env)
 }
 
-// defaultExcluded are those that config/webhook excludes, which a cluster needs to recover and memfit to start.
+// defaultExcluded are the namespaces that config/webhook excludes: clusters need them to recover, memfit to start.
 const defaultExcluded = "kube-system,kube-node-lease,cert-manager"
 
 // excluded returns the namespaces that memfit ignores.
@@ -138,14 +139,14 @@ func (o *options) validate() error {
 	errs.when(o.certMode == selfManaged && o.namespace == "",
 		"--cert-mode=self-managed needs POD_NAMESPACE in the environment: the Secret lives in memfit's own namespace")
 	errs.when(o.usageInterval != 0 && o.usageInterval < time.Second,
-		"--usage-interval=%s: must be at least 1s, or 0 to turn usage off; the kubelet measures every 10s or so",
+		"--usage-interval=%s: must be at least 1s, or 0 to read no usage; the kubelet measures every 10s or so",
 		o.usageInterval)
 	errs.when(o.checkpointInterval < time.Second,
 		"--checkpoint-interval=%s: must be at least 1s; every workload is written once per interval", o.checkpointInterval)
 	return errors.Join(errors.Join(errs...), o.readChangeBudget(), o.validateLab(), o.sources.validate())
 }
 
-// refusals are errors of flags.
+// refusals are the errors of invalid flags.
 type refusals []error
 
 func (r *refusals) when(wrong bool, format string, args ...any) {
@@ -154,7 +155,7 @@ func (r *refusals) when(wrong bool, format string, args ...any) {
 	}
 }
 
-// readChangeBudget returns the budget in the flags.
+// readChangeBudget sets changeBudget from its two flags.
 func (o *options) readChangeBudget() error {
 	var errs refusals
 	q, err := memory.ParseQuantity(o.changeBudgetBytes)

@@ -38,7 +38,7 @@ const (
 	fromMetricsAPI = "metrics-api"
 )
 
-// sources holds the flags for sources of usage.
+// sources are the flags for sources of usage.
 type sources struct {
 	names, prometheusURL, prometheusToken, prometheusCA, prometheusSelector string
 
@@ -51,8 +51,8 @@ type sources struct {
 
 func (s *sources) bind(f *flag.FlagSet) {
 	f.StringVar(&s.names, "usage-sources", fromKubelet,
-		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api "+
-			"(working set only)")
+		"sources of current usage, separated by commas, the best first; a node's usage is from the first that answers: "+
+			"kubelet, prometheus, metrics-api (working set only)")
 	f.DurationVar(&s.killCounters, "kill-counters-interval", time.Minute,
 		"interval between readings of the kubelets' /metrics/cadvisor for kills of child processes and exact demand "+
 			"(RBAC nodes/metrics), about 40 KiB per container; 0 disables them, and then no limit is lowered")
@@ -64,15 +64,15 @@ func (s *sources) bind(f *flag.FlagSet) {
 	f.StringVar(&s.prometheusCA, "prometheus-ca-file", "",
 		"PEM file with the authorities that sign the certificate of --prometheus-url; empty: the system's")
 	f.StringVar(&s.prometheusSelector, "prometheus-selector", "",
-		`label matchers that select this cluster's series in the built-in queries, where --prometheus-url has those of `+
-			`several, for example cluster="prod-1"`)
+		`label matchers that select this cluster's series in the built-in queries, if --prometheus-url has series of `+
+			`several clusters, for example cluster="prod-1"`)
 	f.BoolVar(&s.rollbackQueries, "rollback-queries", false,
 		"send the sizing.disruption.rollbackQuery of profiles to --prometheus-url; authors of profiles can then infer "+
 			"any series in Prometheus from whether memfit lowers a limit")
 	f.DurationVar(&s.prometheusSpan, "prometheus-history", 7*24*time.Hour,
 		"how much history is read for a new workload; 0: none")
 	f.DurationVar(&s.prometheusStep, "prometheus-step", 5*time.Minute,
-		"resolution of that history: the highest and lowest of each step are read; at least 15s")
+		"resolution of --prometheus-history: memfit reads the highest and lowest value of each step; at least 15s")
 	f.Var(&s.prometheusHeaders, "prometheus-header", "NAME=VALUE of a header to send, for example X-Scope-OrgID=tenant; "+
 		"may be repeated")
 	f.Var(&s.prometheusQueries, "prometheus-query",
@@ -89,8 +89,8 @@ func (s *sources) validate() error {
 			"--usage-sources=%s: prometheus needs --prometheus-url", s.names)
 	}
 	errs.when(s.killCounters != 0 && (s.killCounters < 10*time.Second || s.killCounters > 5*time.Minute),
-		"--kill-counters-interval=%s: set 10s to 5m, or 0 to turn them off: the kubelet counts every 10s or so, a reading "+
-			"is large, and demand is exact for 10m after one", s.killCounters)
+		"--kill-counters-interval=%s: must be 10s to 5m, or 0 to disable it: the kubelet counts every 10s or so, a reading "+
+			"is large, and demand is exact for 10m after a reading", s.killCounters)
 	errs.when(s.prometheusSpan < 0 || s.prometheusSpan > 35*24*time.Hour,
 		"--prometheus-history=%s: must be at most 840h, the 35 days that memfit keeps, or 0 to read none",
 		s.prometheusSpan)
@@ -194,7 +194,7 @@ func (s *sources) usage(mgr ctrl.Manager, kubelets *kubelet.Source) (all []usage
 	return all, nil
 }
 
-// namer finds a container by its ID in the cached pod's status.
+// namer returns a function that finds a container by its ID in the cached pod's status.
 func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
 	return func(uid types.UID, id string) (memory.ContainerRef, bool) {
 		key, known := u.Inbox.Pod(uid)
@@ -211,7 +211,7 @@ func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
 	}
 }
 
-// podsByName finds pods in the cache.
+// podsByName returns a function that finds the node and UID of a pod in the cache.
 func podsByName(reader client.Reader) metricsapi.Locate {
 	return func(namespace, name string) (string, types.UID, bool) {
 		var pod corev1.Pod
@@ -222,8 +222,8 @@ func podsByName(reader client.Reader) metricsapi.Locate {
 	}
 }
 
-// readPast adds the reader of workloads' history to the manager; nil without a source.
-func readPast(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagectl.HistoryBackfill, error) {
+// readHistory adds the reader of workloads' history before memfit to the manager; nil: no source.
+func readHistory(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagectl.HistoryBackfill, error) {
 	if o.sources.prometheusURL == "" || o.sources.prometheusSpan == 0 {
 		return nil, nil
 	}
@@ -237,7 +237,7 @@ func readPast(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagec
 			return !apierrors.IsNotFound(mgr.GetClient().Get(context.Background(), client.ObjectKey{Name: name}, &corev1.Node{}))
 		},
 	}
-	past := &usagectl.HistoryBackfill{
+	history := &usagectl.HistoryBackfill{
 		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Queue: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
 			if err := source.Joins(ctx, w, here); err != nil {
@@ -246,8 +246,8 @@ func readPast(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagec
 			return source.History(ctx, w, prometheus.Span{From: from, To: to, Step: o.sources.prometheusStep}, take)
 		},
 	}
-	if err := mgr.Add(past); err != nil {
-		return nil, fmt.Errorf("adding the reader of the past: %w", err)
+	if err := mgr.Add(history); err != nil {
+		return nil, fmt.Errorf("adding the reader of history: %w", err)
 	}
-	return past, nil
+	return history, nil
 }

@@ -24,16 +24,16 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// A VerticalPodAutoscaler that controls memory writes the same fields as memfit, which then only recommends and names
-// it. The kind need not exist.
+// A VerticalPodAutoscaler that controls memory writes the same fields as memfit; memfit then only recommends, and names
+// the VerticalPodAutoscaler. The kind need not exist.
 // +kubebuilder:rbac:groups=autoscaling.k8s.io,resources=verticalpodautoscalers,verbs=list;watch
 
 const (
 	// VPAInterval is how often memfit checks whether the kind exists, with one small request.
 	VPAInterval = 2 * time.Minute
-	// vpaPatience is how long the start waits for the first response, and then for the first list: without them, memfit
-	// decides as if there were no VerticalPodAutoscaler, and again when there is one.
-	vpaPatience = 10 * time.Second
+	// vpaTimeout is how long the start waits for the first response, and then for the first list. After that, memfit
+	// decides as if there were no VerticalPodAutoscaler, and decides again when the list shows one.
+	vpaTimeout = 10 * time.Second
 )
 
 // discoverer is the required part of a discovery client.
@@ -50,20 +50,20 @@ func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("asking for the resources of %s: %w", informers.VPAKind.GroupVersion(), err)
+			return false, fmt.Errorf("reading the resources of %s: %w", informers.VPAKind.GroupVersion(), err)
 		}
 		isIt := func(r metav1.APIResource) bool { return r.Kind == informers.VPAKind.Kind }
 		return slices.ContainsFunc(list.APIResources, isIt), nil
 	}
 }
 
-// vpas watch VerticalPodAutoscalers while the API server serves them.
+// vpas watches VerticalPodAutoscalers while the API server serves them.
 type vpas struct {
-	// watched is nil while they are not served.
+	// watched is nil while the API server does not serve them.
 	watched atomic.Pointer[toolscache.ResourceEventHandlerRegistration]
 }
 
-// list is empty while the kind is not served, or its first list is still under way: a read would wait for the list.
+// list returns none while the kind is not served, or its first list is not complete: a read would wait for the list.
 func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOption) ([]constraints.VPA, error) {
 	if watched := v.watched.Load(); watched == nil || !(*watched).HasSynced() {
 		return nil, nil
@@ -72,7 +72,7 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 	list.SetGroupVersionKind(informers.VPAKind.GroupVersion().WithKind(informers.VPAKind.Kind + "List"))
 	if err := c.List(ctx, &list, options...); err != nil {
 		if v.watched.Load() == nil {
-			return nil, nil // deleted in between
+			return nil, nil // the kind was deleted meanwhile
 		}
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 // WatchesVPAs reports whether VerticalPodAutoscalers are served and watched.
 func (n *Watcher) WatchesVPAs() bool { return n.vpas.watched.Load() != nil }
 
-func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
+func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f enqueuer) {
 	ticker := n.Clock.NewTicker(VPAInterval)
 	defer ticker.Stop()
 	for {
@@ -101,24 +101,24 @@ func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 	}
 }
 
-// check starts the watch when the kind appears, and stops it when the kind disappears. If that is unknown, it changes
-// nothing and returns false.
-func (v *vpas) check(ctx context.Context, n *Watcher, f audience) (known bool) {
+// check starts the watch if the kind has appeared, and stops it if the kind has disappeared. After an error it returns
+// false.
+func (v *vpas) check(ctx context.Context, n *Watcher, f enqueuer) (known bool) {
 	served, err := n.ServesVPAs(ctx)
 	switch watched := n.WatchesVPAs(); {
 	case err != nil:
 	case served && !watched:
-		err = v.begin(ctx, n.Cache, f)
+		err = v.startWatch(ctx, n.Cache, f)
 	case !served && watched:
-		err = v.end(ctx, n.Cache, f)
+		err = v.stopWatch(ctx, n.Cache, f)
 	}
 	if err != nil && ctx.Err() == nil {
-		logf.FromContext(ctx).Error(err, "Could not check for VerticalPodAutoscalers; retrying every few minutes")
+		logf.FromContext(ctx).Error(err, "Could not check for VerticalPodAutoscalers; retrying")
 	}
 	return err == nil
 }
 
-func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
+func (v *vpas) startWatch(ctx context.Context, c cache.Cache, f enqueuer) error {
 	byTarget := func(obj client.Object) []string {
 		vpa, _ := constraints.ReadVPA(obj.(*unstructured.Unstructured).Object)
 		return []string{targetKey(vpa.Target.Kind, vpa.Target.Name)}
@@ -126,27 +126,27 @@ func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
 	if err := c.IndexField(ctx, informers.NewVPA(), targetIndex, byTarget); err != nil {
 		return fmt.Errorf("indexing VerticalPodAutoscalers by target: %w", err)
 	}
-	handler := onNews(f, sameVPA, targetOfVPA)
+	handler := onChange(f, sameVPA, targetOfVPA)
 	watched, err := informers.Watch(ctx, c, informers.NewVPA(), handler, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("VerticalPodAutoscalers: %w", err)
+		return err
 	}
 	v.watched.Store(&watched)
-	patience, cancel := context.WithTimeout(ctx, vpaPatience)
+	limited, cancel := context.WithTimeout(ctx, vpaTimeout)
 	defer cancel()
-	toolscache.WaitForCacheSync(patience.Done(), watched.HasSynced)
+	toolscache.WaitForCacheSync(limited.Done(), watched.HasSynced)
 	return nil
 }
 
-// end stops the watch, and queues the workloads that had a VerticalPodAutoscaler.
-func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
+// stopWatch stops the watch, and queues the workloads that had a VerticalPodAutoscaler.
+func (v *vpas) stopWatch(ctx context.Context, c cache.Cache, f enqueuer) error {
 	all, err := v.list(ctx, c)
 	if err != nil {
 		return err
 	}
 	v.watched.Store(nil)
 	if err := c.RemoveInformer(ctx, informers.NewVPA()); err != nil {
-		return fmt.Errorf("ending the watch of VerticalPodAutoscalers: %w", err)
+		return fmt.Errorf("stopping the watch of VerticalPodAutoscalers: %w", err)
 	}
 	for i := range all {
 		f.queue.Enqueue(targets(all[i].Target)...)

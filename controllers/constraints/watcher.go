@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package constraints watches what else in the cluster determines a workload's memory: autoscalers, LimitRanges,
-// ResourceQuotas and nodes. It queues a workload when one of these that concerns it changes.
+// Package constraints watches what else in the cluster sets or bounds a workload's memory: autoscalers, LimitRanges,
+// ResourceQuotas and nodes. When one of these changes, it queues the workloads that the change affects.
 package constraints
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/memfit/memfit/internal/owners"
 )
 
-// An autoscaler that scales on memory reacts to every change of requests; memfit then only recommends and names it.
+// A HorizontalPodAutoscaler on memory reacts to every change of requests; memfit then only recommends, and names it.
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch
-// LimitRanges and quotas: memfit does not try a size that admission would refuse, nor give it to a new pod.
+// LimitRanges and quotas: memfit sets no size that admission would refuse.
 // +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
 
-// Watcher reads what else in the cluster determines a workload's memory, from informer caches. The pod source starts
-// it, on the leader, before it reads the first pod.
+// Watcher reads from informer caches what else in the cluster sets or bounds a workload's memory. On the leader, the
+// pod source starts it before it watches pods.
 type Watcher struct {
 	Cache cache.Cache
 	// Bounds reads LimitRanges, ResourceQuotas and nodes.
@@ -52,7 +52,7 @@ const targetIndex = "memfit.target"
 
 func targetKey(kind, name string) string { return kind + "/" + name }
 
-// Facts returns the constraints of a workload with these managed containers and this newest pod.
+// Facts returns the constraints of w. containers are the names of its managed containers; pod is its newest pod.
 func (n *Watcher) Facts(
 	ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod,
 ) (constraints.Facts, error) {
@@ -63,22 +63,23 @@ func (n *Watcher) Facts(
 			continue
 		}
 		var hpas autoscalingv2.HorizontalPodAutoscalerList
-		near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(of.Kind, of.Name)}
-		vpas, err := n.vpas.list(ctx, n.Cache, near, about)
-		failed = errors.Join(failed, err, n.Cache.List(ctx, &hpas, near, about))
+		inNamespace := client.InNamespace(w.Namespace)
+		byTarget := client.MatchingFields{targetIndex: targetKey(of.Kind, of.Name)}
+		vpas, err := n.vpas.list(ctx, n.Cache, inNamespace, byTarget)
+		failed = errors.Join(failed, err, n.Cache.List(ctx, &hpas, inNamespace, byTarget))
 		o.VPAs = append(o.VPAs, vpas...)
 		for i := range hpas.Items {
 			o.HPAs = append(o.HPAs, constraints.ReadHPA(&hpas.Items[i]))
 		}
 	}
 	if failed != nil {
-		return constraints.Facts{}, fmt.Errorf("reading what else manages the memory of %s: %w", w, failed)
+		return constraints.Facts{}, fmt.Errorf("reading the constraints of %s: %w", w, failed)
 	}
 	return constraints.About(w, containers, pod, o), nil
 }
 
-// above returns the controller of a workload, such as a custom resource with its own scale; zero: unknown. News of that
-// controller's autoscaler does not queue the workload: its next sample causes a step.
+// above returns the controller of a workload, such as a custom resource with its own scale; zero: unknown. A change of
+// that controller's autoscaler does not queue the workload: the workload's next sample causes a step.
 func (n *Watcher) above(ctx context.Context, w memory.WorkloadRef) memory.WorkloadRef {
 	m, cached := owners.Metadata(w)
 	key := client.ObjectKey{Namespace: w.Namespace, Name: w.Name}
@@ -92,12 +93,12 @@ func (n *Watcher) above(ctx context.Context, w memory.WorkloadRef) memory.Worklo
 	return memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: w.Namespace, Name: ref.Name}
 }
 
-// Follow watches constraints until ctx ends, and queues the workloads that a change concerns; known returns the
-// workloads with pods. It returns when the caches have synced.
+// Follow watches constraints until ctx ends, and queues the workloads that a change affects; known returns the
+// workloads with pods. Follow returns when the caches have synced.
 func (n *Watcher) Follow(
 	ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef,
 ) error {
-	f := audience{queue, known}
+	f := enqueuer{queue, known}
 	byTarget := func(obj client.Object) []string {
 		of := obj.(*autoscalingv2.HorizontalPodAutoscaler).Spec.ScaleTargetRef
 		return []string{targetKey(of.Kind, of.Name)}
@@ -109,9 +110,9 @@ func (n *Watcher) Follow(
 		kind    client.Object
 		handler toolscache.ResourceEventHandler
 	}{
-		{&autoscalingv2.HorizontalPodAutoscaler{}, onNews(f, sameHPA, targetOfHPA)},
-		{&corev1.LimitRange{}, onNews(f, sameLimits, inNamespaceOf[*corev1.LimitRange](f))},
-		{&corev1.ResourceQuota{}, onNews(f, sameBounds, inNamespaceOf[*corev1.ResourceQuota](f))},
+		{&autoscalingv2.HorizontalPodAutoscaler{}, onChange(f, sameHPA, targetOfHPA)},
+		{&corev1.LimitRange{}, onChange(f, sameLimitRange, inNamespaceOf[*corev1.LimitRange](f))},
+		{&corev1.ResourceQuota{}, onChange(f, sameQuota, inNamespaceOf[*corev1.ResourceQuota](f))},
 	} {
 		registration, err := informers.Watch(ctx, n.Cache, watched.kind, watched.handler)
 		if err != nil {
@@ -124,22 +125,23 @@ func (n *Watcher) Follow(
 	if !toolscache.WaitForCacheSync(ctx.Done(), n.Bounds.HasSynced) {
 		return ctx.Err()
 	}
-	// Until VerticalPodAutoscalers are known, memfit might work against them.
-	_ = wait.PollUntilContextTimeout(ctx, time.Second, vpaPatience, true, func(context.Context) (bool, error) {
+	// Before VerticalPodAutoscalers are known, memfit might work against them.
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, vpaTimeout, true, func(context.Context) (bool, error) {
 		return n.vpas.check(ctx, n, f), nil
 	})
 	go n.vpas.keepChecking(ctx, n, f)
 	return nil
 }
 
-type audience struct {
+// enqueuer has the arguments of [Watcher.Follow].
+type enqueuer struct {
 	queue interface{ Enqueue(...memory.WorkloadRef) }
 	known func() []memory.WorkloadRef
 }
 
-// onNews queues the workloads that an object concerns when it is created, deleted, or relevantly changed.
-func onNews[T client.Object](
-	f audience, same func(before, after T) bool, targetsOf func(T) []memory.WorkloadRef,
+// onChange queues the workloads that an object affects when it is created or deleted, or a relevant field changes.
+func onChange[T client.Object](
+	f enqueuer, same func(before, after T) bool, targetsOf func(T) []memory.WorkloadRef,
 ) toolscache.ResourceEventHandler {
 	enqueue := func(obj T) { f.queue.Enqueue(targetsOf(obj)...) }
 	return informers.Handler[T]{Seen: enqueue, Gone: enqueue, Changed: func(before, after T) {
@@ -154,13 +156,13 @@ func sameHPA(a, b *autoscalingv2.HorizontalPodAutoscaler) bool {
 	return reflect.DeepEqual(constraints.ReadHPA(a), constraints.ReadHPA(b))
 }
 
-func sameLimits(a, b *corev1.LimitRange) bool {
+func sameLimitRange(a, b *corev1.LimitRange) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// sameBounds ignores used quota, which changes with every pod: a workload that waits for quota is stepped with the next
-// sample anyway.
-func sameBounds(a, b *corev1.ResourceQuota) bool {
+// sameQuota ignores the used quota, which changes with every pod: the next sample of a workload that waits for quota
+// causes a step anyway.
+func sameQuota(a, b *corev1.ResourceQuota) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status.Hard, b.Status.Hard)
 }
 
@@ -168,8 +170,8 @@ func targetOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) []memory.WorkloadRef 
 	return targets(constraints.ReadHPA(h).Target)
 }
 
-// targets returns the workloads that an autoscaler may target: without a version, the built-in kinds. Queueing a
-// missing one costs nothing.
+// targets returns the workloads that an autoscaler may target: without an API version, one for each built-in version.
+// Queueing a workload that does not exist is harmless.
 func targets(t memory.WorkloadRef) []memory.WorkloadRef {
 	versions := []string{t.APIVersion}
 	if t.APIVersion == "" {
@@ -183,7 +185,7 @@ func targets(t memory.WorkloadRef) []memory.WorkloadRef {
 	return refs
 }
 
-func inNamespaceOf[T client.Object](f audience) func(T) []memory.WorkloadRef {
+func inNamespaceOf[T client.Object](f enqueuer) func(T) []memory.WorkloadRef {
 	return func(obj T) []memory.WorkloadRef {
 		var all []memory.WorkloadRef
 		for _, w := range f.known() {

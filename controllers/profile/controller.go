@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profile is the reconciler of profiles: it sums up the recommendations of the workloads that a profile governs
-// in its status.
+// Package profile is the reconciler of profiles: it writes a summary of the recommendations of the workloads that a
+// profile governs into the profile's status.
 package profile
 
 import (
@@ -43,13 +43,13 @@ import (
 // ProfileIndex is the cache index of MemoryRecommendations by their profile.
 const ProfileIndex = "status.profile"
 
-// Reconciler sums up a profile's workloads in its status.
+// Reconciler summarizes a profile's workloads in the profile's status.
 type Reconciler struct {
 	// Client reads from the cache and writes to the API server.
 	client.Client
-	// Usage has the nodes that report no usage. nil: usage is not read.
+	// Usage returns the nodes that report no usage. nil: memfit reads no usage.
 	Usage interface{ Gaps() []memory.Silence }
-	// Profiles has the effective profiles, merged with their defaults.
+	// Profiles returns the effective profiles, merged with their defaults.
 	Profiles interface{ Profiles() *profile.Index }
 	// Problems lists workloads without a profile because two profiles select them.
 	Problems *policy.Problems
@@ -59,7 +59,7 @@ type Reconciler struct {
 	NoWebhook bool
 	Clock     clock.PassiveClock
 
-	queue atomic.Pointer[queue] // of the controller, set at its start
+	queue atomic.Pointer[queue] // set when the controller starts
 }
 
 type queue = workqueue.TypedRateLimitingInterface[profile.Key]
@@ -69,11 +69,11 @@ const (
 	resync = 10 * time.Minute
 	// timeout bounds one reconcile, which takes milliseconds; ten seconds allow for a slow API server.
 	timeout = 10 * time.Second
-	// summaryDelay collects changes of many workloads into one write; a status may be a second old.
+	// summaryDelay delays a reconcile, so that one write covers the changes of many workloads.
 	summaryDelay = time.Second
 )
 
-// Setup starts the reconciler with the manager.
+// Setup adds the reconciler to the manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	if err := IndexRecommendations(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // registration, before the start
 		return err
@@ -119,7 +119,7 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 // debounced queues the profiles of recommendations after summaryDelay.
 func debounced() handler.TypedEventHandler[client.Object, profile.Key] {
 	add := func(obj client.Object, q queue) {
-		q.AddAfter(followed(obj.(*v1alpha1.MemoryRecommendation)), summaryDelay)
+		q.AddAfter(profileOf(obj.(*v1alpha1.MemoryRecommendation)), summaryDelay)
 	}
 	return handler.TypedFuncs[client.Object, profile.Key]{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
@@ -131,8 +131,8 @@ func debounced() handler.TypedEventHandler[client.Object, profile.Key] {
 	}
 }
 
-// Enqueue queues profiles after a change that is in no object, each at most once until it is reconciled. It drops those
-// before the start, because a controller reconciles everything then.
+// Enqueue queues profiles after a change that no watched object shows. It does nothing before the start, because the
+// controller then reconciles every profile.
 func (r *Reconciler) Enqueue(keys ...profile.Key) {
 	if q := r.queue.Load(); q != nil {
 		for _, k := range keys {
@@ -148,8 +148,8 @@ func (r *Reconciler) EnqueueAll(context.Context) {
 	}
 }
 
-// ProfilesChanged queues the changed profiles, which include those that inherit a change, and those with role Defaults,
-// whose status counts the profiles that inherit from them. It does not block.
+// ProfilesChanged queues the changed profiles, including profiles that inherit a change. It also queues all profiles
+// with role Defaults, because their status counts the profiles that inherit from them. It does not block.
 func (r *Reconciler) ProfilesChanged(changes []policy.Change) {
 	for _, c := range changes {
 		r.Enqueue(c.Key)
@@ -167,7 +167,7 @@ func keyOf(kind string) handler.TypedMapFunc[client.Object, profile.Key] {
 	}
 }
 
-func followed(rec *v1alpha1.MemoryRecommendation) profile.Key {
+func profileOf(rec *v1alpha1.MemoryRecommendation) profile.Key {
 	key := profile.Key{Kind: rec.Status.Profile.Kind, Name: rec.Status.Profile.Name}
 	if key.Kind == profile.KindNamespaced {
 		key.Namespace = rec.Namespace
@@ -175,7 +175,7 @@ func followed(rec *v1alpha1.MemoryRecommendation) profile.Key {
 	return key
 }
 
-// Reconcile writes the status of one profile once, if it changed.
+// Reconcile writes the status of one profile if it has changed.
 func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.Result, error) {
 	defer r.Watchdog.Begin(key)()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -188,7 +188,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
-	case in == nil: // the effective profiles are being read again
+	case in == nil: // the effective profiles are older than obj
 		return reconcile.Result{RequeueAfter: summaryDelay}, nil
 	}
 	before := status.DeepCopy()
@@ -212,7 +212,7 @@ func (r *Reconciler) gather(ctx context.Context, key profile.Key, obj client.Obj
 	index := r.Profiles.Profiles()
 	n := index.Exactly(key)
 	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {
-		return nil, nil //nolint:nilnil // documented: too early
+		return nil, nil //nolint:nilnil // documented above
 	}
 	var recs v1alpha1.MemoryRecommendationList
 	own := client.MatchingFields{ProfileIndex: key.Kind + "/" + key.Name}

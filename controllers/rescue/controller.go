@@ -1,10 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rescue raises a limit for a while before the kernel kills a container; such a raise is called a loan. It
-// takes the alarms of agents from their MemorySnapshots, outside of the workload queue to avoid its delay, and gathers
-// facts from caches. internal/rescue decides, and the workload reconciler stores the loan and sends one resize. It runs
-// on the leader.
+// Package rescue raises the limit of a container for a while when the kernel is about to OOM-kill the container; such a
+// raise is called a loan. Agents write alarms into MemorySnapshots; this package handles them outside of the workload
+// queue, to avoid its delay. internal/rescue decides about a loan, and the workload reconciler stores the loan and
+// sends one resize. It runs on the leader.
 package rescue
 
 import (
@@ -34,16 +34,15 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// The kustomize component config/rbac/resize-pods grants the resize of pods. Snapshots, pods, nodes, LimitRanges and
-// ResourceQuotas are in caches that memfit has anyway, and the loan is stored in the workload's MemoryCheckpoint, so a
-// rescue needs no further permission.
+// The kustomize component config/rbac/resize-pods grants the resize of pods. A rescue needs no further permission: its
+// inputs are in memfit's caches, and the loan is stored in the workload's MemoryCheckpoint.
 
 const (
 	// workers is the number of alarms handled in parallel. A loan is two requests of some 10 to 100 ms, and replicas often
 	// burst together.
 	workers = 16
-	// retryDelay is the delay before the retry of an alarm whose workload is not loaded or whose write failed. Retries end
-	// when the alarm is stale.
+	// retryDelay is the delay before a retry if the workload is not loaded or a write failed. Retries end when the alarm
+	// is stale.
 	retryDelay = 50 * time.Millisecond
 	// warnEvery is the least time between two Events about the same refusal for one container.
 	warnEvery = 5 * time.Minute
@@ -61,16 +60,14 @@ type Lender interface {
 
 // Controller handles alarms.
 type Controller struct {
-	// Reader has nodes, and pods by [nodeIndex], which Indexer adds to the cache; nil: the reader needs no index.
-	Reader  client.Reader
-	Indexer client.FieldIndexer
+	Reader  client.Reader       // reads nodes, and pods by [nodeIndex]
+	Indexer client.FieldIndexer // adds [nodeIndex] to the cache; nil: Reader needs no index
 	// Pods returns pods of the cache, which must not be changed.
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}
-	// Resolver resolves profiles and owners, Inbox has the resolved workload of each pod.
-	Resolver *policy.Resolver
-	Inbox    *inbox.Inbox
+	Resolver *policy.Resolver // resolves profiles and owners
+	Inbox    *inbox.Inbox     // has the resolved workload of each pod
 	// Constraints returns other bounds of a container's memory. nil: no bounds.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
@@ -82,12 +79,11 @@ type Controller struct {
 
 	once  sync.Once
 	queue workqueue.TypedDelayingInterface[types.NamespacedName]
-	// alarms are the snapshots that are queued, by the pod's name.
+	// alarms has the queued snapshots, by the pod's name.
 	alarms sync.Map
 
-	// handled is the last decided alarm of each pod; warned are the refusals with an Event.
-	handled *lru.Cache
-	warned  *cache.LRUExpireCache
+	handled *lru.Cache            // sequence of the last decided alarm, by the pod's UID
+	warned  *cache.LRUExpireCache // refusals that have an Event
 }
 
 // warning identifies refusals, reported once in warnEvery.
@@ -105,7 +101,7 @@ func (c *Controller) init() {
 	})
 }
 
-// NeedLeaderElection is true: one replica lends.
+// NeedLeaderElection returns true, because only one replica may lend.
 func (*Controller) NeedLeaderElection() bool { return true }
 
 // OnAlarm queues a snapshot with a new alarm. It does not wait.
@@ -152,15 +148,15 @@ func (c *Controller) work(ctx context.Context) {
 		if s, found := c.alarms.LoadAndDelete(key); found {
 			snapshot, _ := s.(*v1alpha1.MemorySnapshot)
 			if err := c.Handle(ctx, snapshot); err != nil {
-				c.again(ctx, key, snapshot, err)
+				c.retry(ctx, key, snapshot, err)
 			}
 		}
 		c.queue.Done(key)
 	}
 }
 
-// again queues an undecided alarm, unless there is a newer one.
-func (c *Controller) again(ctx context.Context, key types.NamespacedName, s *v1alpha1.MemorySnapshot, err error) {
+// retry queues an alarm again after an error, unless the alarm is stale or a newer one is queued.
+func (c *Controller) retry(ctx context.Context, key types.NamespacedName, s *v1alpha1.MemorySnapshot, err error) {
 	if !errors.Is(err, workloadctl.ErrNotLoaded) {
 		c.Metrics.count(s, outcomeFailed)
 		logf.FromContext(ctx).Error(err, "Could not lend memory", "pod", key)
@@ -203,12 +199,11 @@ type alarm struct {
 	ref      memory.WorkloadRef
 	view     workload.Rescue
 	node     lending.Node
-	left     memory.Bytes
+	left     memory.Bytes // allocatable memory of the node without the requests of its pods
 	paused   string
-	// refusal is the last refusal; nil: a loan was decided. owner is the workload of the loan or refusal.
-	refusal *lending.Refusal
-	loan    *lending.Loan
-	owner   memory.Workload
+	refusal  *lending.Refusal // of the last decision; nil: a loan
+	loan     *lending.Loan    // of the last decision; nil: a refusal
+	owner    memory.Workload  // of the last decision
 }
 
 func (c *Controller) gather(ctx context.Context, a *alarm) error {
@@ -273,10 +268,10 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 	case a.refusal != nil:
 		c.refused(ctx, a)
 	default:
-		c.given(ctx, a)
+		c.lent(ctx, a)
 	}
-	// The alarm is decided, also if it was refused. Alarms of one pod are handled sequentially.
-	c.handled.Add(a.pod.UID, max(c.last(a.pod.UID), a.Sequence))
+	// The alarm is decided, whether lent or refused. Alarms of one pod are handled sequentially.
+	c.handled.Add(a.pod.UID, max(c.lastHandled(a.pod.UID), a.Sequence))
 	return nil
 }
 
@@ -287,7 +282,7 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, st
 	known, terms, node := a.view.Known, a.view.Policy, a.node
 	node.Loans = in.LastHour
 	known.Demand, known.DemandAt = in.Demand, in.DemandAt
-	known.Handled, known.Loans = c.last(a.pod.UID), len(in.Loans)
+	known.Handled, known.Loans = c.lastHandled(a.pod.UID), len(in.Loans)
 	terms.Shares = append(slices.Clip(terms.Shares), lending.Share{Cause: lending.NodeFull, Left: a.left.Minus(in.OnNode)})
 	if in.Bounded {
 		terms.Shares = append(terms.Shares, lending.Share{Cause: lending.ChangeBudget, Left: in.Budget})
@@ -302,10 +297,10 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, st
 	return a.loan, a.loan.Note(&a.Alarm)
 }
 
-// maxHandled bounds the pods in handled and warned; the dropped ones are the oldest, whose alarms are stale.
+// maxHandled limits the entries of handled and warned. The oldest are dropped, whose alarms are stale.
 const maxHandled = 10_000
 
-func (c *Controller) last(pod types.UID) int64 {
+func (c *Controller) lastHandled(pod types.UID) int64 {
 	last, _ := c.handled.Get(pod)
 	sequence, _ := last.(int64)
 	return sequence

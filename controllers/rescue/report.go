@@ -16,18 +16,16 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Outcomes of alarms besides the causes of refusals, as labels of memfit_rescues_total.
+// Outcomes of alarms, besides the causes of refusals: values of the label "outcome" of memfit_rescues_total.
 const (
 	outcomeLent    = "Lent"
 	outcomeRefused = "ResizeRefused"
 	outcomeFailed  = "Failed"
-	// outcomeChanged: the pod was resized meanwhile.
-	outcomeChanged = "PodChanged"
-	// outcomeForeign: the snapshot is not of the pod of that name, or not by its node's agent.
-	outcomeForeign = "OtherPod"
+	outcomeChanged = "PodChanged" // the pod was resized meanwhile
+	outcomeForeign = "OtherPod"   // the snapshot is about another pod with this name, or from the agent of another node
 )
 
-// Metrics of alarms.
+// Metrics has the metrics of alarms.
 type Metrics struct {
 	rescues *prometheus.CounterVec
 	sent    prometheus.Histogram
@@ -55,7 +53,7 @@ func (m *Metrics) count(pod metav1.Object, outcome string) {
 	m.rescues.WithLabelValues(pod.GetNamespace(), outcome).Inc()
 }
 
-func (c *Controller) given(ctx context.Context, a *alarm) {
+func (c *Controller) lent(ctx context.Context, a *alarm) {
 	now := c.Clock.Now()
 	c.Metrics.count(a.pod, outcomeLent)
 	c.Metrics.sent.Observe(max(now.Sub(a.At), 0).Seconds())
@@ -66,13 +64,13 @@ func (c *Controller) given(ctx context.Context, a *alarm) {
 	c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, a.loan.Note(&a.Alarm)))
 }
 
-// refused reports a refused loan. An alarm of an outdated container is only counted.
+// refused reports a refused loan. It writes an Event if users can act on the cause: then the refusal has a note.
 func (c *Controller) refused(ctx context.Context, a *alarm) {
 	c.Metrics.count(a.pod, string(a.refusal.Cause))
-	logf.FromContext(ctx).V(1).Info("Lent nothing", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
+	logf.FromContext(ctx).V(1).Info("Refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
 		"cause", a.refusal.Cause, "sequence", a.Sequence)
 	if note := a.refusal.Note(); note != "" {
-		c.expect(a, a.refusal.Cause, note)
+		c.warnOfKill(a, a.refusal.Cause, note)
 	}
 }
 
@@ -81,12 +79,12 @@ func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) 
 	logf.FromContext(ctx).Info("The API server refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name,
 		"container", a.Container, "why", why)
 	left := max(a.Kill().Sub(c.Clock.Now()), 0)
-	c.expect(a, lending.Cause(outcomeRefused), fmt.Sprintf("container %s reaches its limit of %s in about %.1f s and "+
+	c.warnOfKill(a, lending.Cause(outcomeRefused), fmt.Sprintf("container %s reaches its limit of %s in about %.1f s and "+
 		"gets no loan: %s", a.Container, a.Limit, left.Seconds(), why))
 }
 
-// expect writes an Event about an expected kill, once in warnEvery for each cause.
-func (c *Controller) expect(a *alarm, cause lending.Cause, note string) {
+// warnOfKill writes an Event about an expected OOM kill, once in warnEvery for each cause.
+func (c *Controller) warnOfKill(a *alarm, cause lending.Cause, note string) {
 	key := warning{a.pod.UID, a.Container, cause}
 	if _, warned := c.warned.Get(key); warned {
 		return

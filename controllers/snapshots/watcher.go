@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snapshots watches MemorySnapshots, which node agents (config/agent) write about pods, on the leader. memfit
-// works without them, so nothing here delays or fails a reconcile.
+// Package snapshots watches MemorySnapshots, which node agents (config/agent) write about pods. It runs on the leader.
+// memfit works without snapshots, so this package never delays or fails a reconcile.
 package snapshots
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// MemorySnapshots hold the runtimes of pods, and what fills their memory.
+// MemorySnapshots have the runtimes of pods, and what fills their memory.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memorysnapshots,verbs=list;watch
 
 // Watcher reads the MemorySnapshots of pods from an informer cache.
@@ -45,11 +45,11 @@ func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory
 	registration, err := informers.Watch(
 		ctx, w.Cache, &v1alpha1.MemorySnapshot{}, informers.Handler[*v1alpha1.MemorySnapshot]{
 			Seen: func(s *v1alpha1.MemorySnapshot) {
-				w.alarmed(nil, s)
+				w.passAlarm(nil, s)
 				enqueue(s)
 			},
 			Changed: func(before, after *v1alpha1.MemorySnapshot) {
-				w.alarmed(before, after)
+				w.passAlarm(before, after)
 				if !informers.SameSnapshot(before, after) {
 					enqueue(after)
 				}
@@ -63,8 +63,8 @@ func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory
 	return nil
 }
 
-// alarmed passes on a snapshot with an alarm that its previous version, if any, did not have.
-func (w *Watcher) alarmed(before, s *v1alpha1.MemorySnapshot) {
+// passAlarm calls OnAlarm with a snapshot if its previous version, if any, did not have the alarm.
+func (w *Watcher) passAlarm(before, s *v1alpha1.MemorySnapshot) {
 	if w.OnAlarm == nil || s.Status.Alarm == nil || before != nil && before.UID == s.UID &&
 		before.Status.Alarm != nil && before.Status.Alarm.Sequence == s.Status.Alarm.Sequence {
 		return
@@ -72,9 +72,9 @@ func (w *Watcher) alarmed(before, s *v1alpha1.MemorySnapshot) {
 	w.OnAlarm(s)
 }
 
-// Of returns the snapshots of pods by UID, written by their own nodes' agents; nil: none. It compares UID and node
-// because a StatefulSet reuses pod names, and any agent may write under any name. The snapshots are the cache's own: do
-// not change them.
+// Of returns the snapshots that the agents of the pods' own nodes wrote, by pod UID; nil: none. It checks UID and node,
+// because StatefulSets reuse pod names, and any agent can write a snapshot of any name. The snapshots are shared with
+// the cache: do not change them.
 func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot {
 	if w.synced == nil || !w.synced() {
 		return nil

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// ServerClock is the earlier of memfit's time and the API server's, as its responses have it: records that expire by
-// one of them may be in use. The zero value knows no response yet, so that nothing expires.
+// ServerClock returns the earlier of memfit's time and the API server's time in responses, so that no record expires
+// too early if one of the clocks is ahead. Before the first response it returns the zero time: nothing expires.
 type ServerClock struct {
 	Local func() time.Time
 
-	mu sync.Mutex
-	// server is the time of the last response, which came at local.
-	server, local time.Time
+	mu     sync.Mutex
+	server time.Time // API server's time in the last response
+	local  time.Time // memfit's time of the last response
 }
 
-// Client returns a client that sets the clock by each response.
+// Client returns a copy of an HTTP client that sets the clock with each response.
 func (c *ServerClock) Client(of *http.Client) *http.Client {
 	set := *of
 	if set.Transport == nil {
@@ -47,7 +47,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err //nolint:wrapcheck // it is the caller's transport
 }
 
-// Now returns the earlier time; zero: the API server's is unknown.
+// Now returns the earlier time; zero: the API server's time is unknown.
 func (c *ServerClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweeper deletes records that the garbage collector does not: records that lost their owner (`kubectl delete
-// --cascade=orphan`), and records of identities without pods, which have no owner. It also checks whether a
-// workload exists, with the API server before any deletion.
+// Package sweeper deletes records (MemoryRecommendations and MemoryCheckpoints) that the garbage collector does not
+// delete: records that lost their owner (`kubectl delete --cascade=orphan`), and records of identities without pods,
+// which have no owner. It also checks whether a workload exists; before a deletion, it asks the API server.
 package sweeper
 
 import (
@@ -36,7 +36,7 @@ import (
 type Sweeper struct {
 	// Client reads workloads and MemoryRecommendations from the cache, and deletes.
 	client.Client
-	// APIReader lists records, metadata only. [Sweeper.Clear] and [Sweeper.Judge] ask it whether a workload exists.
+	// APIReader reads from the API server: the metadata of records, and whether a workload exists.
 	APIReader client.Reader
 	Clock     clock.PassiveClock
 }
@@ -48,14 +48,14 @@ const (
 	sweepEvery = 6 * time.Hour
 )
 
-// sweepSoon is the delay after a failed sweep, doubled after each further failure.
-var sweepSoon = wait.Backoff{Duration: time.Minute, Factor: 2, Steps: math.MaxInt, Cap: sweepEvery}
+// sweepBackoff is the delay after a failed sweep, doubled after each further failure.
+var sweepBackoff = wait.Backoff{Duration: time.Minute, Factor: 2, Steps: math.MaxInt, Cap: sweepEvery}
 
 // Start sweeps until ctx ends, on the leader. It checks records sequentially: 10,000 orphaned ones take minutes, with
 // less load on the API server than a few kubectl commands.
 func (w Sweeper) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("sweep")
-	soon := sweepSoon
+	backoff := sweepBackoff
 	for ctx.Err() == nil {
 		deleted, err := w.Sweep(logf.IntoContext(ctx, log))
 		if deleted > 0 {
@@ -63,8 +63,8 @@ func (w Sweeper) Start(ctx context.Context) error {
 		}
 		next := sweepEvery
 		if err == nil {
-			soon = sweepSoon
-		} else if next = soon.Step(); ctx.Err() == nil {
+			backoff = sweepBackoff
+		} else if next = backoff.Step(); ctx.Err() == nil {
 			log.Error(err, "Could not check every record; retrying", "after", next.String())
 		}
 		select {
@@ -106,8 +106,7 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 	}
 }
 
-// check deletes a record that the garbage collector leaves: of an identity, which has no object, or whose owner is
-// gone.
+// check deletes a record of an expired identity, or without an owner.
 func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool, err error) {
 	_, identified := record.GetLabels()[v1alpha1.IdentityLabel]
 	switch {
@@ -119,8 +118,8 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	return w.delete(ctx, record, "it names no owner")
 }
 
-// expire deletes a record of an identity that had no pod for [identity.TimeToLive], or that has no recommendation and
-// was not written for as long, as after its profile was removed.
+// expire deletes a record of an identity that had no pod for [identity.TimeToLive]. If the identity has no
+// recommendation, as after its profile was removed, the time since the record was last written counts instead.
 func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool, err error) {
 	seen := lastWritten(record)
 	var rec v1alpha1.MemoryRecommendation
@@ -128,7 +127,7 @@ func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return false, fmt.Errorf("reading a MemoryRecommendation of an identity: %w", err)
-	case err == nil && rec.Status.Identity == nil: // not written yet
+	case err == nil && rec.Status.Identity == nil: // the status is not written yet
 		return false, nil
 	case err == nil:
 		seen = rec.Status.Identity.LastSeen
@@ -139,7 +138,7 @@ func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool
 	return w.delete(ctx, record, "its identity has had no pod for 35 days")
 }
 
-// lastWritten returns when a record was created, or written last by its managed fields.
+// lastWritten returns when a record was last written, as its managed fields show, or when it was created.
 func lastWritten(record client.Object) metav1.Time {
 	last := record.GetCreationTimestamp()
 	for _, e := range record.GetManagedFields() {
@@ -157,7 +156,7 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 		key := client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
 		err := w.APIReader.Get(ctx, key, record)
 		if err == nil {
-			_, err = w.Judge(ctx, of, record)
+			_, err = w.DeleteIfOrphaned(ctx, of, record)
 		}
 		if client.IgnoreNotFound(err) != nil {
 			failed = errors.Join(failed, fmt.Errorf("clearing the record of %s: %w", of, err))
@@ -166,8 +165,10 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 	return failed
 }
 
-// Judge asks the API server for the workload of a record, and deletes the record if it is orphaned.
-func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client.Object) (deleted bool, err error) {
+// DeleteIfOrphaned asks the API server for the workload of a record, and deletes the record if it is orphaned.
+func (w Sweeper) DeleteIfOrphaned(
+	ctx context.Context, of memory.WorkloadRef, record client.Object,
+) (deleted bool, err error) {
 	presence, err := w.Confirm(ctx, of)
 	why := records.Orphaned(record.GetOwnerReferences(), of, presence)
 	if err != nil || why == "" {
@@ -176,7 +177,7 @@ func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client
 	return w.delete(ctx, record, why)
 }
 
-// delete deletes exactly this version of a record: a newer one has a workload or a pod again.
+// delete deletes this version of a record only: a newer version may have a workload or a pod again.
 func (w Sweeper) delete(ctx context.Context, record client.Object, why string) (deleted bool, err error) {
 	uid, version := record.GetUID(), record.GetResourceVersion()
 	err = w.Delete(ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -190,13 +191,14 @@ func (w Sweeper) delete(ctx context.Context, record client.Object, why string) (
 	return true, nil
 }
 
-// Cached reads only the cache; false if it lacks the workload. The result is unknown for an unreadable kind.
+// Cached returns whether the cached workload exists or is being deleted; false: the cache lacks it. For kinds that
+// memfit cannot read, the state is unknown.
 func (w Sweeper) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
 	p, err := presence(ctx, w.Client, of)
 	return p, err == nil
 }
 
-// Confirm asks the API server, because a stale cache must not delete anything.
+// Confirm asks the API server whether a workload exists. Deletions need it, because the cache may be stale.
 func (w Sweeper) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
 	p, err := presence(ctx, w.APIReader, of)
 	switch {
@@ -212,7 +214,7 @@ func presence(ctx context.Context, from client.Reader, of memory.WorkloadRef) (p
 	if identity.Is(of) {
 		return records.Presence{State: records.Exists, UID: identity.UID(of)}, nil
 	}
-	var obj client.Object = &corev1.Pod{} // pods are cached whole, other kinds their metadata
+	var obj client.Object = &corev1.Pod{} // of other kinds, only metadata is cached
 	if !workloadkind.IsPod(of.APIVersion, of.Kind) {
 		m, readable := owners.Metadata(of)
 		if !readable {

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// backfillReaders bounds concurrent reads of history: a monitoring system has other users.
+	// backfillReaders limits concurrent reads, because the monitoring system has other users.
 	backfillReaders = 2
-	// backfillTries is how often an unreadable history is requested, backfillPause apart, doubled each time. After that
-	// memfit uses only its own samples until its next start.
+	// backfillTries limits the attempts to read a history. The pause between attempts is backfillPause, doubled each time.
+	// After the last attempt, memfit uses only its own samples until its next start.
 	backfillTries = 4
 	backfillPause = time.Minute
 )
 
-// HistoryBackfill reads the usage of workloads from before memfit observed them, once each, in the background.
+// HistoryBackfill reads the usage of each workload before memfit observed it, once, in the background.
 type HistoryBackfill struct {
-	// Read passes the samples of a workload between two times to take, oldest first.
+	// Read calls take with the samples of a workload between two times, oldest first.
 	Read  func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error
 	Name  string        // of the source, as status shows it: "prometheus"
 	Span  time.Duration // of the history
@@ -35,14 +35,14 @@ type HistoryBackfill struct {
 	// Queue queues a workload when its history has arrived. nil: queue nothing.
 	Queue interface{ Enqueue(...memory.WorkloadRef) }
 
-	once    sync.Once
-	waiting workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
-	mu      sync.Mutex
-	asked   map[memory.WorkloadRef]*pastOf // until they are forgotten
+	once      sync.Once
+	waiting   workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
+	mu        sync.Mutex
+	requested map[memory.WorkloadRef]*earlierUsage // until they are forgotten
 }
 
-// pastOf is the history of one workload, once read.
-type pastOf struct {
+// earlierUsage is the history of one workload, once read.
+type earlierUsage struct {
 	done       bool
 	containers map[string]*history.Container
 }
@@ -74,18 +74,18 @@ func (p *HistoryBackfill) queue() workqueue.TypedRateLimitingInterface[memory.Wo
 	return p.waiting
 }
 
-// Get requests the history of a workload, and returns it once it was read, until [HistoryBackfill.Forget]. An
-// unreadable history is empty.
+// Get requests the history of a workload, by container, and returns false until it was read. A history that cannot be
+// read is empty. It is kept until [HistoryBackfill.Forget].
 func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Container, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if a, found := p.asked[w]; found {
+	if a, found := p.requested[w]; found {
 		return a.containers, a.done
 	}
-	if p.asked == nil {
-		p.asked = map[memory.WorkloadRef]*pastOf{}
+	if p.requested == nil {
+		p.requested = map[memory.WorkloadRef]*earlierUsage{}
 	}
-	p.asked[w] = &pastOf{}
+	p.requested[w] = &earlierUsage{}
 	p.queue().Add(w)
 	return nil, false
 }
@@ -94,7 +94,7 @@ func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Contain
 func (p *HistoryBackfill) Forget(w memory.WorkloadRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.asked, w)
+	delete(p.requested, w)
 	p.queue().Forget(w)
 }
 
@@ -105,7 +105,7 @@ func (p *HistoryBackfill) readNext(ctx context.Context) bool {
 		return false
 	}
 	defer p.queue().Done(w)
-	a := p.askedFor(w)
+	a := p.requestOf(w)
 	if a == nil {
 		return true
 	}
@@ -113,12 +113,12 @@ func (p *HistoryBackfill) readNext(ctx context.Context) bool {
 	containers, err := p.read(ctx, w)
 	try := p.queue().NumRequeues(w) + 1
 	switch {
-	case p.askedFor(w) != a: // forgotten meanwhile
+	case p.requestOf(w) != a: // forgotten meanwhile
 		return true
 	case err == nil:
 		log.Info("Read a workload's earlier usage", "containers", len(containers))
 	default:
-		log.Info("Could not read a workload's earlier usage", "try", try, "of", backfillTries, "reason", err.Error())
+		log.Info("Could not read a workload's earlier usage", "try", try, "tries", backfillTries, "reason", err.Error())
 		if try < backfillTries {
 			p.queue().AddRateLimited(w)
 			return true
@@ -133,10 +133,10 @@ func (p *HistoryBackfill) readNext(ctx context.Context) bool {
 	return true
 }
 
-func (p *HistoryBackfill) askedFor(w memory.WorkloadRef) *pastOf {
+func (p *HistoryBackfill) requestOf(w memory.WorkloadRef) *earlierUsage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.asked[w]
+	return p.requested[w]
 }
 
 func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) (map[string]*history.Container, error) {

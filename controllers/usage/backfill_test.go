@@ -45,8 +45,8 @@ func TestAForgottenPastIsNotRead(t *testing.T) {
 	if reads != 1 {
 		t.Errorf("%d reads of a monitoring system for the one Job that runs, want 1", reads)
 	}
-	if tries := p.queue().NumRequeues(job(jobs - 1)); len(p.asked)+p.queue().Len()+tries > 0 {
-		t.Errorf("%d workloads and %d requests are still held, and %d tries", len(p.asked), p.queue().Len(), tries)
+	if tries := p.queue().NumRequeues(job(jobs - 1)); len(p.requested)+p.queue().Len()+tries > 0 {
+		t.Errorf("%d workloads and %d requests are still held, and %d tries", len(p.requested), p.queue().Len(), tries)
 	}
 }
 

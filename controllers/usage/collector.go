@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage reads what governed containers use, every interval, from the nodes that host them; kills of child
-// processes; and, once per workload, its earlier history. All of it runs on the leader.
+// Package usage reads the memory usage of governed containers and the OOM kills of child processes from the nodes that
+// host them, at an interval, and the earlier usage of each workload once. It runs on the leader.
 package usage
 
 import (
@@ -23,26 +23,24 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Addresses of kubelets, allocatable memory, swap, and the labels for classes of DaemonSets.
+// Nodes: addresses of kubelets, allocatable memory, swap, and the labels for node classes of DaemonSets.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
-// Kubelets are read with the identity of another ServiceAccount, whose rights are in
-// config/rbac/usage_reader_role.yaml.
+// memfit reads kubelets as another ServiceAccount, whose rights are in config/rbac/usage_reader_role.yaml.
 
 // Queue is the queue of workloads.
 type Queue interface {
-	// Sampled queues workloads with new samples, which may wait.
+	// Sampled queues workloads with new samples, whose step may wait.
 	Sampled(...memory.WorkloadRef)
 	// Enqueue queues workloads after those with urgent events.
 	Enqueue(...memory.WorkloadRef)
 }
 
-// Collector reads the usage of governed containers, every interval, from the nodes that host them. It runs on the
-// leader.
+// Collector reads the usage of governed containers, at an interval, from the nodes that host them.
 type Collector struct {
 	Reader client.Reader // of nodes
 	// Inbox has the nodes of governed pods, and takes the samples.
 	Inbox *inbox.Inbox
-	// Queue takes the workloads with new samples or kills.
+	// Queue gets the workloads with new samples or kills.
 	Queue     Queue
 	Collector *usage.Collector
 	Metrics   *Metrics
@@ -55,7 +53,7 @@ type Collector struct {
 	gaps []memory.Silence
 }
 
-// Start collects until ctx ends. A cycle longer than an interval skips ticks.
+// Start runs a cycle at every interval until ctx ends. It skips intervals that pass during a cycle.
 func (u *Collector) Start(ctx context.Context) error {
 	ticker := u.Clock.NewTicker(u.Interval)
 	defer ticker.Stop()
@@ -75,17 +73,17 @@ func (u *Collector) Collect(ctx context.Context) {
 	gaps := u.Collector.Each(ctx, u.nodes(ctx), func(node usage.Node, r usage.Reading) {
 		touched = slices.AppendSeq(touched, maps.Keys(u.Inbox.Sampled(node.Name, r.Samples, r.Source)))
 		u.Queue.Enqueue(slices.Collect(maps.Keys(u.Inbox.Counted(node.Name, r.Counters)))...)
-		if len(r.Samples) > 0 { // a source of kill counters alone has none
+		if len(r.Samples) > 0 { // some sources have only counters of kills
 			u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 		}
 	})
 	u.Queue.Sampled(touched...)
-	if u.note(ctx, gaps) && u.OnGaps != nil {
+	if u.recordGaps(ctx, gaps) && u.OnGaps != nil {
 		u.OnGaps(ctx)
 	}
 }
 
-// nodes returns the nodes that host governed pods. Pods of a node that was removed remain for a minute.
+// nodes returns the nodes that host governed pods. A removed node is among them while its pods exist, for a minute.
 func (u *Collector) nodes(ctx context.Context) (all []usage.Node) {
 	for name := range u.Inbox.GovernedNodes() {
 		var node corev1.Node
@@ -113,8 +111,9 @@ func address(node *corev1.Node) string {
 	return node.Name
 }
 
-// note stores the gaps of this cycle, and reports whether the silent nodes changed. It logs a gap once.
-func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
+// recordGaps stores the nodes that could not be read in this cycle, and reports whether they differ from those of the
+// previous cycle. It logs each node once.
+func (u *Collector) recordGaps(ctx context.Context, gaps []memory.Silence) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	open := map[string]bool{}
@@ -133,20 +132,20 @@ func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
 	return changed
 }
 
-// Gaps returns the nodes whose usage could not be read in the last cycle. Do not change them.
+// Gaps returns the nodes whose usage could not be read in the last cycle. Do not change the slice.
 func (u *Collector) Gaps() []memory.Silence {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.gaps
 }
 
-// Metrics count usage samples and errors.
+// Metrics counts usage samples and errors.
 type Metrics struct {
 	scrapeErrors *prometheus.CounterVec
 	samples      *prometheus.CounterVec
 }
 
-// NewMetrics registers them.
+// NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		scrapeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{

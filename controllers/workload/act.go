@@ -34,39 +34,39 @@ import (
 type Executor struct {
 	// Evict is an [Evictor]; nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
-	// MayEvict is an [Evictor] that only asks; nil: restarts in place ask no PodDisruptionBudget.
+	// MayEvict is an [Evictor] with a dry run; nil: in-place restarts do not respect PodDisruptionBudgets.
 	MayEvict func(context.Context, *corev1.Pod) error
 	// Resize is a [Resizer]; nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]memory.Size) error
-	// HasRight is [Rights], for an action that the API server refused; nil: assume it.
+	// HasRight is [Rights], for an action that the API server refused; nil: memfit has the right.
 	HasRight func(context.Context, *corev1.Pod, rollout.Action) (bool, error)
 }
 
-// resizesAtOnce bounds concurrent resizes of one workload's pods. On a busy node of two cores one resize took up to 500
-// ms: without concurrency, 20 pods killed in the same second waited 5 s, and were killed again.
-const resizesAtOnce = 10
+// maxConcurrentResizes limits the resizes of one workload's pods. On a busy node of two cores a resize took up to 500
+// ms: without concurrency, 20 pods that were killed in the same second waited 5 s, and were killed again.
+const maxConcurrentResizes = 10
 
-// act carries out the step's decisions on running pods, which the checkpoint already has. Resizes that disturb no pod
-// run concurrently; others run one by one, each after a count of the available pods.
+// act carries out the step's actions on running pods; the checkpoint already has them. Resizes that do not disrupt a
+// pod run concurrently. Other actions run one by one, each after a count of the available pods.
 func (r *Reconciler) act(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []rollout.Action, now time.Time,
 ) error {
-	var resizes, disturbances []rollout.Action
+	var resizes, disruptions []rollout.Action
 	for _, a := range actions {
 		if pod := s.Pod(a.UID); pod != nil && workload.Disturbs(pod, a) {
-			disturbances = append(disturbances, a)
+			disruptions = append(disruptions, a)
 		} else {
 			resizes = append(resizes, a)
 		}
 	}
 	outcomes, failed := make([]rollout.Outcome, len(resizes)), make([]error, len(resizes))
-	workqueue.ParallelizeUntil(context.WithoutCancel(ctx), resizesAtOnce, len(resizes), func(i int) {
+	workqueue.ParallelizeUntil(context.WithoutCancel(ctx), maxConcurrentResizes, len(resizes), func(i int) {
 		outcomes[i], failed[i] = r.carryOut(ctx, s, m, resizes[i])
 	})
 	for i, a := range resizes {
 		m.Rollout().Note(a, outcomes[i], now)
 	}
-	for _, a := range disturbances {
+	for _, a := range disruptions {
 		outcome, err := r.carryOut(ctx, s, m, a)
 		m.Rollout().Note(a, outcome, now)
 		failed = append(failed, err)
@@ -74,8 +74,8 @@ func (r *Reconciler) act(
 	return errors.Join(failed...)
 }
 
-// podCount returns the desired number of pods; 0: unknown. For a class of a DaemonSet it subtracts pods of other
-// classes; a missing pod may be of any class.
+// podCount returns the desired number of pods; 0: unknown. For a node class of a DaemonSet it subtracts the pods on
+// nodes of other classes. A missing pod counts, because its node may be of any class.
 func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
 	wanted, err := r.sweeper().PodCount(ctx, ref)
 	if err != nil || ref.NodeClass == "" {
@@ -84,8 +84,7 @@ func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int,
 	return max(wanted-r.Inbox.NodesOfOthers(ref), 0), nil
 }
 
-// carryOut carries out one action on one pod. It turns a panic into an error, as for a reconcile, because it may have a
-// goroutine of its own.
+// carryOut carries out one action on one pod. It may run in its own goroutine, so it recovers from panics.
 func (r *Reconciler) carryOut(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
 ) (o rollout.Outcome, failed error) {
@@ -118,7 +117,7 @@ func (r *Reconciler) carryOut(
 		err = r.Executor.Resize(ctx, pod, a.Sizes)
 	}
 	if errors.Is(err, ErrPodChanged) {
-		return rollout.Outcome{}, nil // the pod's change triggers the next step, which decides again
+		return rollout.Outcome{}, nil // the pod's change causes the next step, which decides again
 	}
 	o, failed = workload.OutcomeOf(a, err, r.lacksRight(ctx, pod, a, err))
 	if o.Kind == rollout.OutcomeRefused && !a.Evict {
@@ -129,7 +128,7 @@ func (r *Reconciler) carryOut(
 	}
 	switch {
 	case err == nil:
-		r.changed(s, pod, a)
+		r.recordChange(s, pod, a)
 	case (o.Kind == rollout.OutcomeRefused || o.Kind == rollout.OutcomeNoRight) && !a.Restart:
 		r.Recorder.Record(s.Owner, workload.RefusedPod(s.Owner, pod, a, o.Why))
 	case failed != nil:
@@ -138,8 +137,8 @@ func (r *Reconciler) carryOut(
 	return o, failed
 }
 
-// budgetForbids returns why a container must not be restarted in place, which takes a pod away briefly, an eviction
-// for longer; empty: allowed, or memfit has no right to ask.
+// budgetForbids returns why a PodDisruptionBudget forbids the in-place restart of a container; "": none forbids it, or
+// memfit cannot check. It checks an eviction, which would disrupt the pod for longer.
 func (r *Reconciler) budgetForbids(ctx context.Context, pod *corev1.Pod) string {
 	if r.Executor.MayEvict == nil || !apierrors.IsTooManyRequests(r.Executor.MayEvict(ctx, pod)) {
 		return ""
@@ -154,18 +153,18 @@ func (r *Reconciler) lacksRight(ctx context.Context, pod *corev1.Pod, a rollout.
 	}
 	has, unknown := r.Executor.HasRight(ctx, pod, a)
 	if unknown != nil {
-		logf.FromContext(ctx).Error(unknown, "Could not find out why an action was refused", "pod", klog.KObj(pod))
+		logf.FromContext(ctx).Error(unknown, "Could not check the right to a refused action", "pod", klog.KObj(pod))
 	}
 	return unknown == nil && !has
 }
 
-func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a rollout.Action) {
+func (r *Reconciler) recordChange(s *workload.Snapshot, pod *corev1.Pod, a rollout.Action) {
 	if a.Restart {
 		r.Metrics.restarts.WithLabelValues(s.Owner.Ref.Namespace, label(s.Owner.Ref)).Inc()
 		r.Recorder.Record(s.Owner, workload.Restarted(s.Owner, pod, a.Why))
 		return
 	}
-	r.Metrics.applied(s.Owner.Ref, actionName(a))
+	r.Metrics.countChange(s.Owner.Ref, actionName(a))
 	r.Recorder.Record(s.Owner, workload.ChangedPod(s.Owner, pod, a))
 }
 
@@ -176,15 +175,15 @@ func verbOf(a rollout.Action) string {
 	return "resizing"
 }
 
-// Bounds of one attempt.
+// Timeouts of one attempt.
 const resizeTimeout, evictionTimeout, rightsTimeout = 10 * time.Second, 10 * time.Second, 5 * time.Second
 
 // ErrPodChanged means that the pod was replaced or resized after the decision. The next step decides again.
 var ErrPodChanged = errors.New("the pod's resources have changed since they were read")
 
-// Resizer resizes pods through their resize subresource, by a client for core/v1. The patch tests the pod's UID and its
-// current sizes, so that it fails for another pod of the same name, or after another writer's resize. A resource
-// version would change with every status, and all the time in a crash loop.
+// Resizer returns a function that resizes pods through their resize subresource. core is a client for core/v1. The
+// patch tests the pod's UID and its current sizes, so that it fails for another pod of the same name, or after another
+// writer's resize. It does not test the resource version, which every status update changes.
 func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]memory.Size) error {
 	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size) error {
 		ctx, cancel := context.WithTimeout(ctx, resizeTimeout)
@@ -208,8 +207,8 @@ func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]
 	}
 }
 
-// unmet reports whether a test operation of the JSON patch failed. The API server then answers 422, as for an invalid
-// pod, but without the pod's name.
+// unmet reports whether a test operation of a JSON patch failed. The API server then responds with 422, as for an
+// invalid pod, but without the pod's name.
 func unmet(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
@@ -219,15 +218,16 @@ func unmet(err error) bool {
 	return details == nil || details.Name == "" && len(details.Causes) == 0
 }
 
-// operation is one of a JSON patch (RFC 6902).
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// resizePatch names only what changes. A size of 0 is unchanged, because a resize cannot remove a request or a limit.
-// known is false if a container without memory is to get some, because the cache does not show its other resources.
+// resizePatch returns a JSON patch with only the changes. A size of 0 means unchanged, because a resize cannot remove a
+// request or a limit. known is false if a missing request or limit must be added: the patch depends on the container's
+// other resources, which the cache drops.
 func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operation, known bool) {
 	patch, known = []operation{{"test", "/metadata/uid", pod.UID}}, true
 	replace := func(path string, list corev1.ResourceList, to memory.Bytes) {
@@ -239,7 +239,7 @@ func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operati
 			patch, known = append(patch, operation{"replace", path, to.Quantity()}), known && found
 		}
 	}
-	of := func(list string, containers []corev1.Container) {
+	replaceIn := func(list string, containers []corev1.Container) {
 		for i := range containers {
 			c := &containers[i]
 			if size, asked := sizes[c.Name]; asked {
@@ -250,8 +250,8 @@ func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operati
 			}
 		}
 	}
-	of("containers", pod.Spec.Containers)
-	of("initContainers", pod.Spec.InitContainers)
+	replaceIn("containers", pod.Spec.Containers)
+	replaceIn("initContainers", pod.Spec.InitContainers)
 	if size, asked := sizes[rollout.WholePod]; asked && pod.Spec.Resources != nil {
 		replace("/spec/resources/limits/memory", pod.Spec.Resources.Limits, size.Limit)
 		replace("/spec/resources/requests/memory", pod.Spec.Resources.Requests, size.Request)
@@ -259,19 +259,20 @@ func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operati
 	return patch, known
 }
 
-// mergePatch adds missing memory to the version of the pod that was read.
+// mergePatch returns a strategic merge patch, which can add requests and limits. It applies only to the version of the
+// pod that was read.
 func mergePatch(pod *corev1.Pod, sizes map[string]memory.Size) any {
-	of := func(containers []corev1.Container) (some []*applycorev1.ContainerApplyConfiguration) {
+	configsOf := func(containers []corev1.Container) (configs []*applycorev1.ContainerApplyConfiguration) {
 		for i := range containers {
 			if size, asked := sizes[containers[i].Name]; asked {
 				c := applycorev1.Container().WithName(containers[i].Name)
-				some = append(some, c.WithResources(requirements(size)))
+				configs = append(configs, c.WithResources(requirements(size)))
 			}
 		}
-		return some
+		return configs
 	}
-	spec := applycorev1.PodSpec().WithContainers(of(pod.Spec.Containers)...).
-		WithInitContainers(of(pod.Spec.InitContainers)...)
+	spec := applycorev1.PodSpec().WithContainers(configsOf(pod.Spec.Containers)...).
+		WithInitContainers(configsOf(pod.Spec.InitContainers)...)
 	if size, asked := sizes[rollout.WholePod]; asked {
 		spec.WithResources(requirements(size))
 	}
@@ -290,9 +291,9 @@ func requirements(size memory.Size) *applycorev1.ResourceRequirementsApplyConfig
 	return r
 }
 
-// Evictor evicts pods by the policy/v1 API, through a client for core/v1; with [metav1.DryRunAll] it asks whether it
-// could. It does not retry: a PodDisruptionBudget answers 429 with Retry-After, and client-go would block a worker for
-// minutes with ten attempts.
+// Evictor returns a function that evicts pods through the policy/v1 API. core is a client for core/v1. With
+// [metav1.DryRunAll] it only checks whether the eviction is allowed. It does not retry: for a PodDisruptionBudget, the
+// API server responds with 429 and Retry-After, and client-go's ten attempts would block a worker for minutes.
 func Evictor(core rest.Interface, dryRun ...string) func(context.Context, *corev1.Pod) error {
 	return func(ctx context.Context, pod *corev1.Pod) error {
 		ctx, cancel := context.WithTimeout(ctx, evictionTimeout)
@@ -305,14 +306,14 @@ func Evictor(core rest.Interface, dryRun ...string) func(context.Context, *corev
 		request := core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
 			SubResource("eviction").Body(eviction)
 		for _, dry := range dryRun {
-			request.Param("dryRun", dry) // the API server reads either, and tells admission webhooks only of this one
+			request.Param("dryRun", dry) // admission webhooks see only this parameter, not the one in DeleteOptions
 		}
 		return request.Do(ctx).Error()
 	}
 }
 
-// Rights asks the API server whether memfit has the right to an action. A refusal does not show whether it came from an
-// authorizer, which a grant would change, or from admission. Every authenticated client may ask.
+// Rights returns a function that asks the API server whether memfit has the right to an action. The refusal of an
+// action does not show this, because it may come from an authorizer or from an admission plugin.
 func Rights(
 	reviews authorization.SelfSubjectAccessReviewsGetter,
 ) func(context.Context, *corev1.Pod, rollout.Action) (bool, error) {
@@ -329,7 +330,7 @@ func Rights(
 			}},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return false, fmt.Errorf("asking for the right to %s pods/%s: %w", verb, subresource, err)
+			return false, fmt.Errorf("checking the right to %s pods/%s: %w", verb, subresource, err)
 		}
 		return review.Status.Allowed, nil
 	}

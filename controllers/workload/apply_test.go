@@ -469,7 +469,7 @@ var _ = Describe("An action that the API server forbids", func() {
 		Expect(f.looks().Status.Conditions).To(
 			expect.HaveCondition(
 				v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonRefused,
-				ContainSubstring("config/rbac/resize-pods grants it"),
+				ContainSubstring("config/rbac/resize-pods grants the right"),
 			),
 		)
 		for _, a := range []rollout.Action{{}, {Evict: true}, {Restart: true}} {

@@ -85,11 +85,11 @@ func (r *Reconciler) read(ctx context.Context, s *workload.Snapshot, record clie
 	return r.claim(ctx, s, record)
 }
 
-// restore replaces the state by the stored one, unless the stored object still has the resource version of the last
-// write that is known to have succeeded: then the write in doubt did not happen, and the state in memory is valid.
+// restore replaces the state with the stored state. But if the stored object still has the resource version of the last
+// successful write, the write with an unknown result did not happen, and the state in memory remains valid.
 func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) error {
 	switch {
-	case stored == nil: // not written, or deleted: write the state in memory again
+	case stored == nil: // never written, or deleted: the next step writes the state in memory
 		e.adopt(&v1alpha1.MemoryCheckpoint{})
 		return nil
 	case stored.ResourceVersion == e.checkpoint.resourceVersion:
@@ -104,13 +104,13 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if len(lost) > 0 {
-		logf.FromContext(ctx).Error(errors.Join(lost...), "Resetting a container's history")
+		logf.FromContext(ctx).Error(errors.Join(lost...), "Dropped unreadable histories of containers")
 	}
 	e.adopt(stored)
 	return nil
 }
 
-// adopt stores the version of c for the next write.
+// adopt records that c is the stored object, for the next write.
 func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 	e.checkpoint, e.suspect = objectOf(c), false
 	e.saved = v1alpha1.MemoryCheckpointStatus{
@@ -119,15 +119,15 @@ func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 	}
 }
 
-// due reports whether a checkpoint with this status must be written now. Counts and started changes never wait; history
-// may, because losing minutes of samples changes no number.
+// due reports whether a checkpoint with this status must be written now. Counts and started changes never wait. History
+// may wait, because losing minutes of samples changes no size.
 func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories bool, every time.Duration, now time.Time) bool {
 	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Sizing, e.saved.Sizing) ||
 		!bytes.Equal(status.Published, e.saved.Published) ||
 		histories && now.Sub(e.savedAt) >= every
 }
 
-// save makes the decisive write of a reconcile: if it returns nil, memfit continues with the next state. If it fails,
+// save writes the next state into the checkpoint, if a write is due, and makes it the current state. After an error,
 // the state in memory is unchanged, and the events remain in the inbox.
 func (r *Reconciler) save(
 	ctx context.Context, owner memory.Workload, e *entry, next *workload.State, now time.Time,
@@ -140,7 +140,7 @@ func (r *Reconciler) save(
 		if err := next.PackHistories(&status); err != nil {
 			return err
 		}
-		e.suspect = true // until its result is known
+		e.suspect = true // until the result of the write is known
 		if err := r.write(ctx, owner, e, status); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func newRecord(of memory.Workload) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Namespace: of.Ref.Namespace, Name: policy.RecordName(of.Ref), OwnerReferences: records.Owners(of.Ref, of.UID),
 	}
-	platform, _, _ := strings.Cut(of.Ref.Name, "-")
+	platform, _, _ := strings.Cut(of.Ref.Name, "-") // only the names of identities begin with one
 	switch {
 	case of.Ref.NodeClass != "":
 		m.Labels = map[string]string{v1alpha1.IdentityLabel: identity.ByNode}
@@ -185,7 +185,7 @@ func (r *Reconciler) write(
 	return nil
 }
 
-// identifyRecommendation reads the stored recommendation. Its contents only determine whether a write is due.
+// identifyRecommendation reads the stored recommendation, only to determine whether and how to write it.
 func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	e.recommendation = projection{}
 	var stored v1alpha1.MemoryRecommendation
@@ -196,6 +196,7 @@ func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Sna
 	return nil
 }
 
+// flush writes a workload's history now.
 func (r *Reconciler) flush(ctx context.Context, ref memory.WorkloadRef, e *entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -222,27 +223,23 @@ func (r *Reconciler) Flush(ctx context.Context) {
 
 // entry holds the state of one workload, and the identities of its stored objects.
 type entry struct {
-	mu sync.Mutex // held during a reconcile, and for the final writes
-	// owner is the UID of the workload, and namespace of its namespace; a new one of the same name starts with a new
-	// state. Empty: unknown.
-	owner, namespace types.UID
-	state            *workload.State // of the last saved step
-	// restUntil: samples alone cause no step before; zero: immediately.
-	restUntil time.Time
+	mu        sync.Mutex      // held during a reconcile, and for the final writes
+	owner     types.UID       // of the workload; another UID starts with a new state. Empty: unknown
+	namespace types.UID       // of the workload's namespace; empty: unknown
+	state     *workload.State // of the last saved step
+	restUntil time.Time       // before this time, samples alone cause no step
 
-	// checkpoint identifies the MemoryCheckpoint, with the resource version for the next write. saved has its counts and
-	// started changes, written at savedAt.
-	checkpoint object
-	saved      v1alpha1.MemoryCheckpointStatus
+	checkpoint object                          // the MemoryCheckpoint, for the next write
+	saved      v1alpha1.MemoryCheckpointStatus // its counts and started changes
 	savedAt    time.Time
-	// suspect is true if the result of the last write is unknown, so the object must be read before the next.
+	// suspect is true if the result of the last write is unknown: then the next reconcile must read the object first.
 	suspect bool
 
 	recommendation projection
 }
 
-// object identifies a stored object for the next write; its name follows from the workload. It is smaller than a
-// metav1.ObjectMeta (250 bytes), of which each workload would have two.
+// object identifies a stored object for the next write, without the name, which follows from the workload. Each
+// workload has two; a metav1.ObjectMeta would take 250 bytes.
 type object struct {
 	uid             types.UID
 	resourceVersion string
@@ -256,7 +253,7 @@ func (o object) meta(w memory.WorkloadRef) metav1.ObjectMeta {
 	}
 }
 
-// states are the entries by workload. The queue gives a workload to one worker at a time.
+// states has the entries by workload. Only one worker at a time reconciles a workload.
 type states struct {
 	all sync.Map
 	n   atomic.Int64

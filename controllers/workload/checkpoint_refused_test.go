@@ -64,7 +64,7 @@ func TestACheckpointThatCannotBeReadIsReported(t *testing.T) {
 			d.start()
 			events := &regarding{}
 			d.reconciler.Recorder = events
-			d.reconciler.overdue = backoffs{}
+			d.reconciler.backoffs = backoffs{}
 			result, err := d.reconciler.Reconcile(t.Context(), d.web())
 			if err != nil || result.RequeueAfter == 0 {
 				t.Fatalf("got %+v, %v, want a rest: an error is tried again at once", result, err)

@@ -25,10 +25,10 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// ClusterTotals holds the totals of all workloads: changes of running pods, which the change budget bounds, and memory
-// on loan. Each workload's part is stored in its MemoryCheckpoint first; [ClusterTotals.Start] adds these up when
-// memfit becomes the leader. Until then the budget allows no change, and nothing is lent. Safe for concurrent use;
-// create it with Budget, APIReader and Clock.
+// ClusterTotals holds the totals of all workloads: changes of running pods, which the change budget limits, and memory
+// on loan. Each workload's part is stored in its MemoryCheckpoint; [ClusterTotals.Start] reads these when memfit
+// becomes the leader. Before that, the budget allows no change, and memfit lends nothing. It is safe for concurrent
+// use; create it with Budget, APIReader and Clock.
 type ClusterTotals struct {
 	// Budget is the administrator's budget. The zero value is unlimited.
 	Budget    rollout.ChangeBudget
@@ -38,19 +38,17 @@ type ClusterTotals struct {
 	// lending is held while a loan is decided. It is locked before mu.
 	lending sync.Mutex
 
-	mu    sync.Mutex
-	known bool
-	spent map[client.ObjectKey][]rollout.Spent
-	loans map[client.ObjectKey][]rescue.Loan
-	// version counts the changes of spent that affect other workloads' allowance.
-	version int
+	mu      sync.Mutex
+	known   bool // all checkpoints were read
+	spent   map[client.ObjectKey][]rollout.Spent
+	loans   map[client.ObjectKey][]rescue.Loan
+	version int // counts changes of spent, which affect the allowance of other workloads
 }
 
 const (
 	checkpointPage = 500         // in one request: some 2 MB for workloads of one container
-	retryInterval  = time.Second // after the API server did not respond
-	// reserveTries bounds optimistic attempts of a workload; after that it decides while others wait.
-	reserveTries = 3
+	retryInterval  = time.Second // after the checkpoints could not be read
+	reserveTries   = 3           // attempts to decide without the lock; then a workload decides under the lock
 )
 
 // Start reads all checkpoints, with retries, on the leader.
@@ -59,7 +57,7 @@ func (t *ClusterTotals) Start(ctx context.Context) error {
 	_ = wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		err := t.Load(logf.IntoContext(ctx, log))
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Could not read all checkpoints; changes and loans wait", "retryAfter",
+			log.Error(err, "Could not read all checkpoints; running pods remain unchanged", "retryAfter",
 				retryInterval.String())
 		}
 		return err == nil, nil
@@ -67,8 +65,7 @@ func (t *ClusterTotals) Start(ctx context.Context) error {
 	return nil
 }
 
-// Load adds up all checkpoints. It ignores an unreadable one, whose workload is not changed until the checkpoint is
-// fixed.
+// Load reads all checkpoints. It ignores unreadable ones: memfit does not change their workloads.
 func (t *ClusterTotals) Load(ctx context.Context) error {
 	spent, loans := map[client.ObjectKey][]rollout.Spent{}, map[client.ObjectKey][]rescue.Loan{}
 	page := &v1alpha1.MemoryCheckpointList{}
@@ -80,7 +77,7 @@ func (t *ClusterTotals) Load(ctx context.Context) error {
 			key := client.ObjectKeyFromObject(&page.Items[i])
 			state, err := workload.RolloutIn(&page.Items[i])
 			if err != nil {
-				logf.FromContext(ctx).Error(err, "Ignored an unreadable checkpoint in change budget and loans", "checkpoint", key)
+				logf.FromContext(ctx).Error(err, "Ignored an unreadable checkpoint in the cluster's totals", "checkpoint", key)
 			}
 			if len(state.Spent) > 0 {
 				spent[key] = state.Spent
@@ -99,9 +96,10 @@ func (t *ClusterTotals) Load(ctx context.Context) error {
 	return nil
 }
 
-// reserve calls decide with the allowance that other workloads leave, and stores what it returns as the total of this
-// workload. Workloads decide concurrently: if another one has spent meanwhile, decide is called again, so that two
-// cannot spend the same budget. decide must have no side effects. Its argument is nil without a budget.
+// reserve calls decide with the budget that other workloads leave, and stores the result of decide as the spending of
+// this workload. Workloads decide concurrently: if another workload has spent meanwhile, reserve calls decide again, so
+// that two workloads cannot spend the same budget. decide must have no side effects. Its argument is nil without a
+// budget.
 func (t *ClusterTotals) reserve(of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent) {
 	if !t.Budget.Limited() {
 		decide(nil)
@@ -169,7 +167,7 @@ func (t *ClusterTotals) used() (bytes memory.Bytes, pods int32) {
 	return bytes, pods
 }
 
-// Register adds the metrics of the budget: its bounds, if any, and its use.
+// Register registers the metrics of the budget: its limits, and what is used.
 func (t *ClusterTotals) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, value func() float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
@@ -192,8 +190,8 @@ func (t *ClusterTotals) setLoans(of memory.WorkloadRef, loans []rescue.Loan) {
 }
 
 // lend calls decide with the memory on loan on a node and its number of loans within the last hour, and stores the
-// returned loans of the workload before they are written. Alarms are decided one at a time, so that two cannot take the
-// same memory. It returns false without a decision until the checkpoints were read.
+// workload's loans that decide returns. It calls decide for one alarm at a time, so that two loans cannot use the same
+// memory. It does not call decide and returns false until all checkpoints were read.
 func (t *ClusterTotals) lend(
 	of memory.WorkloadRef, node string, decide func(onNode memory.Bytes, lastHour int) []rescue.Loan,
 ) (known bool) {
@@ -206,7 +204,7 @@ func (t *ClusterTotals) lend(
 	return known
 }
 
-// loansOn returns the memory on loan on a node, and its number of loans within the last hour, returned or not.
+// loansOn returns the memory on loan on a node, and its number of loans within the last hour, including ended loans.
 func (t *ClusterTotals) loansOn(node string) (onNode memory.Bytes, lastHour int, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -232,8 +230,8 @@ func totalsKey(w memory.WorkloadRef) client.ObjectKey {
 	return client.ObjectKey{Namespace: w.Namespace, Name: policy.RecordName(w)}
 }
 
-// withEntries sets the entries of one workload. Until the checkpoints were read it also keeps an empty list, which
-// replaces older entries.
+// withEntries sets the entries of one workload. An empty list removes them; but until all checkpoints were read it is
+// kept, because it replaces the entries in the checkpoint.
 func withEntries[T any](
 	all map[client.ObjectKey][]T, of client.ObjectKey, entries []T, known bool,
 ) map[client.ObjectKey][]T {

@@ -34,7 +34,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // Namespaces carry opt-in, opt-out and pause annotations.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
-// The owner chain of a pod, metadata only; and the desired number of replicas before a pod is disturbed.
+// The owner chain of a pod, metadata only; and the desired number of replicas before a pod is disrupted.
 // +kubebuilder:rbac:groups=apps,resources=replicasets;deployments;statefulsets;daemonsets,verbs=get;list;watch
 // The owner chain of a batch pod, metadata only.
 // +kubebuilder:rbac:groups=batch,resources=jobs;cronjobs,verbs=get;list;watch
@@ -44,7 +44,7 @@ import (
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations,verbs=get;list;watch;create;delete
 // Checkpoints: read once per start, never watched.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memorycheckpoints,verbs=get;list;create;delete
-// The status of both.
+// The status of recommendations and checkpoints.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=update
 // Events on the pod and its workload.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
@@ -56,17 +56,16 @@ type Reconciler struct {
 	client.Client
 	// APIReader reads from the API server, for records that are read once per start.
 	APIReader client.Reader
-	// PodSource queues workloads whose pods belong to another workload. nil in tests that reconcile by hand.
+	// PodSource queues further workloads, such as one to which a pod moved. nil in tests that call Reconcile.
 	PodSource *PodSource
-	// Inbox has the events since the last step, and Sources are further inputs.
-	Inbox    *inbox.Inbox
-	Resolver *policy.Resolver
-	Sources  Sources
+	Inbox     *inbox.Inbox // has the events since the last step
+	Resolver  *policy.Resolver
+	Sources   Sources
 	// Executor carries out a step's decisions on running pods.
 	Executor Executor
 	Settings Settings
 	Totals   ClusterTotals
-	// Priors hold what was learned about young containers; nil: learning is off.
+	// Priors has what memfit learned about young containers of known programs; nil: learning is off.
 	Priors *Priors
 	// Problems are the workloads whose profile is unavailable.
 	Problems *policy.Problems
@@ -78,16 +77,15 @@ type Reconciler struct {
 
 	states     states
 	former     formers
-	overdue    backoffs
+	backoffs   backoffs
 	identities identities
 }
 
 // Settings of a Reconciler, from the manager's flags.
 type Settings struct {
-	// CheckpointEvery is how old the stored history may be. [DefaultCheckpointEvery] is one write per workload and ten
-	// minutes.
+	// CheckpointEvery is the maximum age of the stored history, and the time between writes if there is only history.
 	CheckpointEvery time.Duration
-	// StepInterval is the least time between two steps for samples alone. 0: every sample causes a step.
+	// StepInterval is the minimum time between steps that only samples cause. 0: every sample causes a step.
 	StepInterval time.Duration
 	// Timeout is how long one reconcile may take; 0: ten seconds.
 	Timeout time.Duration
@@ -95,7 +93,7 @@ type Settings struct {
 	Replica string
 	// MaxIdentities bounds the identities of one profile; 0: [identity.MaxPerProfile].
 	MaxIdentities int
-	// Unmeasured is true if no source takes samples, so a missing sample shows nothing about the time of a kill.
+	// Unmeasured is true if memfit reads no usage, so that missing samples are not evidence about a kill.
 	Unmeasured bool
 	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
@@ -108,7 +106,7 @@ const DefaultCheckpointEvery = 10 * time.Minute
 // waiting for writes.
 const workers = 8
 
-// Setup starts the reconciler with the manager.
+// Setup adds the reconciler to the manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return builder.TypedControllerManagedBy[memory.WorkloadRef](mgr).
 		Named("workload").
@@ -124,10 +122,10 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile reconciles one workload within a time limit, so that no workload delays another for more than seconds. If
-// it takes longer, it is retried after a backoff, and the status reports it.
+// Reconcile reconciles one workload within a time limit, so that a workload delays others by seconds at most. After the
+// limit, the reconcile is canceled, reported in the status, and retried after a backoff.
 func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
-	if wait := r.overdue.wait(ref, r.Clock.Now()); wait > 0 {
+	if wait := r.backoffs.wait(ref, r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	defer r.Watchdog.Begin(ref)()
@@ -138,16 +136,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	switch {
 	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
 		r.Metrics.givenUp.Inc()
-		return r.stalled(ctx, ref, longestRest, err, v1alpha1.ReasonReconcileTimedOut, func(next string) string {
-			return fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was canceled; the next is "+
-				"at %s: %s", format.Time(began), format.InWords(timeout), next, quote.Line(err.Error()))
+		return r.stalled(ctx, ref, longestBackoff, err, v1alpha1.ReasonReconcileTimedOut, func(next string) string {
+			return fmt.Sprintf("The reconcile of this workload that began at %s did not end within %s and was canceled; the "+
+				"next begins at %s: %s", format.Time(began), format.InWords(timeout), next, quote.Line(err.Error()))
 		}), nil
 	case refused(err):
 		return r.notSaved(ctx, ref, err)
 	case errors.Is(err, errUnreadable):
 		return r.notRead(ctx, ref, err), nil
 	}
-	r.overdue.done(ref)
+	r.backoffs.done(ref)
 	return result, err
 }
 
@@ -180,7 +178,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	case s.Profile == nil:
 		return reconcile.Result{}, r.release(ctx, s)
 	}
-	if full, err := r.beyond(ctx, s); err != nil || full {
+	if full, err := r.tooManyIdentities(ctx, s); err != nil || full {
 		r.Inbox.Done(ref)
 		return reconcile.Result{RequeueAfter: countAgain}, err
 	}
@@ -193,15 +191,15 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return r.carryOn(ctx, s, e, now)
+	return r.takeStep(ctx, s, e, now)
 }
 
-// carryOn takes one step of an existing, governed workload. It writes the checkpoint first: if that fails, nothing
+// takeStep takes one step of an existing, governed workload. It writes the checkpoint first: if that fails, nothing has
 // happened. Recommendation, Events and changes of pods follow; the next step repeats those that fail.
-func (r *Reconciler) carryOn(
+func (r *Reconciler) takeStep(
 	ctx context.Context, s *workload.Snapshot, e *entry, now time.Time,
 ) (reconcile.Result, error) {
-	r.take(s, e)
+	r.prepare(s, e)
 	next, f := r.step(e, s, now)
 	err := r.save(ctx, s.Owner, e, next, now)
 	switch {
@@ -210,7 +208,7 @@ func (r *Reconciler) carryOn(
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	r.done(s.Owner.Ref, e, &f)
+	r.afterSave(s.Owner.Ref, e, &f)
 	err = r.publish(ctx, s, e, &f, now)
 	if err != nil && r.vanished(ctx, s, err) {
 		return reconcile.Result{}, r.leave(ctx, s)
@@ -230,9 +228,9 @@ func (r *Reconciler) carryOn(
 	return reconcile.Result{RequeueAfter: r.schedule(e, f.Timing, now)}, nil
 }
 
-// take prepares a step: it passes pods and nodes to the inbox, warns about an unavailable profile, requests the
-// workload's history, and finds what remains of an earlier one.
-func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
+// prepare passes the workload's pods and nodes to the inbox, warns about an unavailable profile, requests the
+// workload's earlier usage, and finds the state of an earlier workload of the same name.
+func (r *Reconciler) prepare(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
 	r.Inbox.Govern(s.Owner.Ref, placed(s), s.Profile.Key())
 	r.warn(s)
@@ -241,7 +239,7 @@ func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 }
 
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
-	// in other modes limits that memfit lowered are given back
+	// a step that changes no pods needs no budget; but in every mode, a step may restore limits that memfit lowered
 	if sizing := e.state.Rollout(); !s.Disturbs() && len(sizing.Lowerings)+len(sizing.Reverts) == 0 {
 		return workload.Step(e.state, s, now)
 	}
@@ -253,10 +251,10 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 	return next, f
 }
 
-// done follows a saved checkpoint: it removes the stored events from the inbox, and updates the metrics.
-func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
+// afterSave removes the stored events from the inbox, and updates totals and metrics, after the checkpoint was saved.
+func (r *Reconciler) afterSave(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
 	r.Inbox.Done(ref)
-	if e.state.HasHistory() { // its pods are known
+	if e.state.HasHistory() { // it replaces the former state
 		r.former.drop(ref)
 	}
 	if r.Sources.Past != nil && e.state.KnowsPast() {

@@ -5,18 +5,18 @@
 //
 // The flow, in reading order:
 //
-//	pod_source.go   pod events become observations in the inbox, immediately and without blocking; a workload is queued
-//	schedule.go     when the next step is due; samples alone are absorbed until then
-//	gather.go       pods, the profiles that govern them, and what else bounds or changes their memory
-//	checkpoint.go   the state from before, and the one write that counts
-//	publish.go      the MemoryRecommendation
-//	event_writer.go Events on pods and workloads, within bounds
-//	act.go          changes of running pods
+//	pod_source.go   stores pod events as observations in the inbox, without blocking, and queues the workload
+//	schedule.go     decides when the next step is due; until then, samples are absorbed into the state
+//	gather.go       reads pods, the profiles that govern them, and what else bounds or changes their memory
+//	checkpoint.go   loads the state, and stores the next state in one write
+//	publish.go      writes the MemoryRecommendation
+//	event_writer.go writes a limited number of Events on pods and workloads
+//	act.go          changes running pods
 //
-// [workload.Step] decides, on values. The MemoryCheckpoint stores the state that it returns, in one write with
-// optimistic locking: exactly one write counts an OOM kill or starts a change of pods. If it fails nothing happened,
-// and the events remain in the inbox. Everything after it is a projection that the next reconcile repeats. Nothing here
-// writes a workload, a pod template or a spec.
+// [workload.Step] is a pure function that decides and returns the next state. The MemoryCheckpoint stores this state in
+// one write with optimistic locking, so an OOM kill is counted once, and a change of pods starts once. If the write
+// fails, nothing has happened, and the events remain in the inbox. The next reconcile repeats whatever fails after the
+// write. This package never changes workloads or pod templates.
 //
 // [workload.Step]: github.com/memfit/memfit/internal/workload.Step
 package workload

@@ -33,14 +33,14 @@ type EventRecorder interface {
 	Record(of memory.Workload, e workload.Event)
 }
 
-// Bounds of Events. An Event takes about 1 KiB in etcd, for an hour by default: about half a MiB for a workload in a
-// crash loop. Without bounds, one of 100 pods would write 2,400 an hour. Kubelets write up to 50 a second each.
+// Limits of Events. An Event takes about 1 KiB in etcd, for an hour by default: about half a MiB for a workload in a
+// crash loop. Without limits, a workload with 100 pods would write 2,400 an hour. A kubelet writes up to 50 a second.
 const (
-	// A group of Events of a workload has eventBurst Events in a burst, then one each eventEvery. Groups are bounded apart
-	// so that kills cannot displace a rollback.
+	// eventBurst and eventEvery limit each group of a workload's Events: eventBurst Events, then one every eventEvery.
+	// Groups have separate limits, so that Events about OOM kills cannot displace one about a rollback.
 	eventBurst = 200
 	eventEvery = 30 * time.Second
-	// allEventBurst and allEventEvery are the same for all workloads together.
+	// allEventBurst and allEventEvery limit the Events of all workloads together.
 	allEventBurst = 1000
 	allEventEvery = 50 * time.Millisecond
 	// Further Events are counted, and summarized after firstSummary, then every summaryEvery.
@@ -51,19 +51,18 @@ const (
 
 const (
 	eventWriters = 4
-	// eventQueue holds the burst of all workloads; Events beyond that are counted.
-	eventQueue   = allEventBurst
+	eventQueue   = allEventBurst    // length of the queue
 	eventTimeout = 10 * time.Second // of one attempt
-	eventsAtEnd  = 5 * time.Second  // for writing when the manager stops
+	drainTimeout = 5 * time.Second  // for writing when the manager stops
 )
 
-// eventTries take half a minute without the attempts themselves.
+// eventTries is the backoff between attempts: half a minute in total.
 var eventTries = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6}
 
-// EventWriter writes Events in the background, one object for each, with a name derived from its contents. The recorder
-// of client-go joins Events of equal type, action, reason and objects into a series for six minutes and writes the note
-// of the first only (eventKey in tools/events): 65 kills gave 20 Events, and a second size change none. The writer
-// counts the Events beyond its bounds, and reports their number. Use [NewEventWriter].
+// EventWriter writes Events in the background: one object per Event, with a name derived from its contents. It counts
+// Events above its limits, and reports their number. client-go's recorder is not used, because it joins Events with
+// equal type, action, reason and objects into a series for six minutes and keeps only the first note (eventKey in
+// tools/events): it wrote 20 Events about 65 kills, and none about a second size change. Use [NewEventWriter].
 type EventWriter struct {
 	client   client.Writer
 	instance string
@@ -75,13 +74,13 @@ type EventWriter struct {
 	groups map[eventGroup]*boundedEvents
 }
 
-// pendingEvent is one Event to be written, and the second one about the related object.
+// pendingEvent is an Event to be written, with a second one about the related object if event.OnRelated is set.
 type pendingEvent struct {
 	of    memory.Workload
 	event workload.Event
 }
 
-// NewEventWriter returns a writer; the caller must call Start. hostname distinguishes managers.
+// NewEventWriter returns a writer; the caller must call Start. hostname distinguishes replicas.
 func NewEventWriter(c client.Writer, hostname string, clock clock.WithTicker) *EventWriter {
 	return &EventWriter{
 		client: c, instance: reportingController + "-" + hostname, clock: clock, queue: make(chan pendingEvent, eventQueue),
@@ -89,23 +88,23 @@ func NewEventWriter(c client.Writer, hostname string, clock clock.WithTicker) *E
 	}
 }
 
-// eventGroup identifies Events that are bounded and counted together.
+// eventGroup identifies Events that are limited and counted together.
 type eventGroup struct {
 	of                              memory.WorkloadRef
 	kind, reason, action, container string
 }
 
-// boundedEvents has the bound of a group, and counts its unwritten Events.
+// boundedEvents has the limit of a group, and counts its unwritten Events.
 type boundedEvents struct {
 	of          memory.Workload
 	bucket      *rate.Limiter
 	count       int64
-	since, last time.Time
-	about       *corev1.ObjectReference // the pod of the last one, or the workload
-	due         time.Time               // of the next summary, at the earliest
+	since, last time.Time               // of the first and the last unwritten Event
+	about       *corev1.ObjectReference // object of the last unwritten Event
+	due         time.Time               // when the next summary is due
 }
 
-// Record queues the Event, or counts it if its group, or all together, exceed their bound.
+// Record queues the Event, or counts it if the limit of its group or of all Events is reached.
 func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	now := w.clock.Now()
 	if e.At.IsZero() {
@@ -119,7 +118,7 @@ func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	}
 	g := w.group(of, &e)
 	if w.all.TokensAt(now) < float64(n) || g.bucket.TokensAt(now) < float64(n) || !w.enqueue(pendingEvent{of, e}) {
-		g.hold(&e, now)
+		g.countUnwritten(&e, now)
 		return
 	}
 	w.all.AllowN(now, n)
@@ -151,7 +150,7 @@ func (w *EventWriter) enqueue(p pendingEvent) bool {
 	}
 }
 
-func (g *boundedEvents) hold(e *workload.Event, now time.Time) {
+func (g *boundedEvents) countUnwritten(e *workload.Event, now time.Time) {
 	if g.count == 0 {
 		g.since = e.At
 		if first := now.Add(firstSummary); g.due.Before(first) {
@@ -162,7 +161,7 @@ func (g *boundedEvents) hold(e *workload.Event, now time.Time) {
 	g.last, g.about = e.At, e.Regarding
 }
 
-// summarize queues the due summaries, or all, as far as the queue has space, and drops groups with a full bucket.
+// summarize queues the due summaries, or all of them, as far as the queue has space. It drops idle groups.
 func (w *EventWriter) summarize(now time.Time, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,7 +180,7 @@ func (g *boundedEvents) summary(key eventGroup, now time.Time) workload.Event {
 	if key.container != "" {
 		container = " of container " + key.container
 	}
-	note := fmt.Sprintf("%d more %s%s from %s to %s, the last about %s %s: counted, not reported one by one "+
+	note := fmt.Sprintf("%d more %s%s from %s to %s, the last about %s %s, not reported individually "+
 		"(at most %d Events per reason and container, then one every %s)",
 		g.count, key.reason, container, format.Time(g.since), format.TimeOfDay(g.last, g.since), g.about.Kind, g.about.Name,
 		eventBurst, eventEvery)
@@ -191,7 +190,7 @@ func (g *boundedEvents) summary(key eventGroup, now time.Time) workload.Event {
 	}
 }
 
-// Start writes until the context ends, and then drains the queue for eventsAtEnd.
+// Start writes Events until ctx ends, and then drains the queue for at most drainTimeout.
 func (w *EventWriter) Start(ctx context.Context) error {
 	var writers sync.WaitGroup
 	for range eventWriters {
@@ -221,7 +220,7 @@ func (w *EventWriter) Start(ctx context.Context) error {
 }
 
 func (w *EventWriter) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, eventsAtEnd)
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	w.summarize(w.clock.Now(), true)
 	for ctx.Err() == nil {
@@ -234,7 +233,7 @@ func (w *EventWriter) drain(ctx context.Context) {
 	}
 }
 
-// write creates the objects of one Event. If the API server is unreachable for a minute, it counts the Event.
+// write creates the objects of one Event. If the API server does not respond to any attempt, it counts the Event.
 func (w *EventWriter) write(ctx context.Context, p *pendingEvent) {
 	for _, object := range eventObjects(&p.event, w.instance) {
 		err := w.create(ctx, object)
@@ -250,7 +249,7 @@ func (w *EventWriter) write(ctx context.Context, p *pendingEvent) {
 			continue // the Event about the other object may succeed
 		}
 		w.mu.Lock()
-		w.group(p.of, &p.event).hold(&p.event, w.clock.Now())
+		w.group(p.of, &p.event).countUnwritten(&p.event, w.clock.Now())
 		w.mu.Unlock()
 		return
 	}
@@ -276,7 +275,7 @@ func rejected(err error) bool {
 
 const (
 	reportingController = "memfit"
-	// maxNote and maxName are the API's bounds, in bytes.
+	// maxNote and maxName are the API's maximum lengths, in bytes.
 	maxNote = 1024
 	maxName = 253
 )
@@ -292,13 +291,13 @@ func eventObjects(e *workload.Event, instance string) []*eventsv1.Event {
 }
 
 func eventObject(e *workload.Event, about, related *corev1.ObjectReference, note, instance string) *eventsv1.Event {
-	of := fnv.New64a()
-	fmt.Fprintf(of, "%q %q %q %q %q %q %t %d", about.Kind, about.UID, e.Container, e.Reason, e.Action,
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%q %q %q %q %q %q %t %d", about.Kind, about.UID, e.Container, e.Reason, e.Action,
 		cmp.Or(e.ID, e.Note), about == e.Regarding, e.At.UnixNano())
 	if related != nil {
-		fmt.Fprintf(of, " %q %q", related.Kind, related.UID)
+		fmt.Fprintf(hash, " %q %q", related.Kind, related.UID)
 	}
-	suffix := fmt.Sprintf(".%016x", of.Sum64())
+	suffix := fmt.Sprintf(".%016x", hash.Sum64())
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: about.Namespace,

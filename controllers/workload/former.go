@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// former is what remains of a workload that was deleted, or that no profile governs.
+// former is the state that remains of a workload that was deleted, or that no profile governs any longer.
 type former struct {
 	owner, namespace types.UID
 	state            *workload.State
@@ -21,13 +21,13 @@ type former struct {
 }
 
 const (
-	// formerKept is how long it may take to create a workload again: longer than to enlarge the volumes of a database.
+	// formerKept is how long a state remains for a workload that is created again, as to enlarge a database's volumes.
 	formerKept = time.Hour
-	// maxFormers bounds the memory, a few KiB each: Jobs of other names end all day.
+	// maxFormers limits the states, of a few KiB each: Jobs with ever new names end all day.
 	maxFormers = 1000
 )
 
-// formers are the former workloads by name. The garbage collector deletes their records within seconds.
+// formers has the former workloads, in memory, because the garbage collector deletes their records within seconds.
 type formers struct {
 	mu  sync.Mutex
 	all map[memory.WorkloadRef]former
@@ -52,8 +52,8 @@ func (f *formers) keep(w memory.WorkloadRef, of former) {
 	delete(f.all, oldest)
 }
 
-// of returns what remains of a workload of that name with another UID in this namespace; nil: nothing. A namespace that
-// is deleted and created again may be another tenant's.
+// of returns the state of an earlier workload with this name and another UID; nil: none. namespace is the namespace's
+// UID: a namespace that was deleted and created again may be another tenant's.
 func (f *formers) of(w memory.WorkloadRef, uid, namespace types.UID, now time.Time) *workload.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -26,7 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// gather reads the workload's pods and their profile. It moves pods of another workload there, with their observations.
+// gather reads the input of a step. It moves pods of another workload to that workload, with their observations.
 func (r *Reconciler) gather(
 	ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName,
 ) (*workload.Snapshot, error) {
@@ -41,7 +41,7 @@ func (r *Reconciler) gather(
 			return nil, fmt.Errorf("reading pod %s: %w", key, err)
 		}
 		if pod == nil || pod.Namespace == "" {
-			continue // the deletion delivered its last state
+			continue // deleted; the deletion event delivered its last state
 		}
 		if _, again := policies[pod.UID]; again {
 			continue // the inbox still has an earlier pod of that name
@@ -63,7 +63,7 @@ func (r *Reconciler) gather(
 		s.Pods = append(s.Pods, pod)
 	}
 	slices.SortFunc(s.Pods, workload.NewestFirst)
-	if !governed && r.unknown(ctx, ref) { // its existence does not matter
+	if !governed && r.unknown(ctx, ref) { // whether it exists does not matter
 		s.Govern(policies)
 		return s, nil
 	}
@@ -90,7 +90,8 @@ func (r *Reconciler) gather(
 	return s, nil
 }
 
-// presence asks the API server about a deleted workload only once, although its pods may run for minutes.
+// presence returns whether the workload exists. It asks the API server only once about a deleted workload, although its
+// pods may run for minutes.
 func (r *Reconciler) presence(
 	ctx context.Context, s *workload.Snapshot, policies map[types.UID]workload.PodPolicy,
 ) (records.Presence, error) {
@@ -104,8 +105,8 @@ func (r *Reconciler) presence(
 			owners = append(owners, uid)
 		}
 	}
-	remains := func(uid types.UID) bool { return !r.Resolver.OwnerGone(ref, uid) }
-	if len(owners) > 0 && !slices.ContainsFunc(owners, remains) {
+	mayExist := func(uid types.UID) bool { return !r.Resolver.OwnerGone(ref, uid) }
+	if len(owners) > 0 && !slices.ContainsFunc(owners, mayExist) {
 		return records.Presence{State: records.Gone}, nil
 	}
 	p, err := r.sweeper().Confirm(ctx, ref)
@@ -130,8 +131,8 @@ func (r *Reconciler) queryResult(ctx context.Context, query string) *rollout.Que
 	return new(r.Sources.Queries.Result(ctx, query, r.Clock.Now()))
 }
 
-// gatherFacts reads the constraints of the workload's memory. On error nothing is decided, because memfit must not work
-// against an autoscaler or a quota.
+// gatherFacts reads the constraints of the workload's memory. After an error, memfit decides nothing, because it must
+// not work against an autoscaler or a quota.
 func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) error {
 	if r.Sources.Constraints == nil || s.Profile == nil || s.Template == nil {
 		return nil
@@ -145,7 +146,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) erro
 	return err
 }
 
-// governedBefore finds the profile of the last pod when no pod is left: a kill in a Job's last pod counts as well.
+// governedBefore sets the profile and template of the last pod when no pod is left: a kill in a Job's last pod counts.
 func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 	if s.Events.Profile != nil {
 		s.Profile, s.Template = s.Events.Profile, s.Events.Last
@@ -159,7 +160,7 @@ func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 func (r *Reconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	r.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), to)
 	r.Inbox.Observe(to, oom.Observe(pod))
-	r.PodSource.enqueue(to, priorityUsual)
+	r.PodSource.enqueue(to, priorityNormal)
 }
 
 // placed returns the node and containers of each governed pod. Pods with equal containers share one list.
@@ -180,7 +181,7 @@ func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 
 // past returns the workload's earlier history, as long as the state needs it; nil: not needed, or unavailable.
 func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Past {
-	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // pod names do not show the class of their node
+	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // names of past pods do not show their node class
 		return nil
 	}
 	containers, read := r.Sources.Past.Get(w)
@@ -193,23 +194,23 @@ type Sources struct {
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}
-	// Constraints are the objects that bound or also change memory. nil: none.
+	// Constraints returns what else bounds or changes a workload's memory. nil: nothing.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
-	// Snapshots are the agents' reports about pods. nil: no agents.
+	// Snapshots returns the agents' reports about pods. nil: no agents.
 	Snapshots interface {
 		Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot
 	}
-	// Usage names the nodes that report no usage of their pods. Nil: unknown.
+	// Usage returns the nodes that report no usage of their pods. nil: unknown.
 	Usage interface{ Gaps() []memory.Silence }
-	// Past is the earlier history of workloads. nil: unavailable.
+	// Past returns the usage of workloads before memfit observed them. nil: unavailable.
 	Past interface {
 		Get(w memory.WorkloadRef) (containers map[string]*history.Container, read bool)
 		Forget(w memory.WorkloadRef)
 		Source() string
 	}
-	// Queries returns results of rollback queries without waiting for Prometheus. nil: the result names the missing flag.
+	// Queries returns results of rollback queries without waiting for Prometheus. nil: rollback queries are disabled.
 	Queries interface {
 		Result(ctx context.Context, query string, now time.Time) rollout.QueryResult
 	}

@@ -23,27 +23,23 @@ import (
 // result of the last write is unknown. The workload is queued; retry after its reconcile.
 var ErrNotLoaded = errors.New("the workload's checkpoint is not read yet")
 
-// Lending is the input of a loan's decision, besides the caller's.
+// Lending is what the workload reconciler knows for the decision about a loan.
 type Lending struct {
-	Owner   memory.Workload
-	Loans   []rescue.Loan // current, and of the last hour
-	Program string        // of the container; empty: unknown
-	// Demand is the last one from the kubelet, at DemandAt; zero: unknown.
-	Demand   memory.Bytes
-	DemandAt time.Time
-	// Budget is the cluster's remaining change budget; 0 until all checkpoints were read. Bounded: there is a budget.
-	Budget  memory.Bytes
-	Bounded bool
-	// OnNode is the memory on loan on the node, and LastHour its number of loans within the last hour, including those
-	// being written.
-	OnNode   memory.Bytes
-	LastHour int
+	Owner    memory.Workload
+	Loans    []rescue.Loan // of the workload: current, and of the last hour
+	Program  string        // of the container; empty: unknown
+	Demand   memory.Bytes  // of the container, which the kubelet reported last; 0: unknown
+	DemandAt time.Time     // when the kubelet reported it
+	Bounded  bool          // the cluster has a change budget
+	Budget   memory.Bytes  // what remains of the change budget; 0 until all checkpoints were read
+	OnNode   memory.Bytes  // memory on loan on the node, including loans that are being written
+	LastHour int           // number of loans on the node within the last hour, including those being written
 }
 
-// Lend writes a loan to one container into the workload's checkpoint and then resizes its pod, if decide returns one.
-// decide may be called more than once and must have no side effects. The checkpoint's optimistic lock and the test of
-// the previous size in the resize ensure that only one of two leaders lends. A loan that was written and not sent is
-// returned by decide again and sent without another entry.
+// Lend calls decide about a loan to one container. If decide returns a loan, Lend writes it into the workload's
+// checkpoint and then resizes the pod. decide may be called more than once and must have no side effects. The
+// checkpoint's optimistic lock, and the resize's test of the previous size, ensure that only one of two leaders lends.
+// If a loan was written but not sent, decide should return it again: Lend then sends it without writing it again.
 func (r *Reconciler) Lend(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
 	decide func(Lending) (loan *rescue.Loan, why string),
@@ -56,11 +52,11 @@ func (r *Reconciler) Lend(
 	sent := r.Executor.Resize(ctx, pod, a.Sizes)
 	switch o, uncertain := workload.OutcomeOf(a, sent, r.lacksRight(ctx, pod, a, sent)); {
 	case sent == nil:
-		r.Metrics.applied(ref, actionName(a))
-	case errors.Is(sent, ErrPodChanged): // perhaps by another leader with the same loan: the next steps find out
+		r.Metrics.countChange(ref, actionName(a))
+	case errors.Is(sent, ErrPodChanged): // perhaps by another leader with the same loan; the next steps show it
 		return sent
 	case o.Kind != rollout.OutcomeUnknown:
-		return errors.Join(&NotLentError{cmp.Or(o.Why, sent.Error())}, r.takeBack(ctx, owner, loan))
+		return errors.Join(&NotLentError{cmp.Or(o.Why, sent.Error())}, r.removeLoan(ctx, owner, loan))
 	default:
 		return fmt.Errorf("resizing pod %s/%s: %w", pod.Namespace, pod.Name, uncertain)
 	}
@@ -71,8 +67,9 @@ func (r *Reconciler) Lend(
 // NotLentError is the API server's refusal of a loan.
 type NotLentError struct{ Why string }
 
-func (e *NotLentError) Error() string { return "the loan was not given: " + e.Why }
+func (e *NotLentError) Error() string { return "the API server refused the loan: " + e.Why }
 
+// writeLoan calls decide, and stores the loan that it returns in the checkpoint; nil: no loan.
 func (r *Reconciler) writeLoan(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
 	decide func(Lending) (*rescue.Loan, string),
@@ -98,7 +95,7 @@ func (r *Reconciler) writeLoan(
 		var why string
 		loan, why = decide(in)
 		next = e.state.Clone()
-		if loan != nil && !written(in.Loans, loan) {
+		if loan != nil && !isStored(in.Loans, loan) {
 			next.Rollout().Lend(*loan, why, a != nil)
 		}
 		return next.Rollout().Spent
@@ -115,24 +112,26 @@ func (r *Reconciler) writeLoan(
 		return nil, owner, nil
 	}
 	if err = r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
-		// Another leader or this one may have written it. The loan counts until the reconcile has read the checkpoint.
+		// The loan may be stored, by this or another leader. It counts until the reconcile has read the checkpoint.
 		return nil, owner, errors.Join(err, r.notLoaded(ref))
 	}
 	return loan, owner, nil
 }
 
-func written(loans []rescue.Loan, l *rescue.Loan) bool {
+func isStored(loans []rescue.Loan, l *rescue.Loan) bool {
 	return slices.ContainsFunc(loans, func(old rescue.Loan) bool {
 		return old.UID == l.UID && old.Container == l.Container && old.Sequence == l.Sequence
 	})
 }
 
+// notLoaded queues the workload, so that its checkpoint is loaded, and returns ErrNotLoaded.
 func (r *Reconciler) notLoaded(ref memory.WorkloadRef) error {
 	r.PodSource.enqueue(ref, priorityKill)
 	return ErrNotLoaded
 }
 
-func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *rescue.Loan) error {
+// removeLoan removes a loan whose resize was refused from the checkpoint.
+func (r *Reconciler) removeLoan(ctx context.Context, owner memory.Workload, l *rescue.Loan) error {
 	e, known := r.states.get(owner.Ref)
 	if !known {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Metrics of governed workloads. The number of containers bounds theirs; they are removed with the workload.
+// Metrics has the metrics of governed workloads. Their series are removed with the workload.
 type Metrics struct {
 	kills, stalls, restarts, changes *prometheus.CounterVec
 
@@ -59,7 +59,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// label returns the workload in metrics: "Deployment/web", and "DaemonSet/log/m5.large" for a class of nodes.
+// label returns the label "workload": "Deployment/web", or "DaemonSet/log/m5.large" for a class of nodes.
 func label(w memory.WorkloadRef) string { return w.Kind + "/" + w.Title() }
 
 // count counts what a step found.
@@ -72,11 +72,11 @@ func (m *Metrics) count(w memory.WorkloadRef, f *workload.Effects) {
 		m.stalls.WithLabelValues(w.Namespace, label(w), f.NewStalls[i].Container.Container).Inc()
 	}
 	for i := range f.Findings {
-		m.applied(w, string(f.Findings[i].Kind))
+		m.countChange(w, string(f.Findings[i].Kind))
 	}
 }
 
-func (m *Metrics) applied(w memory.WorkloadRef, what string) {
+func (m *Metrics) countChange(w memory.WorkloadRef, what string) {
 	m.changes.WithLabelValues(w.Namespace, label(w), what).Inc()
 }
 
@@ -93,7 +93,7 @@ func actionName(a rollout.Action) string {
 // show sets the gauges of a workload from a step's result and its loans.
 func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue.Loan) {
 	var rows []row
-	of := func(container string) *row {
+	rowOf := func(container string) *row {
 		i := slices.IndexFunc(rows, func(r row) bool { return r.container == container })
 		if i < 0 {
 			i, rows = len(rows), append(rows, row{container: container})
@@ -102,15 +102,15 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 	}
 	for i := range f.Status.Containers {
 		c := &f.Status.Containers[i]
-		r := of(c.Container)
+		r := rowOf(c.Container)
 		if c.Recommended != nil {
-			r.size(recommendedLimit, c.Recommended.Limit)
+			r.addQuantity(recommendedLimit, c.Recommended.Limit)
 		}
-		r.size(currentLimit, c.Current.Limit)
-		r.size(inUse, c.Usage)
+		r.addQuantity(currentLimit, c.Current.Limit)
+		r.addQuantity(inUse, c.Usage)
 	}
 	for container, s := range f.Shapes {
-		r := of(container)
+		r := rowOf(container)
 		r.add(drifting, 0)
 		if workload.Drifts(s) {
 			r.add(drifting, 1)
@@ -121,7 +121,7 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 		}
 	}
 	for i := range f.Stalls {
-		r := of(f.Stalls[i].Container.Container)
+		r := rowOf(f.Stalls[i].Container.Container)
 		r.add(stalledPods, 0)
 		if f.Stalls[i].Ended.IsZero() {
 			r.add(stalledPods, 1)
@@ -129,19 +129,19 @@ func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue
 	}
 	for i := range loans {
 		if l := &loans[i]; l.Returned.IsZero() {
-			of(l.Container).add(loaned, float64(l.Extra()))
+			rowOf(l.Container).add(loaned, float64(l.Extra()))
 		}
 	}
 	m.gauges.set(w, rows)
 }
 
-func (r *row) size(which gauge, size *resource.Quantity) {
+func (r *row) addQuantity(which gauge, size *resource.Quantity) {
 	if size != nil {
 		r.add(which, float64(memory.FromQuantity(*size)))
 	}
 }
 
-// forget removes the series of a workload that was deleted or is not governed any more.
+// forget removes the series of a workload.
 func (m *Metrics) forget(w memory.WorkloadRef) {
 	for _, c := range []*prometheus.CounterVec{m.kills, m.stalls, m.restarts, m.changes} {
 		c.DeletePartialMatch(prometheus.Labels{"namespace": w.Namespace, "workload": label(w)})
@@ -197,8 +197,8 @@ var about = [gaugeKinds]struct{ name, help string }{
 	},
 }
 
-// gauges holds the values of all gauges of all containers. A GaugeVec needs some 450 bytes for each series, mostly
-// repeated labels; here a container takes one row, and labels are created on collection.
+// gauges holds the values of all gauges of all containers: one row per container. Labels are created on collection,
+// because a GaugeVec would need about 450 bytes for each series, mostly for repeated labels.
 type gauges struct {
 	of [gaugeKinds]*prometheus.Desc
 
@@ -206,7 +206,7 @@ type gauges struct {
 	rows map[labeled][]row
 }
 
-// labeled is the workload in the labels of a series, without its API version.
+// labeled is a workload as in the labels of a series: without its API version.
 type labeled struct{ namespace, kind, name string }
 
 // row has the values of one container.
@@ -278,8 +278,8 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 // Label names, shared by all series.
 var labelNamespace, labelWorkload, labelContainer = "namespace", "workload", "container"
 
-// series is the value of a gauge at collection. It replaces constant metrics of client_golang, which build labels for
-// each: gathering 10,000 containers took three times as long (BenchmarkGather).
+// series is the value of a gauge at collection. Constant metrics of client_golang would build labels for each series;
+// with them, gathering 10,000 containers took three times as long (BenchmarkGather).
 type series struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair

@@ -27,19 +27,19 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// errNotYet means that the owner of a record is still uncertain: a cache lags, or the garbage collector is about to
-// delete the record.
+// errNotYet means that the owner of a record is still uncertain, because a cache lags, or the garbage collector is
+// about to delete the record.
 var errNotYet = errors.New("not known yet")
 
-// notYet is the delay until then. Caches lag by milliseconds; the garbage collector takes seconds.
+// notYet is the delay before the retry. Caches lag by milliseconds; the garbage collector takes seconds.
 const notYet = 2 * time.Second
 
 func (r *Reconciler) sweeper() sweeper.Sweeper {
 	return sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader, Clock: r.Clock}
 }
 
-// leave drops the state of a workload that is deleted or being deleted, without writing it. For a deleted one it
-// deletes the records that lost their owner, as after `kubectl delete --cascade=orphan`.
+// leave drops the state of a workload that is deleted or being deleted, without writing it. For a deleted workload it
+// also deletes records that lost their owner, as after `kubectl delete --cascade=orphan`.
 func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	w := s.Owner.Ref
 	r.Inbox.Done(w)
@@ -56,8 +56,8 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	return r.sweeper().Clear(ctx, w)
 }
 
-// drop drops the in-memory state of a workload, whose entry is locked. A later one of the same name may take over what
-// remains.
+// drop drops the in-memory state of a workload, but keeps a part for a later workload of the same name. The caller
+// holds the entry's lock.
 func (r *Reconciler) drop(w memory.WorkloadRef) {
 	if e, known := r.states.get(w); known && e.state.HasHistory() {
 		r.former.keep(w, former{
@@ -65,7 +65,7 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 		})
 	}
 	r.states.drop(w)
-	r.overdue.done(w)
+	r.backoffs.done(w)
 	r.Metrics.forget(w)
 	r.Totals.setLoans(w, nil)
 	if r.Sources.Past != nil {
@@ -73,7 +73,7 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 	}
 }
 
-// vanished reports whether an error only means that the workload was deleted meanwhile, or its whole namespace.
+// vanished reports whether err only means that the workload or its namespace was deleted meanwhile.
 func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err error) bool {
 	if namespaceGone(err) {
 		return true
@@ -86,17 +86,17 @@ func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err err
 	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Leaving)
 }
 
-// claim reports whether a stored record may be used for the workload. One of an earlier workload of the same name, or
-// without an owner, is deleted.
+// claim reports whether a stored record may be used for the workload. It deletes the record if the record belongs to an
+// earlier workload of the same name, or has no owner.
 func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record client.Object) (usable bool, err error) {
 	p := s.Presence
 	p.UID = cmp.Or(p.UID, s.Owner.UID)
 	owners := record.GetOwnerReferences()
 	switch uid, owned := records.OwnerUID(owners, s.Owner.Ref); {
 	case records.Orphaned(owners, s.Owner.Ref, p) != "":
-		deleted, err := r.sweeper().Judge(ctx, s.Owner.Ref, record)
+		deleted, err := r.sweeper().DeleteIfOrphaned(ctx, s.Owner.Ref, record)
 		if err == nil && !deleted {
-			err = fmt.Errorf("%w: the cache is behind: whose %s/%s is", errNotYet, record.GetNamespace(), record.GetName())
+			err = fmt.Errorf("%w: the owner of %s/%s (the cache lags)", errNotYet, record.GetNamespace(), record.GetName())
 		}
 		return false, err
 	case owned && s.Owner.UID != "" && uid != s.Owner.UID:
@@ -108,8 +108,8 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 	return true, nil
 }
 
-// rememberStored keeps what a checkpoint has of an earlier workload of the same name, before it is deleted. What is in
-// memory is newer.
+// rememberStored keeps the state in a checkpoint of an earlier workload of the same name, before the checkpoint is
+// deleted. A state that is already in memory is newer, and remains.
 func (r *Reconciler) rememberStored(s *workload.Snapshot, stored *v1alpha1.MemoryCheckpoint, namespace types.UID) {
 	ref, state := s.Owner.Ref, workload.NewState()
 	if stored.Status.Version == 0 || r.former.of(ref, s.Owner.UID, namespace, r.Clock.Now()) != nil {
@@ -130,7 +130,8 @@ func (r *Reconciler) namespaceUID(ctx context.Context, name string) types.UID {
 	return ns.UID
 }
 
-// release drops a workload without a profile. Its checkpoint remains, so that opting out and in again loses nothing.
+// release drops a workload that no profile governs. Its checkpoint remains, so that opting out and in again loses
+// nothing.
 func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	ref := s.Owner.Ref
 	r.Inbox.Done(ref)
@@ -141,10 +142,10 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 		r.drop(ref)
 		e.mu.Unlock()
 	}
-	// the recommendation remains for the next pods, unless classes of nodes have recommendations
-	scaledToNothing := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0
+	// when scaled to zero, the recommendation remains for the next pods, unless node classes have recommendations
+	scaledToZero := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0
 	var failed error
-	if !scaledToNothing {
+	if !scaledToZero {
 		r.warn(s)
 		failed = r.withdraw(ctx, ref)
 	}
@@ -155,7 +156,7 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 		return failed
 	}
 	err := r.flush(ctx, ref, e)
-	if scaledToNothing && (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) {
+	if scaledToZero && (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) {
 		return nil
 	}
 	return errors.Join(failed, err)
@@ -172,11 +173,11 @@ func namespaceGone(err error) bool {
 		details != nil && details.Kind == "namespaces"
 }
 
-// countAgain is the time between counts of identities of a profile with the maximum, as some may have expired.
+// countAgain is how often the identities of a profile at the maximum are counted again, because some may have expired.
 const countAgain = time.Minute
 
-// identities bounds how many identities each profile has, classes of nodes included. Users who create pods control
-// their labels, and each identity needs two objects in the API server.
+// identities limits the identities of each profile, including node classes. Users who create pods control the labels
+// that define identities, and each identity needs two objects in the API server.
 type identities struct {
 	mu       sync.Mutex
 	profiles map[profile.Key]*counted
@@ -187,8 +188,8 @@ type counted struct {
 	at  time.Time
 }
 
-// beyond reports whether a new identity would exceed the bound of its profile.
-func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, error) {
+// tooManyIdentities reports whether a new identity would exceed the maximum of its profile.
+func (r *Reconciler) tooManyIdentities(ctx context.Context, s *workload.Snapshot) (bool, error) {
 	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
 		return false, nil
 	}
@@ -215,8 +216,8 @@ func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, er
 
 func (r *Reconciler) countIdentities(ctx context.Context, of profile.Key) (*counted, error) {
 	var recs v1alpha1.MemoryRecommendationList
-	near, identified := client.InNamespace(of.Namespace), client.HasLabels{v1alpha1.IdentityLabel}
-	if err := r.List(ctx, &recs, near, identified, client.UnsafeDisableDeepCopy); err != nil {
+	inNamespace, identified := client.InNamespace(of.Namespace), client.HasLabels{v1alpha1.IdentityLabel}
+	if err := r.List(ctx, &recs, inNamespace, identified, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("counting the identities of %s: %w", of, err)
 	}
 	c := &counted{all: map[memory.WorkloadRef]struct{}{}, at: r.Clock.Now()}

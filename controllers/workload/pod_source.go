@@ -34,26 +34,25 @@ import (
 // Priorities in the workload queue: a kill must overtake a relist of a hundred thousand pods.
 const (
 	priorityKill    = 100
-	priorityUsual   = 0
+	priorityNormal  = 0
 	priorityRefresh = -100
 )
 
-// PodSource turns pod events into observations and queues the workloads they belong to. It is the workload controller's
-// source.
+// PodSource turns pod events into observations and queues the pods' workloads. It is the workload controller's source.
 //
-// The event handler reads the pod's status, because a later event may no longer show it, and a deleted pod shows
-// nothing. It only reads caches and appends to the inbox, so that it never delays the informer.
+// The event handler reads the pod's status immediately, because a later event may no longer show an OOM kill. It only
+// reads caches and appends to the inbox, so that it never delays the informer.
 type PodSource struct {
 	Cache    cache.Cache
 	Resolver *policy.Resolver
 	Inbox    *inbox.Inbox
-	// Constraints are watched before the first pod; nil: none.
+	// Constraints are watched before pods; nil: none.
 	Constraints interface {
 		Follow(
 			ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }, known func() []memory.WorkloadRef,
 		) error
 	}
-	// Snapshots are watched besides the pods; nil: none.
+	// Snapshots are watched as well; nil: none.
 	Snapshots interface {
 		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error
 	}
@@ -83,8 +82,8 @@ func (f *PodSource) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Pod returns the cache's own pod, which must not be changed; nil: not found. [PodSource.Cache] would copy a kibibyte
-// of each pod of a workload for every step.
+// Pod returns a pod of the cache, which must not be changed; nil: not found. It does not use [PodSource.Cache], which
+// would copy 1 KiB per pod in every step.
 func (f *PodSource) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
 	if pods := f.pods.Load(); pods != nil {
 		found, _, err := (*pods).GetByKey(key.String())
@@ -132,7 +131,7 @@ func (f *PodSource) follow(ctx context.Context) error {
 	// A deleted recommendation is written again.
 	if _, err := informers.Watch(
 		ctx, f.Cache, &v1alpha1.MemoryRecommendation{}, informers.Handler[*v1alpha1.MemoryRecommendation]{
-			Gone: func(rec *v1alpha1.MemoryRecommendation) { f.enqueue(workloadOf(rec), priorityUsual) },
+			Gone: func(rec *v1alpha1.MemoryRecommendation) { f.enqueue(workloadOf(rec), priorityNormal) },
 		},
 	); err != nil {
 		return err
@@ -173,17 +172,17 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 	return nil
 }
 
-// ownerChanged queues the workloads that a change of an owner or of a namespace concerns: another annotation, or
-// another controller of the pods' controller, as after `kubectl delete --cascade=orphan`.
+// ownerChanged queues the workloads that a change of an owner or namespace affects: of annotations, or of the owner's
+// own controller, as after `kubectl delete --cascade=orphan`.
 func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after client.Object) {
 	if !maps.Equal(
 		informers.OurAnnotations(before.GetAnnotations()), informers.OurAnnotations(after.GetAnnotations()),
-	) || !maps.Equal(before.GetLabels(), after.GetLabels()) { // labels are kept of namespaces only
+	) || !maps.Equal(before.GetLabels(), after.GetLabels()) { // the cache keeps only the labels of namespaces
 		f.Enqueue(f.workloadsAffectedBy(kind, after)...)
 	}
 	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
 	switch {
-	case was == nil && is != nil: // adopted: its pods were its own until now
+	case was == nil && is != nil: // adopted: until now, it was the workload of its pods
 		f.Enqueue(refOf(kind, after))
 	case was != nil && (is == nil || is.UID != was.UID):
 		f.Enqueue(memory.WorkloadRef{
@@ -192,7 +191,8 @@ func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after cli
 	}
 }
 
-// vanished queues a deleted workload, whose records are then deleted, and notes that the API server need not be asked.
+// vanished queues a deleted workload, so that its records are deleted, and records the deletion, so that the reconcile
+// need not ask the API server.
 func (f *PodSource) vanished(kind schema.GroupVersionKind, last client.Object) {
 	if last.GetNamespace() != "" {
 		f.Resolver.OwnerDeleted(refOf(kind, last), last.GetUID())
@@ -218,13 +218,13 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	return all
 }
 
-// seen adds a pod to the inbox, with the observations in its status.
+// seen adds a pod, and the observations in its status, to the inbox.
 func (f *PodSource) seen(ctx context.Context, pod *corev1.Pod) {
 	before, known := f.Inbox.Workload(pod.UID)
 	resolved, err := f.resolve(ctx, pod)
 	ref, kept := f.place(pod, &resolved, err)
 	if known && before != ref { // adopted, orphaned, or its owner was not in the cache when it was added
-		f.enqueue(before, priorityUsual)
+		f.enqueue(before, priorityNormal)
 	}
 	if kept && f.ignored(ref, &resolved) {
 		return
@@ -248,22 +248,23 @@ func (f *PodSource) place(pod *corev1.Pod, resolved *policy.Resolution, err erro
 	return resolved.Ref, false
 }
 
-// resolve reads only caches; the workload's reconcile looks up what they lack.
+// resolve resolves a pod from caches only; the workload's reconcile reads missing objects from the API server.
 func (f *PodSource) resolve(ctx context.Context, pod *corev1.Pod) (policy.Resolution, error) {
 	resolved, err := f.Resolver.ResolveCached(ctx, pod, f.Inbox.Kept(pod.UID))
 	if err != nil && !errors.Is(err, owners.ErrNotSeen) {
-		logf.FromContext(ctx).Error(err, "Could not resolve a pod; its workload's reconcile tries again",
+		logf.FromContext(ctx).Error(err, "Could not resolve a pod; the reconcile of its workload retries",
 			"pod", client.ObjectKeyFromObject(pod))
 	}
 	return resolved, err
 }
 
-// ignored reports whether an event changes nothing, because no profile governed any pod at the last reconcile.
+// ignored reports whether an event may be ignored, because no profile governed any of the workload's pods at its last
+// reconcile, and none governs this pod.
 func (f *PodSource) ignored(ref memory.WorkloadRef, resolved *policy.Resolution) bool {
 	return resolved.Profile == nil && f.Inbox.Released(ref, inbox.Answer{Problem: resolved.Problem, Why: resolved.Why})
 }
 
-// gone adds the last known state of a deleted pod to the inbox. After missed events, this is the cache's last version.
+// gone adds the last known state of a deleted pod to the inbox. After missed events, this is the state in the cache.
 func (f *PodSource) gone(ctx context.Context, pod *corev1.Pod) {
 	ref, known := f.Inbox.Workload(pod.UID)
 	resolved, err := f.resolve(ctx, pod)
@@ -281,7 +282,7 @@ func (f *PodSource) gone(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// Enqueue queues workloads, on all classes of nodes, after those with urgent events.
+// Enqueue queues workloads, with all of their node classes, after workloads with urgent events.
 func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
 		f.enqueue(w, priorityRefresh)
@@ -291,14 +292,14 @@ func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
 	}
 }
 
-// Sampled queues workloads with new samples, which are absorbed immediately and lead to a step later.
+// Sampled queues workloads with new samples. Their states absorb the samples immediately; a step follows later.
 func (f *PodSource) Sampled(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
-		f.queued(w, priorityRefresh)
+		f.addToQueue(w, priorityRefresh)
 	}
 }
 
-// ProfilesChanged queues the workloads that changes of profiles concern.
+// ProfilesChanged queues the workloads that changes of profiles affect.
 func (f *PodSource) ProfilesChanged(changes []policy.Change) {
 	f.Enqueue(f.Inbox.Concerned(changes)...)
 }
@@ -309,13 +310,13 @@ func (f *PodSource) enqueue(w memory.WorkloadRef, priority int) {
 		return
 	}
 	f.Inbox.Request(w)
-	f.queued(w, priority)
+	f.addToQueue(w, priority)
 }
 
-func (f *PodSource) queued(w memory.WorkloadRef, priority int) {
+func (f *PodSource) addToQueue(w memory.WorkloadRef, priority int) {
 	queue := f.queue.Load()
 	if queue == nil {
-		return // not the leader, or not started: the start reconciles everything
+		return // not the leader, or not started; the start reconciles everything
 	}
 	if pq, ok := (*queue).(priorityqueue.PriorityQueue[memory.WorkloadRef]); ok {
 		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, w)
@@ -328,7 +329,7 @@ func priorityOf(observations []oom.Observation) int {
 	if slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return priorityKill
 	}
-	return priorityUsual
+	return priorityNormal
 }
 
 func workloadOf(rec *v1alpha1.MemoryRecommendation) memory.WorkloadRef {

@@ -22,9 +22,9 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Priors hold what was learned about young containers, by what they run. They are stored in the status of one
-// MemoryCheckpoint in memfit's namespace; its annotation, which users apply, is added. A nil Priors neither knows nor
-// learns anything.
+// Priors has what memfit learned about young containers, by the program that they run. It is stored in the status of
+// one MemoryCheckpoint in memfit's namespace; users may add priors in its annotation. A nil Priors is empty and learns
+// nothing.
 type Priors struct {
 	Client client.Client
 	// APIReader reads from the API server: checkpoints are never watched.
@@ -37,28 +37,27 @@ type Priors struct {
 	known recommend.Priors
 }
 
-// priorsTimeout bounds one read and write.
-const priorsTimeout = 5 * time.Second
+const priorsTimeout = 5 * time.Second // for one read and write
 
-// Start keeps the priors until memfit stops, on the leader.
+// Start calls Sync every Every until ctx ends, and then once more, on the leader.
 func (p *Priors) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("priors")
 	working := logf.IntoContext(context.WithoutCancel(ctx), log)
-	wait.UntilWithContext(ctx, func(context.Context) { p.keep(working) }, p.Every)
-	p.keep(working) // what was learned since the last time
+	wait.UntilWithContext(ctx, func(context.Context) { p.syncOnce(working) }, p.Every)
+	p.syncOnce(working) // what was learned since the last time
 	return nil
 }
 
-func (p *Priors) keep(ctx context.Context) {
+func (p *Priors) syncOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, priorsTimeout)
 	defer cancel()
 	if err := p.Sync(ctx); err != nil {
 		logf.FromContext(ctx).Error(err, "Could not store the priors of young containers; retrying")
-		p.add(nil) // workloads no longer wait for it
+		p.add(nil) // makes p ready, so that workloads no longer wait
 	}
 }
 
-// Sync merges the stored priors, and stores the result.
+// Sync adds the stored priors to p, and stores the result.
 func (p *Priors) Sync(ctx context.Context) error {
 	c := &v1alpha1.MemoryCheckpoint{}
 	key := client.ObjectKey{Namespace: p.Namespace, Name: v1alpha1.PriorsName}
@@ -107,7 +106,7 @@ func (p *Priors) add(learned recommend.Priors) {
 	p.known.AddAll(learned)
 }
 
-// Ready reports whether the stored priors have been merged. Before that, a young container would get a lower limit.
+// Ready reports whether the stored priors have been read. Before that, a young container could get too low a limit.
 func (p *Priors) Ready() bool {
 	if p == nil {
 		return true

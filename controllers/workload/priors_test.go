@@ -146,7 +146,7 @@ var _ = Describe("What young containers show", func() {
 			Namespace: w.namespace, Name: policy.RecordName(w.alone("web")),
 		}, &v1alpha1.MemoryRecommendation{}))).To(BeTrue(), "nothing is decided yet")
 		w.reconciler.Priors.APIReader = refusing{w.faulty}
-		w.reconciler.Priors.keep(w.ctx)
+		w.reconciler.Priors.syncOnce(w.ctx)
 		Expect(w.reconciled(w.alone("web")).Status.Containers).To(HaveLen(1))
 	})
 })

@@ -26,11 +26,9 @@ import (
 type projection struct {
 	object
 	generation int64
-	// conditions as written, without messages, for transition times.
-	conditions []metav1.Condition
-	// worth of the last written status, at writtenAt; zero: an earlier process wrote it.
-	worth     workload.Worth
-	writtenAt time.Time
+	conditions []metav1.Condition // without messages, for transition times
+	worth      workload.Worth     // of the status
+	writtenAt  time.Time          // zero: another process wrote the status
 }
 
 func (e *entry) projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
@@ -69,7 +67,7 @@ func (r *Reconciler) publish(
 	rec := e.recommendation.stored(s.Owner.Ref)
 	if err := r.writeRecommendation(ctx, s, rec, f.Status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-			// Another writer edited or deleted it: identify the current one and retry.
+			// Another writer edited or deleted it: read the current version, and retry with the next reconcile.
 			return cmp.Or(r.identifyRecommendation(ctx, s, e), err)
 		}
 		return err
@@ -79,8 +77,8 @@ func (r *Reconciler) publish(
 	return nil
 }
 
-// detectForeignEdit detects by the cached resource version whether another writer edited or deleted the recommendation.
-// A lagging cache has an older version.
+// detectForeignEdit updates e.recommendation if another writer edited or deleted the recommendation, as the cached
+// resource version shows. An older version only means that the cache lags.
 func (r *Reconciler) detectForeignEdit(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	stored, err := r.stored(ctx, s.Owner.Ref)
 	switch {
@@ -97,17 +95,16 @@ func (r *Reconciler) detectForeignEdit(ctx context.Context, s *workload.Snapshot
 	return r.identifyRecommendation(ctx, s, e)
 }
 
-// upToDate reports whether no write is due: the recommendation is unchanged, or only its figures differ
-// ([workload.Worth]), which are written at most once per CheckpointEvery, because they change with every step of a
-// leaking or crashing container.
+// upToDate reports whether no write is due: the recommendation is unchanged, or only its figures ([workload.Worth])
+// differ. Figures change with every step of a leaking or crashing container, so they are written at most once per
+// CheckpointEvery.
 func (r *Reconciler) upToDate(e *entry, f *workload.Effects, now time.Time) bool {
 	known, worth := &e.recommendation, e.state.WorthOf(&f.Status)
 	return known.resourceVersion != "" && known.worth.News == worth.News &&
 		(known.worth.Figures == worth.Figures || now.Sub(known.writtenAt) < r.Settings.CheckpointEvery)
 }
 
-// stored returns the cached recommendation; nil: none. A lagging cache after a creation causes no second write, because
-// a deletion queues the workload again.
+// stored returns the cached recommendation; nil: none.
 func (r *Reconciler) stored(ctx context.Context, ref memory.WorkloadRef) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
 	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}, &rec)
@@ -141,7 +138,7 @@ func (r *Reconciler) writeRecommendation(
 	return nil
 }
 
-// withdraw deletes the recommendation of a workload that no profile governs any more.
+// withdraw deletes the recommendation of a workload that no profile governs any longer.
 func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error {
 	rec, err := r.stored(ctx, ref)
 	if err != nil || rec == nil {
@@ -153,7 +150,8 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 	return nil
 }
 
-// warn reports once on the workload that its requested profile is unavailable, and the conflicting profiles.
+// warn records an Event, once, if the workload's profile is missing or profiles conflict, and stores the problem for
+// the status of these profiles.
 func (r *Reconciler) warn(s *workload.Snapshot) {
 	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {
 		r.Problems.Clear(s.Owner.Ref)

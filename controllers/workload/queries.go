@@ -17,31 +17,32 @@ import (
 )
 
 const (
-	queryEvery = 15 * time.Second // at least, between two requests of one query
-	// queryTimeout bounds one request. It is below the validity of a result (internal/rollout), so that a slow one is
-	// still useful.
-	queryTimeout = 10 * time.Second
-	// queriesAtOnce bounds concurrent requests, maxQueries the kept queries: usually one per profile.
-	queriesAtOnce, maxQueries = 4, 1000
-	queryKept                 = 10 * time.Minute // unused
+	queryEvery = 15 * time.Second // minimum time between two requests of one query
+	// queryTimeout limits one request. It is below the validity of a result (internal/rollout), so that a result is still
+	// valid when it arrives.
+	queryTimeout         = 10 * time.Second
+	maxConcurrentQueries = 4
+	maxQueries           = 1000             // usually there is one query per profile
+	queryKept            = 10 * time.Minute // after its last use
 )
 
-// RollbackQueries sends the owners' rollback queries to Prometheus in the background; reconciles never wait for it.
-// Safe for concurrent use.
+// RollbackQueries sends the rollback queries of profiles to Prometheus in the background; reconciles do not wait for
+// it. Safe for concurrent use.
 type RollbackQueries struct {
 	// Count returns the number of series in the result of a query.
 	Count func(ctx context.Context, query string) (int, error)
 	Clock clock.PassiveClock
 
 	mu    sync.Mutex
-	known map[string]*asked
+	known map[string]*trackedQuery
 	slots chan struct{}
 }
 
-type asked struct {
-	result        rollout.QueryResult
-	wanted, begun time.Time // of the last use, and of the last request
-	running       bool
+type trackedQuery struct {
+	result  rollout.QueryResult
+	usedAt  time.Time // last call of Result
+	sentAt  time.Time // last request
+	running bool
 }
 
 // Result returns the latest known result of a query. If it is older than queryEvery, the query is sent again in the
@@ -50,28 +51,28 @@ func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Tim
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.known == nil {
-		q.known, q.slots = map[string]*asked{}, make(chan struct{}, queriesAtOnce)
+		q.known, q.slots = map[string]*trackedQuery{}, make(chan struct{}, maxConcurrentQueries)
 	}
 	a := q.known[query]
 	if a == nil {
-		maps.DeleteFunc(q.known, func(_ string, a *asked) bool { return now.Sub(a.wanted) > queryKept && !a.running })
+		maps.DeleteFunc(q.known, func(_ string, a *trackedQuery) bool { return now.Sub(a.usedAt) > queryKept && !a.running })
 		if len(q.known) >= maxQueries {
 			return rollout.QueryResult{
-				Problem: fmt.Sprintf("%d other queries are running already, which is the maximum", maxQueries),
+				Problem: fmt.Sprintf("memfit already runs %d other queries, the maximum", maxQueries),
 			}
 		}
-		a = &asked{}
+		a = &trackedQuery{}
 		q.known[query] = a
 	}
-	a.wanted = now
-	if !a.running && now.Sub(a.begun) >= queryEvery {
-		a.running, a.begun = true, now
-		go q.ask(context.WithoutCancel(ctx), query, a)
+	a.usedAt = now
+	if !a.running && now.Sub(a.sentAt) >= queryEvery {
+		a.running, a.sentAt = true, now
+		go q.send(context.WithoutCancel(ctx), query, a)
 	}
 	return a.result
 }
 
-func (q *RollbackQueries) ask(ctx context.Context, query string, a *asked) {
+func (q *RollbackQueries) send(ctx context.Context, query string, a *trackedQuery) {
 	q.slots <- struct{}{}
 	defer func() { <-q.slots }()
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)

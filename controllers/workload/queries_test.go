@@ -76,7 +76,7 @@ func TestRollbackQueriesAreBounded(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if most != queriesAtOnce {
+		if most != maxConcurrentQueries {
 			t.Errorf("%d at once", most)
 		}
 		time.Sleep(queryKept)

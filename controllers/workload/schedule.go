@@ -27,10 +27,10 @@ import (
 )
 
 // [workload.Timing] decides after a step when the next is due, and [workload.Arrival] when an event requests one.
-// Elsewhere only failed reconciles wait, with increasing delays (backoffs, and the queue's rate limiter), and those
-// with a lagging cache (notYet).
+// Other waits are only those of failed reconciles, with increasing delays (backoffs, and the queue's rate limiter), and
+// of reconciles with a lagging cache (notYet).
 
-// schedule sets how long samples alone cause no step, and returns when one is due without any event.
+// schedule sets how long samples alone cause no step, and returns after what time a step is due without any event.
 func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (requeueAfter time.Duration) {
 	t.Interval, t.Workloads = r.Settings.StepInterval, r.states.len()
 	t.Checkpoint = e.savedAt.Add(r.Settings.CheckpointEvery).Sub(now)
@@ -39,8 +39,8 @@ func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (reque
 	return requeueAfter
 }
 
-// postpone returns how long a workload's next step may wait; 0: not at all. Waiting samples are absorbed into the
-// state.
+// postpone returns how long a workload's next step may wait; 0: the step is due. While it waits, the state absorbs new
+// samples.
 func (r *Reconciler) postpone(
 	ref memory.WorkloadRef, events *workload.PendingEvents, pods int, now time.Time,
 ) time.Duration {
@@ -72,15 +72,15 @@ const (
 	// reconcileTimeout is how long one reconcile of a workload may take. It usually takes milliseconds, and a second for
 	// the largest; ten seconds allow for a slow API server, and bound the delay of other workloads.
 	reconcileTimeout = 10 * time.Second
-	// firstRest and longestRest bound the backoff after a reconcile that took too long, doubled each time.
-	firstRest    = 20 * time.Second
-	longestRest  = 10 * time.Minute
-	statusBudget = 3 * time.Second // for the write of that status
-	// refusedFor is how long the API server may refuse a checkpoint before that is reported: by then memfit has retried
-	// ten times, and temporary causes have passed.
+	// firstBackoff and longestBackoff limit the backoff after a reconcile that took too long, doubled each time.
+	firstBackoff   = 20 * time.Second
+	longestBackoff = 10 * time.Minute
+	statusTimeout  = 3 * time.Second // for writing the condition Stalled
+	// refusedFor is how long the API server may refuse a checkpoint before memfit reports the refusal: by then it has
+	// retried ten times, and temporary causes have passed.
 	refusedFor = 10 * time.Second
-	// longestRefused is the longest backoff after a refused checkpoint: a user who fixes the cause waits for it, and an
-	// attempt is only one write.
+	// longestRefused is the longest backoff after a refused checkpoint. It is short, because a user who has fixed the
+	// cause waits for the retry, and a retry is only one write.
 	longestRefused = time.Minute
 )
 
@@ -96,11 +96,10 @@ type backoffs struct {
 	all map[memory.WorkloadRef]backoff
 }
 
-// backoff is the end and length of a workload's backoff; since is when its checkpoint was first refused.
 type backoff struct {
-	until time.Time
-	wait  time.Duration
-	since time.Time
+	until time.Time     // its end
+	wait  time.Duration // its length
+	since time.Time     // when the workload's checkpoint was first refused; zero: it is not refused
 }
 
 func (o *backoffs) wait(w memory.WorkloadRef, now time.Time) time.Duration {
@@ -109,17 +108,17 @@ func (o *backoffs) wait(w memory.WorkloadRef, now time.Time) time.Duration {
 	return o.all[w].until.Sub(now)
 }
 
-// again records a failed reconcile, and returns the backoff, at most longest. first: there was no backoff before.
-func (o *backoffs) again(w memory.WorkloadRef, now time.Time, longest time.Duration) (wait time.Duration, first bool) {
+// extend records a failed reconcile, and returns the next backoff, at most longest. first is true if there was none.
+func (o *backoffs) extend(w memory.WorkloadRef, now time.Time, longest time.Duration) (wait time.Duration, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.entry(w)
-	wait = min(max(2*before.wait, firstRest), longest)
+	wait = min(max(2*before.wait, firstBackoff), longest)
 	o.all[w] = backoff{now.Add(wait), wait, before.since}
 	return wait, before.wait == 0
 }
 
-// refused records a refused checkpoint, and returns for how long it has been refused.
+// refused records a refused checkpoint, and returns how long the API server has refused it.
 func (o *backoffs) refused(w memory.WorkloadRef, now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,28 +143,28 @@ func (o *backoffs) done(w memory.WorkloadRef) {
 	delete(o.all, w)
 }
 
-// refused reports whether the API server rejects the checkpoint itself. After a conflict or a deletion, the next
-// reconcile reads it again.
+// refused reports whether the API server refuses the checkpoint itself. After a conflict or a deletion, the next
+// reconcile reads the checkpoint again instead.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.Is(err, errNotSaved) && errors.As(err, &status) && !apierrors.IsConflict(err) &&
 		!apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err)
 }
 
-// notSaved handles a checkpoint that the API server refuses. The workload waits and reports why, because unstored
-// changes might be repeated. Events remain in the inbox.
+// notSaved handles a checkpoint that the API server refuses. memfit delays the workload's next reconcile and reports
+// why: without the checkpoint, it could make a change twice. Events remain in the inbox.
 func (r *Reconciler) notSaved(ctx context.Context, ref memory.WorkloadRef, err error) (reconcile.Result, error) {
-	if r.overdue.refused(ref, r.Clock.Now()) < refusedFor {
+	if r.backoffs.refused(ref, r.Clock.Now()) < refusedFor {
 		return reconcile.Result{}, err // most refusals are temporary
 	}
 	return r.stalled(ctx, ref, longestRefused, err, v1alpha1.ReasonCheckpointRefused, func(next string) string {
-		return fmt.Sprintf("memfit cannot store the checkpoint of this workload, and counts, recommends and changes nothing "+
-			"until it can; it retries at %s, and nothing is lost until then: %s", next, quote.Line(err.Error()))
+		return fmt.Sprintf("memfit cannot store the checkpoint of this workload. Until it can, it recommends and changes "+
+			"nothing, and keeps new OOM kills to count them later; it retries at %s: %s", next, quote.Line(err.Error()))
 	}), nil
 }
 
-// notRead handles a checkpoint that this memfit cannot read, as after a rollback to an older version. Checkpoint and
-// workload remain unchanged: otherwise kills would count twice, and changes repeat.
+// notRead handles a checkpoint that memfit cannot read, as after a rollback to an older version. Checkpoint and
+// workload remain unchanged: otherwise memfit could count kills twice and repeat changes.
 func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err error) reconcile.Result {
 	name := ref.Namespace + "/" + policy.RecordName(ref)
 	reason, why := v1alpha1.ReasonCheckpointUnreadable, fmt.Sprintf("memfit does not manage this workload: "+
@@ -176,17 +175,17 @@ func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err er
 			"wrote MemoryCheckpoint %s. Upgrade memfit, or delete the MemoryCheckpoint, which forgets its history and "+
 			"sizes", name)
 	}
-	return r.stalled(ctx, ref, longestRest, err, reason, func(string) string { return why })
+	return r.stalled(ctx, ref, longestBackoff, err, reason, func(string) string { return why })
 }
 
-// stalled lets a workload wait, at most longest, and reports in an Event, and in the recommendation if any, why its
-// reconcile does not succeed. message gets the time of the next one, which removes the condition if it succeeds.
+// stalled delays the next reconcile of a workload, by at most longest, and reports why in an Event and in the
+// recommendation, if any. message gets the time of the next reconcile. If that succeeds, it removes the condition.
 func (r *Reconciler) stalled(
 	ctx context.Context, ref memory.WorkloadRef, longest time.Duration, err error, reason string,
 	message func(next string) string,
 ) reconcile.Result {
-	wait, first := r.overdue.again(ref, r.Clock.Now(), longest)
-	logf.FromContext(ctx).Error(err, "A reconcile failed, and the workload waits", "reason", reason, "retryAfter", wait)
+	wait, first := r.backoffs.extend(ref, r.Clock.Now(), longest)
+	logf.FromContext(ctx).Error(err, "Reconcile failed; retrying later", "reason", reason, "retryAfter", wait)
 	why := message(format.Time(r.Clock.Now().Add(wait)))
 	if first {
 		of := memory.Workload{Ref: ref, UID: r.Inbox.Owner(ref)}
@@ -197,7 +196,7 @@ func (r *Reconciler) stalled(
 }
 
 func (r *Reconciler) writeStalled(ctx context.Context, ref memory.WorkloadRef, reason, why string) {
-	ctx, cancel := context.WithTimeout(ctx, statusBudget)
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	var rec v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}

@@ -27,7 +27,7 @@ var _ = Describe("An init container that nobody named", func() {
 		w.applied(w.pod("web").InitContainer("setup", killed...).Obj())
 		rec := w.reconciled(w.alone("web"))
 		Expect(rec.Status.Remedies).To(ConsistOf(And(
-			MatchRegexp(`^Init container setup was OOM killed 1 time, last at 2026-11-20T[0-9:]{8}Z with limit 32Mi`),
+			MatchRegexp(`^Init container setup was OOM-killed 1 time, last at 2026-11-20T[0-9:]{8}Z with limit 32Mi`),
 			ContainSubstring("add {name: setup} to spec.containers of MemoryProfile "+w.namespace+"/web"))))
 		Expect(w.recorder.all()).To(
 			ContainElement(And(HavePrefix("Warning Pod/web OOMKilled: Pod web: "), ContainSubstring("add {name: setup}"))),
@@ -67,7 +67,7 @@ var _ = Describe("A CronJob between its runs", func() {
 			Expect(rec.Status.RecommendedLimit).NotTo(BeEmpty())
 			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
 				v1alpha1.ReasonWaitingForNewPods,
-				Equal("No running pods; for the next run the recommended limit is "+rec.Status.RecommendedLimit)))
+				Equal("No running pods; for the next run, the recommended limit is "+rec.Status.RecommendedLimit)))
 		}
 	})
 })

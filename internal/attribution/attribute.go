@@ -21,15 +21,15 @@ type Result struct {
 	Regions []Region
 	// Usages are the results of the readers, in their order.
 	Usages []amounts.Usage
-	// Failed are the readers that detected their heap and could not read it, with the reason.
+	// Failed has the readers that detected their heap but could not read it.
 	Failed []Failure
-	// Free are the free ranges in ascending order, if [Snapshot.Locate] is set: whole pages, resident or not.
-	Free []procmem.Run
-	// RSS is the kernel's, and Unexplained the part of it that no reader recognized.
-	RSS, Unexplained memory.Bytes
+	// Free has the free ranges of whole pages, resident or not, in ascending order, if [Snapshot.Locate] is set.
+	Free        []procmem.Run
+	RSS         memory.Bytes // of all mappings, as the kernel reports it
+	Unexplained memory.Bytes // RSS of the regions of kind Other
 }
 
-// Failure is a failed reader.
+// Failure is the error of a reader.
 type Failure struct {
 	Reader string
 	Err    error
@@ -44,8 +44,8 @@ func (r *Result) ByKind() map[Kind]memory.Bytes {
 	return sums
 }
 
-// Attribute calls the readers in order, classifies unclaimed memory by the rules, and measures each region. It fails
-// only if the process or the context has ended; a reader that fails is reported in the result.
+// Attribute calls the readers in order, classifies unclaimed memory by its mappings, and measures each region. Failed
+// readers are listed in the result. Attribute returns an error only if the process or the context has ended.
 func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, error) {
 	var result Result
 	var claims claims
@@ -65,7 +65,7 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 		usage.Reader = reader.Name()
 		if usage.Understood() {
 			result.Free = append(result.Free, s.free...)
-		} else {
+		} else { // too little was readable for amounts
 			usage = amounts.Usage{Reader: usage.Reader, Coverage: usage.Coverage}
 		}
 		result.Usages = append(result.Usages, usage)
@@ -91,10 +91,10 @@ func (r *Result) sum(s *Snapshot) {
 	}
 }
 
-// claims are the regions of readers, in ascending order.
+// claims holds the regions that readers claimed, in ascending order and without overlap.
 type claims []Region
 
-// add claims the parts of regions that are not claimed yet, within a bound for all readers together.
+// add claims the unclaimed parts of regions for owner. It drops regions beyond procmem.MaxMappings.
 func (c *claims) add(owner string, regions []Region) {
 	var added []Region
 	for _, r := range regions {
@@ -110,7 +110,7 @@ func (c *claims) add(owner string, regions []Region) {
 
 func byStart(a, b Region) int { return cmp.Compare(a.Start, b.Start) }
 
-// merge merges the sorted lists, and cuts parts of the second that overlap the first or itself.
+// merge merges two sorted lists. From second it cuts what overlaps first, or an earlier region of second.
 func merge(first, second []Region) []Region {
 	merged := slices.Clone(first)
 	var reached uint64 // end of the last part of the second list
@@ -137,7 +137,7 @@ func merge(first, second []Region) []Region {
 	return merged
 }
 
-// filled splits claims at the borders of mappings, and classifies the rest of each mapping by a rule.
+// filled returns the claims, split at the borders of mappings, and between them the rest, classified by the rules.
 func (c claims) filled(s *Snapshot, rules *rules) []Region {
 	regions := make([]Region, 0, len(s.Mappings)+len(c))
 	next := 0
@@ -168,8 +168,8 @@ func appendRange(regions []Region, like Region, start, end uint64) []Region {
 	return append(regions, like)
 }
 
-// measure sets the resident size of each region. A region of a whole mapping has the kernel's figure; other regions are
-// counted by pages and share the mapping's figure.
+// measure sets the RSS of each region. A region that is a whole mapping has the RSS of the mapping. Other regions
+// divide the RSS of their mapping in proportion to their resident pages.
 func measure(s *Snapshot, regions []Region) {
 	for first, i := 0, 0; first < len(regions); i++ {
 		m := &s.Mappings[i]
@@ -191,7 +191,7 @@ func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 		return
 	}
 	runs, err := mem.Resident(m.Start, m.End)
-	if err != nil || len(runs) == 0 { // gone, or too scattered: divide by address space, so that the sum is right
+	if err != nil || len(runs) == 0 { // unknown: divide by address range, so that the sum is right
 		runs = []procmem.Run{{Start: m.Start, Length: m.Size()}}
 	}
 	total := memory.FromUint64(procmem.ResidentBytes(runs, m.Start, m.End))
@@ -203,8 +203,8 @@ func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 	}
 }
 
-// share returns a part's share of a mapping's amount, for the resident bytes from one to another of total. Resident
-// pages changed since the mapping was read, so the parts are scaled to the mapping's figure, to the byte.
+// share returns the part of amount for the resident bytes between offsets from and to of total. Consecutive shares add
+// up to amount exactly, although resident pages may have changed since amount was read.
 func share(amount, from, to, total memory.Bytes) memory.Bytes {
 	if total == 0 {
 		return 0
@@ -212,8 +212,8 @@ func share(amount, from, to, total memory.Bytes) memory.Bytes {
 	return proportion(amount, min(to, total), total) - proportion(amount, min(from, total), total)
 }
 
-// proportion returns amount * part / total, rounded down; part is at most total, and none is negative. It uses
-// integers, because with floating point the parts would not add up to the byte.
+// proportion returns amount * part / total, rounded down. part is at most total, and no argument is negative. With
+// floating point the parts would not add up to amount exactly.
 func proportion(amount, part, total memory.Bytes) memory.Bytes {
 	high, low := bits.Mul64(uint64(amount), uint64(part)) //nolint:gosec // not negative
 	quotient, _ := bits.Div64(high, low, uint64(total))   //nolint:gosec // not negative

@@ -13,12 +13,12 @@ import (
 	"github.com/memfit/memfit/internal/procmem/elffile"
 )
 
-// ErrNoModule is returned if the process has no such file mapped, or it is not a readable ELF file.
-var ErrNoModule = errors.New("no such module")
+// ErrNoModule means that the process has no such file mapped, or that the file is not a readable ELF file.
+var ErrNoModule = errors.New("no readable ELF file of this name is mapped")
 
 // Module is a program or library that the process has mapped.
 type Module struct {
-	Bias uint64        // difference between addresses in the process and in the file
+	Bias uint64        // address in the process minus address in the file
 	ELF  *elffile.File // its headers and symbols
 }
 
@@ -28,7 +28,7 @@ func (m *Module) Symbol(name string) (uint64, error) {
 	return m.Bias + s.Value, err
 }
 
-// mapped returns the path of the first mapped file whose base name starts with a prefix; "": none.
+// mapped returns the path of the first mapped file whose base name starts with prefix, or "".
 func (s *Snapshot) mapped(prefix string) string {
 	for i := range s.Mappings {
 		m := &s.Mappings[i]
@@ -39,7 +39,7 @@ func (s *Snapshot) mapped(prefix string) string {
 	return ""
 }
 
-// HasFile reports whether the process has a file mapped whose base name starts with this.
+// HasFile reports whether the process has a file mapped whose base name starts with prefix.
 func (s *Snapshot) HasFile(prefix string) bool { return s.mapped(prefix) != "" }
 
 // Module opens the first mapped file whose base name starts with a prefix.
@@ -48,7 +48,7 @@ func (s *Snapshot) Module(prefix string) (*Module, error) { return s.open(s.mapp
 // Exe opens the program itself.
 func (s *Snapshot) Exe() (*Module, error) { return s.open(s.Process.Exe) }
 
-// Close closes the files that were opened.
+// Close closes the files that the Snapshot opened.
 func (s *Snapshot) Close() {
 	for _, file := range s.files {
 		if file != nil {
@@ -58,10 +58,10 @@ func (s *Snapshot) Close() {
 	s.modules, s.files = nil, nil
 }
 
-// maxFiles bounds the open files of one snapshot: the program, its C library and its runtime are three.
+// maxFiles bounds the open files of one Snapshot, usually three: the program, its C library and its runtime.
 const maxFiles = 16
 
-// File opens a mapped file, which stays open as long as the snapshot. It does not retry a failed file.
+// File opens a mapped file, which remains open until [Snapshot.Close]. A failed open is not retried.
 func (s *Snapshot) File(name string) (procmem.File, error) {
 	file, known := s.files[name]
 	if !known && len(s.files) < maxFiles {
@@ -112,7 +112,7 @@ func (s *Snapshot) open(name string) (*Module, error) {
 	return s.modules[name], nil
 }
 
-// biasOf compares the address of the file's first loaded segment with that in memory.
+// biasOf returns the address of a segment in memory minus its address in the file.
 func biasOf(elf *elffile.File, mappings []procmem.Mapping) (uint64, error) {
 	for _, load := range elf.Loads() {
 		for _, one := range mappings {

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Kind is the content of a region, as users read it.
+// Kind names the content of a region in user-facing output.
 type Kind string
 
 // Kinds from the rules of this package, and from readers.
@@ -23,13 +23,13 @@ const (
 	Named     Kind = "named memory"
 	Stack     Kind = "thread stacks"
 	Shmem     Kind = "shared memory"
-	HugeTLB   Kind = "huge pages" // reserved ones, which no RSS counts
+	HugeTLB   Kind = "huge pages" // of hugetlbfs, which RSS does not include
 	Files     Kind = "program and libraries"
-	Variables Kind = "variables" // writable mappings of files, and zeroed memory behind them
+	Variables Kind = "variables" // writable mappings of files, and zeroed memory after them
 	JIT       Kind = "compiled code"
-	BrkHeap   Kind = "heap of an unknown allocator" // the [heap]
+	BrkHeap   Kind = "heap of an unknown allocator" // the mapping [heap]
 	Arena     Kind = "glibc arenas"
-	GlibcMmap Kind = "glibc large blocks" // each mapped on its own
+	GlibcMmap Kind = "glibc large blocks" // each has its own mapping
 	JVMHeap   Kind = "Java heap"
 	JVMCode   Kind = "JVM code cache"
 	JVMCDS    Kind = "JVM class archive"
@@ -47,22 +47,22 @@ const (
 	Other     Kind = "unexplained"
 )
 
-// rules classify unclaimed memory by mappings alone.
+// rules classifies memory that no reader claimed, by its mapping.
 type rules struct {
 	s       *Snapshot
 	threads []uint64 // addresses of thread descriptors, sorted
 	jvm     bool
 	golang  bool
-	library Kind // allocator mapped as a library; "" for none
+	library Kind // allocator that is a shared library; "" if none
 }
 
-// libraries are allocators in separate libraries. Those linked into the program are not recognized.
+// libraries lists allocators that are shared libraries. Statically linked allocators are not recognized.
 var libraries = []struct {
 	prefix string
 	kind   Kind
 }{{"libjemalloc", Jemalloc}, {"libmimalloc", Mimalloc}, {"libtcmalloc", Tcmalloc}}
 
-// rulesFor returns the rules for a process with these findings of readers.
+// rulesFor returns the rules for a process. found has the results of its readers.
 func rulesFor(s *Snapshot, found []amounts.Usage) *rules {
 	r := &rules{s: s, jvm: s.HasFile("libjvm.so")}
 	r.threads = slices.Sorted(slices.Values(s.Process.RobustLists))
@@ -74,7 +74,7 @@ func rulesFor(s *Snapshot, found []amounts.Usage) *rules {
 	r.golang = slices.ContainsFunc(s.Mappings, func(m procmem.Mapping) bool {
 		return strings.HasPrefix(m.Path, "[anon: Go:")
 	})
-	if !s.HasFile("libc.") && !s.HasFile("ld-") { // without a C library it has no other allocator
+	if !s.HasFile("libc.") && !s.HasFile("ld-") { // a Go program without a C library has no other allocator
 		r.golang = r.golang || slices.ContainsFunc(found, func(u amounts.Usage) bool { return u.Reader == amounts.Go })
 	}
 	return r
@@ -84,7 +84,7 @@ func rulesFor(s *Snapshot, found []amounts.Usage) *rules {
 func (r *rules) classify(i int) Region {
 	m := &r.s.Mappings[i]
 	for _, rule := range []func(int, *procmem.Mapping) Kind{
-		kernelOwned, named, sharedMemory, reserved, fileBacked, r.bss, r.stack, heap, r.code, r.left,
+		kernelOwned, named, sharedMemory, hugePages, fileBacked, r.bss, r.stack, heap, r.code, r.byRuntime,
 	} {
 		if kind := rule(i, m); kind != "" {
 			return Region{Kind: kind}
@@ -103,9 +103,9 @@ func kernelOwned(_ int, m *procmem.Mapping) Kind {
 	return ""
 }
 
-// names are the runtimes' names of anonymous memory, if the kernel supports them (CONFIG_ANON_VMA_NAME). The first
-// matching prefix counts. Other names are dropped, because the process controls them.
-var names = []struct {
+// anonymousNames maps the names that runtimes give their anonymous memory (kernels with CONFIG_ANON_VMA_NAME) to kinds.
+// The first matching prefix counts. Other names are not reported, because the process controls them.
+var anonymousNames = []struct {
 	prefix string
 	kind   Kind
 }{
@@ -124,7 +124,7 @@ func named(_ int, m *procmem.Mapping) Kind {
 		return ""
 	}
 	name = strings.TrimPrefix(name, " ")
-	for _, n := range names {
+	for _, n := range anonymousNames {
 		if strings.HasPrefix(name, n.prefix) {
 			return n.kind
 		}
@@ -132,7 +132,7 @@ func named(_ int, m *procmem.Mapping) Kind {
 	return ""
 }
 
-// sharedMemory counts as the container's shmem, whichever process maps it, and no allocator returns it.
+// sharedMemory recognizes what the kernel counts as shmem of the container. No allocator returns this memory.
 func sharedMemory(_ int, m *procmem.Mapping) Kind {
 	if !m.Has(procmem.Shared) {
 		return ""
@@ -148,7 +148,7 @@ func sharedMemory(_ int, m *procmem.Mapping) Kind {
 	return ""
 }
 
-func reserved(_ int, m *procmem.Mapping) Kind {
+func hugePages(_ int, m *procmem.Mapping) Kind {
 	if strings.HasPrefix(m.Path, "/anon_hugepage") || m.HugeTLB > 0 {
 		return HugeTLB
 	}
@@ -167,7 +167,7 @@ func fileBacked(_ int, m *procmem.Mapping) Kind {
 	return Files
 }
 
-// maxBSS bounds a mapping taken for zeroed variables of the file before it.
+// maxBSS bounds an anonymous mapping that counts as the zeroed variables (.bss) of the file mapped before it.
 const maxBSS = 16 * memory.MiB
 
 func (r *rules) bss(i int, m *procmem.Mapping) Kind {
@@ -181,8 +181,8 @@ func (r *rules) bss(i int, m *procmem.Mapping) Kind {
 	return Variables
 }
 
-// stack: a thread's descriptor is at the top of its stack. Adjacent stacks may be one mapping (glibc 2.42 and newer
-// with guard pages that are not mappings).
+// stack recognizes thread stacks by the thread descriptor at their top. One mapping may hold several adjacent stacks:
+// glibc 2.42 and newer has guard pages that are not mappings.
 func (r *rules) stack(_ int, m *procmem.Mapping) Kind {
 	i, _ := slices.BinarySearchFunc(r.threads, m.Start, cmp.Compare)
 	if i == len(r.threads) || r.threads[i] >= m.End || !m.Has(procmem.Writable) {
@@ -205,8 +205,8 @@ func (r *rules) code(_ int, m *procmem.Mapping) Kind {
 	return ""
 }
 
-// left returns the kind of otherwise unrecognized memory, which follows from the process as a whole.
-func (r *rules) left(_ int, m *procmem.Mapping) Kind {
+// byRuntime returns the kind of otherwise unrecognized memory by the runtime or allocator of the process.
+func (r *rules) byRuntime(_ int, m *procmem.Mapping) Kind {
 	switch {
 	case r.jvm:
 		return JVMOther

@@ -18,21 +18,21 @@ type Region struct {
 	Kind       Kind
 	// RSS is filled by [Attribute]; readers leave it empty.
 	RSS memory.Bytes
-	// Owner is the name of the reader that claimed it, or "" for a rule.
+	// Owner is the name of the reader that claimed the region; "" if a rule classified it.
 	Owner string
 }
 
-// Reader knows the memory of one allocator or runtime.
+// Reader finds the memory of one allocator or runtime.
 type Reader interface {
 	// Name is a constant such as "glibc".
 	Name() string
-	// Detect reports cheaply, by names and mappings, whether to call Claim.
+	// Detect reports whether to call Claim. It inspects mappings and files, not the memory of the process.
 	Detect(*Snapshot) bool
-	// Claim returns its regions and their contents. Of a partial result, Usage.Coverage is below 1.
+	// Claim returns the regions of the allocator or runtime, and their contents. Coverage below 1 marks a partial result.
 	Claim(context.Context, *Snapshot) ([]Region, amounts.Usage, error)
 }
 
-// Source is a readable process; procmem/live has running ones.
+// Source reads a process. Package procmem/live implements it for running processes.
 type Source interface {
 	procmem.Memory
 	Process() procmem.Process
@@ -41,11 +41,11 @@ type Source interface {
 	// OpenFile opens a path as the process sees it. The file is untrusted input.
 	OpenFile(path string) (procmem.File, error)
 	Times() (procmem.Times, error)
-	// Same returns an error if the PID belongs to another process by now.
+	// Same returns an error if the process has ended.
 	Same() error
 }
 
-// Take reads mappings and the environment variables of these names. Others may be secrets and are skipped.
+// Take returns a Snapshot with the current mappings and the named variables. Others may be secrets and are skipped.
 func Take(from Source, variables []string) (*Snapshot, error) {
 	mappings, err := from.Mappings()
 	if err != nil {
@@ -61,7 +61,7 @@ func Take(from Source, variables []string) (*Snapshot, error) {
 	}, nil
 }
 
-// Snapshot is a process at one moment, with access to its present memory.
+// Snapshot has the mappings of a process at one moment, and access to its current memory.
 type Snapshot struct {
 	Process procmem.Process
 	// Mappings are in ascending order and do not overlap.
@@ -71,18 +71,18 @@ type Snapshot struct {
 	OpenFile func(path string) (procmem.File, error)
 	Times    func() (procmem.Times, error)
 	Same     func() error
-	// Env are the environment variables that readers may read, as of the start.
+	// Env has the environment variables that readers may read, as set when the program started.
 	Env map[string]string
 	// Locate makes readers fill [Result.Free], which takes more memory than amounts alone.
 	Locate bool
 
-	free []procmem.Run // of the current reader
+	free []procmem.Run // reported by the current reader
 
 	modules map[string]*Module
-	files   map[string]procmem.File // open files; nil: cannot be opened
+	files   map[string]procmem.File // open files by path; nil if opening failed
 }
 
-// MaxFree bounds the free ranges of a process: 4 MiB of them.
+// MaxFree bounds the free ranges that one reader reports. They take at most 4 MiB.
 const MaxFree = 1 << 18
 
 // Free records a free range, if [Snapshot.Locate] is set. Readers report whole pages, resident or not.
@@ -92,7 +92,7 @@ func (s *Snapshot) Free(start, end uint64) {
 	}
 }
 
-// MappingOf returns the mapping of an address, or nil.
+// MappingOf returns the mapping that contains an address, or nil.
 func (s *Snapshot) MappingOf(addr uint64) *procmem.Mapping {
 	i := sort.Search(len(s.Mappings), func(i int) bool { return s.Mappings[i].End > addr })
 	if i < len(s.Mappings) && s.Mappings[i].Contains(addr) {

@@ -12,14 +12,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Unlimited is the value of an absent limit. cgroup v1 writes the largest number of whole pages, v2 the word max.
+// Unlimited is the value of an absent limit, which cgroup v1 writes as the largest number of whole pages, v2 as "max".
 const Unlimited memory.Bytes = math.MaxInt64
 
-// endless is above every machine's memory: a higher limit is unlimited. Version 1 writes 2^63 less a page, and a page
-// may be 4 KiB to 64 KiB.
-const endless = 1 << 62
+// unlimitedFrom is above the memory of every machine. cgroup v1 writes 2^63 less a page of 4 to 64 KiB.
+const unlimitedFrom = 1 << 62
 
-// parseSize reads a file with one number of bytes, or "max".
+// parseSize parses a file with one number of bytes, or "max".
 func parseSize(text []byte) (memory.Bytes, bool) {
 	text = bytes.TrimSpace(text)
 	if string(text) == "max" {
@@ -32,15 +31,15 @@ func parseSize(text []byte) (memory.Bytes, bool) {
 	return size(n), true
 }
 
-// size converts a number of the kernel to an amount.
+// size converts a number of bytes from the kernel.
 func size(n uint64) memory.Bytes {
-	if n >= endless {
+	if n >= unlimitedFrom {
 		return Unlimited
 	}
 	return memory.Bytes(n)
 }
 
-// parseUint reads decimal digits, without allocating.
+// parseUint parses decimal digits, without allocating.
 func parseUint(text []byte) (uint64, bool) {
 	if len(text) == 0 || len(text) > 20 { // 2^64 has 20 digits
 		return 0, false
@@ -59,8 +58,7 @@ func parseFlat(text []byte, f func(name []byte, value uint64)) {
 	}
 }
 
-// parsePressure reads from memory.pressure how long all tasks waited: "full avg10=0.00 avg60=0.00 avg300=0.00
-// total=12", in microseconds.
+// parsePressure parses how long all tasks waited, in microseconds: "full avg10=0.00 avg60=0.00 avg300=0.00 total=12".
 func parsePressure(text []byte) (full time.Duration, ok bool) {
 	for line := range bytes.Lines(text) {
 		_, total, found := bytes.Cut(line, []byte("total="))
@@ -72,7 +70,7 @@ func parsePressure(text []byte) (full time.Duration, ok bool) {
 	return full, ok
 }
 
-// parsePIDs reads cgroup.procs: one process ID a line. most bounds them; all is false if there are more.
+// parsePIDs parses cgroup.procs, one PID per line. all is false if there are more than most.
 func parsePIDs(text []byte, most int) (pids []int, all bool) {
 	for line := range bytes.Lines(text) {
 		n, ok := parseUint(bytes.TrimSpace(line))

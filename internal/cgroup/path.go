@@ -11,10 +11,10 @@ import (
 // Ref identifies a container by its cgroup's path.
 type Ref struct {
 	PodUID      string // as the API server writes it; a static pod has the hash of its manifest instead
-	ContainerID string // without "containerd://" as in a pod's status
+	ContainerID string // without the "containerd://" of a pod's status
 }
 
-// idLength is the length of a container ID: 32 bytes in hexadecimal, in containerd, CRI-O and Docker.
+// idLength is the length of a container ID in containerd, CRI-O and Docker: 32 bytes in hexadecimal.
 const idLength = 64
 
 // ParsePath finds the container in the path of a cgroup. It takes the first container element, so that nested cgroups
@@ -37,8 +37,8 @@ func ParsePath(path string) (Ref, bool) {
 	return Ref{}, false
 }
 
-// Holds reports whether the text of /proc/PID/cgroup names a container: the process is in its cgroup or below. For a
-// reader in its own cgroup namespace, the path of another container of the same pod has no pod.
+// Holds reports whether text, a /proc/PID/cgroup, names this container ID: the process is in the cgroup of the
+// container or below. In a cgroup namespace of the reader, paths of other containers of its pod lack the pod.
 func Holds(container string, text []byte) bool {
 	where, _, ok := MemoryPath(text)
 	if !ok {
@@ -55,7 +55,7 @@ func Holds(container string, text []byte) bool {
 	return false
 }
 
-// PodUID reads the name of a pod's cgroup, of either driver.
+// PodUID parses the name of a pod's cgroup, of either driver.
 func PodUID(name string) (uid string, ok bool) {
 	if slice, ok := strings.CutSuffix(name, ".slice"); ok {
 		_, uid, found := strings.Cut(slice, "-pod")
@@ -69,7 +69,7 @@ func PodUID(name string) (uid string, ok bool) {
 	return uid, ok && isUID(uid)
 }
 
-// isUID: a UUID with or without dashes. A static pod's is the 32 digits of a hash.
+// isUID reports whether s is a UUID with or without dashes. A static pod has a hash of 32 digits instead.
 func isUID(s string) bool {
 	digits := 0
 	for _, c := range []byte(s) {
@@ -83,7 +83,7 @@ func isUID(s string) bool {
 	return digits == 32 && len(s) <= 36
 }
 
-// containerID reads the name of a container's cgroup. The cgroup of CRI-O's monitor (crio-conmon-…) is not one.
+// containerID parses the name of a container's cgroup. The cgroup of CRI-O's monitor (crio-conmon-…) is not one.
 func containerID(name string) (string, bool) {
 	if scope, ok := strings.CutSuffix(name, ".scope"); ok {
 		if strings.Contains(scope, "conmon") {
@@ -104,7 +104,7 @@ func containerID(name string) (string, bool) {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' }
 
-// MemoryPath finds a process's cgroup for memory in the text of /proc/PID/cgroup. On a node with both versions it
+// MemoryPath returns a process's cgroup for memory from the text of /proc/PID/cgroup. On a node with both versions it
 // prefers the line of v1's memory controller, because v2 counts nothing there.
 func MemoryPath(text []byte) (path string, version Version, ok bool) {
 	for line := range bytes.Lines(text) {

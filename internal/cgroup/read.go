@@ -14,11 +14,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Reading has the kernel's counters and limits of one cgroup and all below it.
+// Reading has the kernel's counters of a cgroup and all below it, and the limits of the cgroup.
 type Reading struct {
 	Usage  memory.Bytes // charged against Limit, page cache included
 	Limit  memory.Bytes // Unlimited if absent
-	High   memory.Bytes // above it the kernel slows the cgroup's tasks down (v2); Unlimited if absent
+	High   memory.Bytes // memory.high, above which the kernel slows tasks down (v2); Unlimited if absent
 	Anon   memory.Bytes
 	File   memory.Bytes // reclaimable page cache: files without shared memory
 	Swap   memory.Bytes
@@ -26,27 +26,26 @@ type Reading struct {
 	Events
 	// UnderOOM is true if tasks are waiting for memory with nothing left to reclaim (v1).
 	UnderOOM bool
-	// Waited is the total time in which all tasks waited for memory (PSI full); nil if the kernel does not report it: v1,
-	// or without PSI.
+	// Waited is the total time in which all tasks waited for memory (PSI full); nil on v1 and without PSI.
 	Waited *time.Duration
 }
 
-// Events are the kernel's counters of memory that ran out, in a cgroup and all below it.
+// Events has the kernel's counters of OOM events in a cgroup and all below it.
 type Events struct {
-	Kills uint64 // processes that an OOM killer ended, also the node's; see [Reading.event]
-	// Reached counts the allocations that failed at a limit of these cgroups, so that the kernel looked for a victim among
-	// them: any number for one kill. It is unknown, and Known false, on version 1.
+	Kills uint64 // OOM-killed processes, also for lack of memory on the node; see [Reading.event]
+	// Reached counts the allocations that failed at a limit of these cgroups. The kernel then selects a victim in them;
+	// one kill may follow any number of failures. Known is false on version 1, where Reached is unknown.
 	Reached uint64
 	Known   bool
 }
 
-// Demand returns the memory that the kernel cannot reclaim: usage without page cache, which is anonymous, shared and
-// kernel memory, and swap. cAdvisor's series give the same number ([memory.Sample.Demand]), on version 1 and 2; the sum
-// of anon, shmem, kernel and sock in memory.stat is a little less, because the kernel charges memory in batches.
+// Demand returns the memory that the kernel cannot reclaim: usage without page cache, plus swap. cAdvisor's series give
+// the same number ([memory.Sample.Demand]), on version 1 and 2. The sum of anon, shmem, kernel and sock in memory.stat
+// is a little less, because the kernel charges memory in batches.
 func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Swap) }
 
-// Gauge reads a cgroup several times a second. It keeps the files of usage and limit open if the file system supports
-// that, because opening and closing is most of the cost.
+// Gauge reads a cgroup several times a second. It keeps the files of usage and limit open if the file system is a
+// [Keeper], because opening and closing is most of the cost.
 type Gauge struct {
 	tree         *Tree
 	dir          string
@@ -56,7 +55,7 @@ type Gauge struct {
 // Gauge returns the Gauge of a cgroup. The caller must close it.
 func (t *Tree) Gauge(dir string) Gauge {
 	g := Gauge{tree: t, dir: dir}
-	if keeper, ok := t.fsys.(Keeper); ok { // if that fails, a reading fails as well
+	if keeper, ok := t.fsys.(Keeper); ok { // after an error, each reading opens the file
 		g.usage, _ = keeper.Keep(path.Join(dir, t.usageFile()))
 		g.limit, _ = keeper.Keep(path.Join(dir, t.limitFile()))
 	}
@@ -69,7 +68,7 @@ func (g *Gauge) Usage() (memory.Bytes, error) { return g.tree.kept(g.usage, g.di
 // Limit reads only the effective limit.
 func (g *Gauge) Limit() (memory.Bytes, error) { return g.tree.kept(g.limit, g.dir, g.tree.limitFile()) }
 
-// kept reads a file of one number, which may be open.
+// kept reads a file of one number: open, or if it is nil, file in dir.
 func (t *Tree) kept(open io.Reader, dir, file string) (memory.Bytes, error) {
 	if open == nil {
 		return t.size(dir, file)
@@ -77,7 +76,7 @@ func (t *Tree) kept(open io.Reader, dir, file string) (memory.Bytes, error) {
 	return t.number(open)
 }
 
-// Close closes the files. Later readings open them each time.
+// Close closes the files. Later readings open them again.
 func (g *Gauge) Close() {
 	for _, open := range []*io.ReadCloser{&g.usage, &g.limit} {
 		if *open != nil {
@@ -105,7 +104,7 @@ func (t *Tree) pick(v1, v2 string) string {
 	return v2
 }
 
-// Read reads all counters. For a removed cgroup the error matches fs.ErrNotExist, or is ENODEV for an open file.
+// Read reads all counters. After the cgroup was removed, the error is fs.ErrNotExist, or ENODEV for an open file.
 func (g *Gauge) Read() (r Reading, err error) {
 	t, dir := g.tree, g.dir
 	if r.Usage, err = g.Usage(); err != nil {
@@ -149,7 +148,7 @@ func (r *Reading) stat(name string, value uint64) {
 	}
 }
 
-// Events reads only the events of a cgroup; not Known: version 1, or it cannot be read.
+// Events reads only the events of a cgroup. They are not Known on version 1, or if the file is unreadable.
 func (t *Tree) Events(dir string) Events {
 	var r Reading
 	if t.version == V1 || t.events(dir, &r) != nil {
@@ -167,7 +166,7 @@ func (t *Tree) events(dir string, r *Reading) error {
 }
 
 // event handles a line of memory.oom_control or memory.events. For a group kill (memory.oom.group) v2 counts the victim
-// twice in oom_kill, so the exact number is unavailable; callers only check whether it rises.
+// twice in oom_kill, so callers only check whether the number rises.
 func (r *Reading) event(name string, value uint64) {
 	switch name {
 	case "oom_kill":
@@ -196,15 +195,14 @@ func (t *Tree) readV2(dir string, r *Reading) (err error) {
 }
 
 const (
-	// maxProcesses bounds the reported processes of one container.
+	// maxProcesses bounds the PIDs returned for one cgroup.
 	maxProcesses = 4096
-	// Bounds of nested cgroups. A container with systemd or a container runtime has tens of them; a process with the
-	// right may create any number.
+	// Bounds of nested cgroups. A container with systemd or a container runtime has tens; a process may create any number.
 	maxNested   = 256
 	nestedDepth = 16
 )
 
-// Processes returns the PIDs in a cgroup and below, in the reader's PID namespace. all is false if there may be more.
+// Processes returns the PIDs in a cgroup and below, in the agent's PID namespace. all is false if there may be more.
 func (t *Tree) Processes(dir string) (pids []int, all bool, err error) {
 	text, err := t.read(path.Join(dir, "cgroup.procs"))
 	if err != nil {
@@ -221,11 +219,11 @@ func (t *Tree) Processes(dir string) (pids []int, all bool, err error) {
 	return p.pids, p.all, nil
 }
 
-// processes are collected from several cgroups.
+// processes collects PIDs from several cgroups.
 type processes struct {
 	tree    *Tree
 	pids    []int
-	all     bool // complete
+	all     bool // pids are complete
 	cgroups int  // left to read
 }
 
@@ -234,11 +232,11 @@ func (p *processes) add(text []byte) {
 	p.pids, p.all = append(p.pids, more...), p.all && all && len(text) < maxFile
 }
 
-// below collects the processes of a folder's cgroups. A removed one has none, and the processes of a threaded one (v2)
-// are in the cgroup above.
+// below adds the processes of the cgroups below dir. It skips removed cgroups, and threaded ones (v2), whose processes
+// are listed in the cgroup above.
 func (p *processes) below(dir string, depth int) {
 	if l, ok := p.tree.fsys.(Leaves); ok && l.Leaf(dir) {
-		return // usual, and saves reading some sixty files
+		return // the usual case; saves listing some sixty files
 	}
 	names, err := p.tree.children(dir)
 	if err != nil {
@@ -267,9 +265,9 @@ func (t *Tree) size(dir, file string) (memory.Bytes, error) {
 	return t.number(f)
 }
 
-var errNumber = errors.New("a file of a cgroup is not a number")
+var errNumber = errors.New("a cgroup file does not contain a number")
 
-// number reads a file of one number with one call.
+// number reads a file of one number with one system call.
 func (t *Tree) number(f io.Reader) (memory.Bytes, error) {
 	n, err := f.Read(t.buffer)
 	if err != nil && !errors.Is(err, io.EOF) {

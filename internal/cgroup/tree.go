@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Version of the cgroup hierarchy that counts memory.
+// Version is the version of the cgroup hierarchy that counts memory.
 type Version int
 
 // The versions. A node with both ("hybrid") counts memory in version 1.
@@ -27,32 +27,30 @@ func (v Version) String() string { return fmt.Sprintf("v%d", int(v)) }
 // Tree reads the cgroups of a node.
 type Tree struct {
 	fsys    fs.FS
-	top     string // of the hierarchy that counts memory, in fsys
+	top     string // path in fsys of the hierarchy that counts memory
 	version Version
 	buffer  []byte
 }
 
-// Leaves is a file system that can report without reading a folder that it has no subfolders.
+// Leaves is a file system that can report without reading a directory that it has no subdirectories.
 type Leaves interface {
 	Leaf(dir string) bool
 }
 
 // Keeper is a file system that can keep one-line files open.
 type Keeper interface {
-	// Keep opens a file that each Read reads from its start. Reads fail after the cgroup was removed.
+	// Keep opens a file. Each Read begins at the start of the file, and fails after the cgroup was removed.
 	Keep(name string) (io.ReadCloser, error)
 }
 
 // ErrNoMemoryController means that no cgroup hierarchy counts memory.
-var ErrNoMemoryController = errors.New("no cgroup hierarchy counts memory here: neither memory/memory.stat (v1) nor " +
+var ErrNoMemoryController = errors.New("no cgroup hierarchy counts memory: neither memory/memory.stat (v1) nor " +
 	"cgroup.controllers with memory (v2) exists")
 
-// maxFile bounds the part of a file that is read. memory.stat has 1 to 4 KiB; cgroup.procs of 10,000 processes has 80
-// KiB.
+// maxFile bounds the bytes read of a file. memory.stat has 1 to 4 KiB; cgroup.procs has 80 KiB for 10,000 processes.
 const maxFile = 128 << 10
 
-// Open detects the version that counts memory. fsys is the node's /sys/fs/cgroup. A Tree is not safe for concurrent
-// use.
+// Open returns the Tree of fsys, the node's /sys/fs/cgroup. A Tree is not safe for concurrent use.
 func Open(fsys fs.FS) (*Tree, error) {
 	t := &Tree{fsys: fsys, buffer: make([]byte, maxFile)}
 	if _, err := fs.Stat(fsys, "memory/memory.stat"); err == nil {
@@ -72,43 +70,42 @@ func Open(fsys fs.FS) (*Tree, error) {
 	return nil, ErrNoMemoryController
 }
 
-// Version of the hierarchy that counts memory.
+// Version returns the version of the hierarchy that counts memory.
 func (t *Tree) Version() Version { return t.version }
 
 // Container locates the cgroups of a container.
 type Container struct {
 	Ref
 
-	Dir    string // for [Tree.Read]
+	Dir    string // of its cgroup, for [Tree.Gauge]
 	PodDir string // of the pod's cgroup, which all its containers share
 }
 
 const (
-	// searchAll: "kubepods" is at the top, or up to two cgroups below it (cgroupRoot of the kubelet). To this depth all
-	// cgroups are searched; below, only those named kubepods.
+	// searchAll is the depth to which all cgroups are searched: "kubepods" is at the top, or up to two cgroups below
+	// (cgroupRoot of the kubelet). Deeper, only those below kubepods are searched.
 	searchAll = 2
-	// maxSearch: below that, the QoS class and the pods.
+	// maxSearch is the depth of pods: kubepods, the QoS class, the pod.
 	maxSearch = searchAll + 2
 	// maxContainers is far above a node's 110 to 250 pods.
 	maxContainers = 8192
 )
 
-// Containers lists the containers of pods, by the names of their cgroups, and the parent cgroups of pods and
-// containers.
+// Containers returns the containers of pods by their cgroups. parents may directly contain pods or containers.
 func (t *Tree) Containers() (containers []Container, parents []string, err error) {
 	s := search{tree: t}
 	err = s.below(t.top, 0)
 	return s.containers, s.parents, err
 }
 
-// search is the state of a search.
+// search is the state of [Tree.Containers].
 type search struct {
 	tree       *Tree
 	containers []Container
 	parents    []string
 }
 
-// below searches the cgroups in a cgroup at this depth.
+// below searches the cgroups in dir, which is at this depth.
 func (s *search) below(dir string, depth int) error {
 	names, err := s.tree.children(dir)
 	if err != nil {
@@ -146,8 +143,7 @@ func (s *search) pod(dir, uid string) error {
 	return nil
 }
 
-// maxEntries bounds the entries read in a directory: some sixty files, and cgroups, of which a process may create any
-// number.
+// maxEntries bounds the entries read of a directory: some sixty files, and cgroups, which a process may create.
 const maxEntries = 2 * maxContainers
 
 // children returns the cgroups in dir, unsorted and without a stat of each.

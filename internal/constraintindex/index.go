@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package constraintindex reads the bounds of namespaces and nodes from informer caches, for the webhook and the
-// controllers alike.
+// Package constraintindex reads LimitRanges, ResourceQuotas and the memory of nodes from informer caches. The webhook
+// and the controllers call it.
 package constraintindex
 
 import (
@@ -29,7 +29,7 @@ type Index struct {
 	registration toolscache.ResourceEventHandlerRegistration
 }
 
-// Follow starts the informers of the cache, which may start later.
+// Follow adds the informers to a cache, which may be started later.
 func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 	for _, obj := range []client.Object{&corev1.LimitRange{}, &corev1.ResourceQuota{}} {
 		if _, err := c.GetInformer(ctx, obj); err != nil {
@@ -41,7 +41,7 @@ func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 	return err
 }
 
-// HasSynced reports whether the informers have synced.
+// HasSynced reports whether the existing nodes are stored.
 func (x *Index) HasSynced() bool { return x.registration.HasSynced() }
 
 // NodeShort returns when a node's MemoryPressure began; zero: no pressure, or unknown.
@@ -49,7 +49,8 @@ func (x *Index) NodeShort(name string) time.Time {
 	return x.nodes.all().NodesShort[name]
 }
 
-// In returns the bounds of a namespace's pods, without autoscalers. The objects are the cache's: do not change them.
+// In returns the LimitRanges and ResourceQuotas of a namespace, and the nodes. It returns no autoscalers. Objects are
+// shared with the cache: do not change them.
 func (x *Index) In(ctx context.Context, namespace string) (constraints.Objects, error) {
 	var ranges corev1.LimitRangeList
 	var quotas corev1.ResourceQuotaList

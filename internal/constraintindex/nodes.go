@@ -15,11 +15,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// nodes holds the nodes. The zero value is empty; it is safe for concurrent use.
+// nodes stores the memory of all nodes. The zero value is empty; it is safe for concurrent use.
 type nodes struct {
 	mu     sync.Mutex
 	byName map[string]node
-	shared *constraints.Nodes // nil: rebuild; never changed, so that readers share its maps
+	shared *constraints.Nodes // what all returned last, which readers share; nil: byName has changed
 }
 
 // node has the allocatable memory of a node, and when its MemoryPressure began; zero: no pressure.
@@ -28,10 +28,10 @@ type node struct {
 	short time.Time
 }
 
-// handler handles the events of an informer of nodes.
+// handler returns the handler of node events.
 func (s *nodes) handler() toolscache.ResourceEventHandler {
 	seen := func(n *corev1.Node) {
-		s.set(n.Name, node{memory.FromQuantity(*n.Status.Allocatable.Memory()), shortSince(n)})
+		s.set(n.Name, node{memory.FromQuantity(*n.Status.Allocatable.Memory()), pressureSince(n)})
 	}
 	return informers.Handler[*corev1.Node]{
 		Seen: seen, Changed: func(_, after *corev1.Node) { seen(after) },
@@ -39,7 +39,7 @@ func (s *nodes) handler() toolscache.ResourceEventHandler {
 	}
 }
 
-func shortSince(n *corev1.Node) time.Time {
+func pressureSince(n *corev1.Node) time.Time {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue {
 			return c.LastTransitionTime.UTC()
@@ -48,7 +48,7 @@ func shortSince(n *corev1.Node) time.Time {
 	return time.Time{}
 }
 
-// set stores a node; zero removes it.
+// set stores a node; the zero node removes it.
 func (s *nodes) set(name string, n node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *nodes) set(name string, n node) {
 	s.shared = nil
 }
 
-// all returns the nodes.
+// all returns all nodes. Its maps are shared: do not change them.
 func (s *nodes) all() constraints.Nodes {
 	s.mu.Lock()
 	defer s.mu.Unlock()

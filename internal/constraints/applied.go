@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AppliesMemory reports whether an entry of a pod's managed fields is from a client that applies the pod with memory:
-// by server-side apply, or by client-side apply, which leaves a copy of the manifest in an annotation.
+// AppliesMemory reports whether a managedFields entry of a pod is from a client that applied a manifest with memory
+// values, by server-side apply, or by client-side apply, which stores the manifest in an annotation.
 func AppliesMemory(e *metav1.ManagedFieldsEntry) bool {
 	if e.Subresource != "" || e.FieldsV1 == nil {
 		return false
@@ -22,22 +22,23 @@ func AppliesMemory(e *metav1.ManagedFieldsEntry) bool {
 		strings.Contains(fields, `"f:kubectl.kubernetes.io/last-applied-configuration"`))
 }
 
-// Applier returns such an entry without its fields, for the cache.
+// Applier returns an entry for which [AppliesMemory] is true without its fields, for the cache.
 func Applier(e *metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation}
 }
 
-// appliedBy returns the client whose manifest of a bare pod would be refused after a resize, and what to do; "": none.
+// appliedBy returns the client that applies a manifest of a bare pod, which the API server would refuse after a resize,
+// and what the user should do; "": none.
 func appliedBy(pod *corev1.Pod) (conflict, remedy string) {
 	if pod == nil || metav1.GetControllerOfNoCopy(pod) != nil {
 		return "", ""
 	}
 	for i := range pod.ManagedFields {
 		e := &pod.ManagedFields[i]
-		kept := e.Subresource == "" && e.FieldsV1 == nil && e.Manager != "" // from Applier: without fields
+		kept := e.Subresource == "" && e.FieldsV1 == nil && e.Manager != "" // from Applier
 		if kept || AppliesMemory(e) {
 			return fmt.Sprintf(
-				"%s (applies this pod as a manifest that sets its memory, which the API server refuses after a resize)", e.Manager,
+				"%s (applies this pod's manifest with memory values; the API server refuses it after a resize)", e.Manager,
 			), "let a controller create the pod, such as a Deployment with one replica"
 		}
 	}

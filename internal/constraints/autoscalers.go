@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// targets reports whether the target of an autoscaler is a workload. The version does not matter, nor a missing group.
+// targets reports whether t, the target of an autoscaler, is w. It ignores the API version, and a missing group.
 func targets(t, w memory.WorkloadRef) bool {
 	return t.Namespace == w.Namespace && t.Kind == w.Kind && t.Name == w.Name &&
 		(t.APIVersion == "" || workloadkind.Group(t.APIVersion) == workloadkind.Group(w.APIVersion))
@@ -31,14 +31,14 @@ type VPA struct {
 	policies   []containerPolicy
 }
 
-// containerPolicy is one entry of resourcePolicy.containerPolicies; container "*" is for ones without an entry.
+// containerPolicy is an entry of resourcePolicy.containerPolicies; "*" is for containers without their own entry.
 type containerPolicy struct {
 	container string
 	off       bool
 	memory    bool
 }
 
-// ReadVPA reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. ok is false for one without a target.
+// ReadVPA reads a VerticalPodAutoscaler of autoscaling.k8s.io/v1. It returns false if the object has no target.
 func ReadVPA(content map[string]any) (VPA, bool) {
 	v := VPA{
 		Name: text(content, "metadata", "name"),
@@ -64,7 +64,7 @@ func ReadVPA(content map[string]any) (VPA, bool) {
 	return v, v.Target.Kind != "" && v.Target.Name != ""
 }
 
-// controls reports whether it sizes the memory of a container. A policy for its name precedes "*".
+// controls reports whether the VPA sets the memory of a container. A policy for the container's name overrides "*".
 func (v *VPA) controls(container string) bool {
 	controlled := true
 	for _, p := range v.policies {
@@ -83,15 +83,14 @@ type HPA struct {
 	Name string
 	// Target has the namespace of the autoscaler.
 	Target memory.WorkloadRef
-	// ScaledObject is the KEDA object that owns it; "" if none does.
+	// ScaledObject is the name of the KEDA ScaledObject that owns the HPA; "": none.
 	ScaledObject string
-	// pods is true if it scales on the memory of whole pods; containers have metrics of their own.
-	pods       bool
-	containers []string
+	pods         bool     // it scales on the memory of whole pods
+	containers   []string // it scales on the memory of these containers
 }
 
-// ReadHPA reads a HorizontalPodAutoscaler. Names of custom and external metrics are not reliable, and their targets do
-// not depend on requests.
+// ReadHPA reads a HorizontalPodAutoscaler. It ignores custom and external metrics: their names do not show what they
+// measure, and their targets do not depend on requests.
 func ReadHPA(h *autoscalingv2.HorizontalPodAutoscaler) HPA {
 	ref := h.Spec.ScaleTargetRef
 	target := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: h.Namespace, Name: ref.Name}
@@ -112,7 +111,7 @@ func ReadHPA(h *autoscalingv2.HorizontalPodAutoscaler) HPA {
 	return out
 }
 
-// follows reports whether it scales on the memory of one of the containers.
+// follows reports whether the HPA scales on the memory of any of the containers.
 func (h *HPA) follows(containers []string) bool {
 	return len(containers) > 0 && (h.pods || slices.ContainsFunc(
 		h.containers, func(c string) bool { return slices.Contains(containers, c) },
@@ -120,7 +119,7 @@ func (h *HPA) follows(containers []string) bool {
 }
 
 func text(m map[string]any, fields ...string) string {
-	s, _, _ := unstructured.NestedString(m, fields...) // another type counts as missing
+	s, _, _ := unstructured.NestedString(m, fields...) // a value of another type counts as missing
 	return s
 }
 

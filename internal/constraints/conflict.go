@@ -12,11 +12,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Conflict returns the autoscalers that control the memory of one of a workload's containers, and what to do; "": none.
-// A VerticalPodAutoscaler writes the same fields; a HorizontalPodAutoscaler on memory compares use with requests, so
-// every change of requests changes the number of replicas, and with it use.
+// Conflict returns the autoscalers that conflict with memfit over the memory of any of the containers, and what the
+// user should do; "": none. A VerticalPodAutoscaler sets the same fields. A HorizontalPodAutoscaler on memory compares
+// usage with requests, so changing requests changes the number of replicas, and thereby their usage.
 func Conflict(w memory.WorkloadRef, containers []string, vpas []VPA, hpas []HPA) (conflict, remedy string) {
-	writers, followers := map[string]string{}, map[string]string{} // what to do, by autoscaler
+	writers, followers := map[string]string{}, map[string]string{} // remedies, by autoscaler
 	for i := range vpas {
 		if v := &vpas[i]; targets(v.Target, w) && v.UpdateMode != "Off" &&
 			slices.ContainsFunc(containers, v.controls) {

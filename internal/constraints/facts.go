@@ -11,9 +11,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Objects are the constraints of a workload: the objects of its namespace, in any order, and the nodes.
+// Objects are the objects that may constrain a workload: those of its namespace, in any order, and the nodes.
 type Objects struct {
-	// Above is the controller of the workload, such as a custom resource with autoscalers of its own; zero: unknown.
+	// Above is the workload's controller, such as a custom resource, which autoscalers may target; zero: unknown.
 	Above       memory.WorkloadRef
 	VPAs        []VPA
 	HPAs        []HPA
@@ -22,33 +22,31 @@ type Objects struct {
 	Nodes
 }
 
-// Nodes are the nodes of the cluster, by name. Its maps are shared: read only.
+// Nodes has the memory of the cluster's nodes. Its maps, by node name, are shared: do not change them.
 type Nodes struct {
-	// NodeSize is their allocatable memory, LargestNode the largest; 0 if none is known.
-	NodeSize    map[string]memory.Bytes
-	LargestNode memory.Bytes
-	// NodesShort is when nodes' MemoryPressure began.
-	NodesShort map[string]time.Time
+	NodeSize    map[string]memory.Bytes // allocatable memory
+	LargestNode memory.Bytes            // largest NodeSize; 0: unknown
+	NodesShort  map[string]time.Time    // when MemoryPressure began; nodes without it are absent
 }
 
 // Facts are the effective constraints of one workload. The zero value has none.
 type Facts struct {
-	// Conflict names what else controls the workload's memory, Remedy is what to do about it; "": nothing.
+	// Conflict names other controllers of the workload's memory; "": none. Remedy is the user's way to end the conflict.
 	Conflict, Remedy string
 	// Range has the bounds of LimitRanges for every container.
 	Range Range
-	// Quota is what ResourceQuotas leave pods like this one.
+	// Quota is the unused quota for the workload's pods.
 	Quota Quota
-	// Nodes has all nodes. LargestNode may be limited to nodes known to run the pod; NodeDescription names it.
+	// Nodes has all nodes. Callers may lower LargestNode to the largest node that can run the pod.
 	Nodes
-	NodeDescription string
-	// Refused is the least request, as [Need] returns it, of a pod of the workload that no node took; 0: none.
+	NodeDescription string // of LargestNode, for messages; "": the largest node
+	// Refused is the smallest request of an unschedulable pod of the workload, as [Need] returns it; 0: none.
 	Refused memory.Bytes
 
 	limits []limits
 }
 
-// About returns the constraints of a workload with these managed containers and this newest pod, which may be nil.
+// About returns the constraints of w. containers are the names of its managed containers. pod is its newest pod or nil.
 func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
 	f := Facts{Quota: quotaFor(pod, o.Quotas), Nodes: o.Nodes, limits: limitsOf(o.LimitRanges)}
 	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {

@@ -16,28 +16,27 @@ import (
 // Ask is the desired size of one container of a new pod.
 type Ask struct {
 	Container string
-	// Base is the size in its template, Want the desired size.
-	Base, Want memory.Size
-	Equal      bool // the request must equal the limit
-	// Part is the share of the pod-level size for a container without a limit. Zero: the container has a limit, or its
-	// need is unknown.
+	Base      memory.Size // in the pod's template
+	Want      memory.Size // the desired size
+	Equal     bool        // the request must equal the limit
+	// Part is the container's share of the pod-level size. Zero: it has its own limit, or its need is unknown.
 	Part  memory.Size
-	Never bool // the profile forbids lowering
+	Never bool // the profile forbids decreases
 }
 
-// Fitted is the size that a container can get, and why it differs from the desired one.
+// Fitted is the size that a container can get, and why it differs from the desired size.
 type Fitted struct {
 	memory.Size
 	Why []string
 }
 
-// Fit returns the sizes closest to the desired ones with which a new pod is admitted and can be scheduled. It moves a
-// size to the bound of a container or pod. If a quota or the nodes are exhausted, the container keeps its template's
-// size, because a part of its need would take memory without helping; lower sizes always fit. If LimitRanges would
-// refuse the result, but not the template's sizes, the pod keeps its template's sizes.
+// Fit returns the sizes closest to the desired sizes with which a new pod is admitted and can be scheduled. Bounds of
+// LimitRanges and of the whole pod limit the sizes. A size that exceeds a quota or the nodes is replaced by the
+// template's, because less than a container needs would take memory without preventing OOM kills. If LimitRanges would
+// refuse the result, but not the template's sizes, Fit returns the template's sizes.
 //
-// whole is the size of the whole pod (spec.resources) as its owner set it. It follows the sizes of the containers; see
-// [WholeOf]. If it cannot ([Whole.FixedBecause]), it limits the containers.
+// whole is the pod-level size (spec.resources) that the owner set. Fit changes it with the sizes of the containers, as
+// [WholeOf] does, unless [Whole.FixedBecause] is set: then it limits the containers.
 func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) {
 	t := trial{
 		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),
@@ -49,7 +48,7 @@ func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) 
 	for i := range asks {
 		t.out[i].Size, t.sizes[asks[i].Container] = asks[i].Want, asks[i].Want
 	}
-	t.follow()
+	t.updateWhole()
 	for i := range asks {
 		t.boundContainer(i)
 	}
@@ -62,24 +61,24 @@ func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) 
 	return t.out, t.whole
 }
 
-// trial is a pod with the sizes found so far.
+// trial is a pod with the sizes that [Facts.Fit] has found so far.
 type trial struct {
 	facts         *Facts
-	template, pod *corev1.Pod // the owner's pod, and the pod with the whole size found so far
-	base, whole   Whole
+	template, pod *corev1.Pod  // the owner's pod, and a copy with the pod-level size found so far
+	base, whole   Whole        // the pod-level sizes of template and pod
 	most          memory.Bytes // maximum of a LimitRange for the whole pod; 0: none
 	asks          []Ask
-	out           []Fitted
+	out           []Fitted               // by index of asks
 	sizes         map[string]memory.Size // the sizes of out, by container
 }
 
 func (t *trial) set(i int, s memory.Size, why ...string) {
 	t.out[i].Size, t.out[i].Why = s, append(t.out[i].Why, why...)
 	t.sizes[t.asks[i].Container] = s
-	t.follow()
+	t.updateWhole()
 }
 
-// change sets a size because of a bound, with the reason.
+// change sets a size and appends the reason, if the size differs.
 func (t *trial) change(i int, s memory.Size, format string, args ...any) {
 	if before := t.out[i].Size; s != before {
 		t.set(i, s, difference(before, s)+": "+fmt.Sprintf(format, args...))
@@ -98,7 +97,7 @@ func difference(from, to memory.Size) string {
 	return strings.Join(parts, ", ")
 }
 
-// boundContainer limits one container to the whole pod's limit and the LimitRanges for containers.
+// boundContainer applies the whole pod's limit and the LimitRanges for containers to one container.
 func (t *trial) boundContainer(i int) {
 	a := &t.asks[i]
 	switch own := t.whole; {
@@ -118,7 +117,7 @@ func (t *trial) boundContainer(i int) {
 	}
 }
 
-// with returns a valid size for the container: no request above the limit, and an equal one if required.
+// with returns s with a valid request for the container: at most the limit, and equal to it if required.
 func (a *Ask) with(s memory.Size) memory.Size {
 	if s.Limit > 0 && (s.Request > s.Limit || a.Equal) {
 		s.Request = s.Limit
@@ -126,8 +125,8 @@ func (a *Ask) with(s memory.Size) memory.Size {
 	return s
 }
 
-// within returns the nearest size within the bounds. For the ratio it raises the request, because a lower limit may
-// cause an OOM kill.
+// within returns the nearest size within the bounds. For the ratio it raises the request, because lowering the limit
+// may cause an OOM kill.
 func (b bounds) within(s memory.Size) memory.Size {
 	if s.Limit > 0 {
 		s.Limit = max(s.Limit, b.min)
@@ -138,19 +137,19 @@ func (b bounds) within(s memory.Size) memory.Size {
 	if s.Request > 0 {
 		s.Request = max(s.Request, b.min)
 		if s.Limit > 0 && b.ratio > 0 {
-			s.Request = max(s.Request, ratioOf(s.Limit, b.ratio))
+			s.Request = max(s.Request, leastRequest(s.Limit, b.ratio))
 		}
 	}
 	return s
 }
 
-// ratioOf returns the least request for a limit and a ratio in thousandths, in whole MiB, but not above the limit.
-func ratioOf(limit memory.Bytes, milli int64) memory.Bytes {
+// leastRequest returns the least request for a limit and a ratio in thousandths, in whole MiB, but not above the limit.
+func leastRequest(limit memory.Bytes, milli int64) memory.Bytes {
 	least := memory.Bytes(float64(limit) * 1000 / float64(milli)).CeilTo(memory.MiB)
 	return min(least, limit)
 }
 
-// String names the bounds: "a minimum of 64Mi, a maximum of 600Mi".
+// String describes the bounds: "a minimum of 64Mi, a maximum of 600Mi".
 func (b bounds) String() string {
 	var parts []string
 	if b.min > 0 {

@@ -11,32 +11,34 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// boundTogether reduces the containers to the pod's bounds, the last first: the first is usually the application.
+// boundTogether lowers containers until the pod is within its bounds. It begins with the last container, because the
+// first is usually the application.
 func (t *trial) boundTogether() {
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]
 		if l.pod.max > 0 {
-			t.giveBack(func() memory.Bytes { return Total(t.pod, t.sizes).Limit.Minus(l.pod.max) }, t.lowerLimit,
+			t.lowerUntil(func() memory.Bytes { return Total(t.pod, t.sizes).Limit.Minus(l.pod.max) }, t.lowerLimit,
 				fmt.Sprintf("LimitRange %s has a maximum of %s for a pod", l.name, l.pod.max))
 			t.most = least(t.most, l.pod.max)
-			t.follow()
+			t.updateWhole()
 		}
 	}
-	// without a request, the API server uses the containers'
+	// Without a pod-level request, the containers' requests together must not exceed the pod-level limit.
 	if own := cmp.Or(t.whole.Request, t.whole.Limit); own > 0 {
 		list := "requests"
 		if t.whole.Request == 0 {
 			list = "limits"
 		}
-		t.giveBack(func() memory.Bytes {
+		t.lowerUntil(func() memory.Bytes {
 			return together(t.pod, t.sizes).Request.Minus(cmp.Or(t.whole.Request, t.whole.Limit))
 		}, t.lowerRequest, fmt.Sprintf("the whole pod keeps %s for all requests (spec.resources.%s.memory): %s", own, list,
 			cmp.Or(t.whole.FixedBecause, "it is the maximum")))
 	}
 }
 
-// giveBack lowers containers one after the other until the excess is gone.
-func (t *trial) giveBack(excess func() memory.Bytes, lower func(i int, by memory.Bytes) memory.Size, why string) {
+// lowerUntil lowers containers, one after another, until excess is 0. lower returns the size of container i lowered by
+// an amount.
+func (t *trial) lowerUntil(excess func() memory.Bytes, lower func(i int, by memory.Bytes) memory.Size, why string) {
 	for i := range slices.Backward(t.asks) {
 		over := excess()
 		if over <= 0 {
@@ -46,7 +48,7 @@ func (t *trial) giveBack(excess func() memory.Bytes, lower func(i int, by memory
 	}
 }
 
-// lowerLimit and lowerRequest stop at the template's value.
+// lowerLimit and lowerRequest do not lower a value below the template's.
 func (t *trial) lowerLimit(i int, by memory.Bytes) memory.Size {
 	s, a := t.out[i].Size, &t.asks[i]
 	if s.Limit <= a.Base.Limit {
@@ -58,17 +60,17 @@ func (t *trial) lowerLimit(i int, by memory.Bytes) memory.Size {
 
 func (t *trial) lowerRequest(i int, by memory.Bytes) memory.Size {
 	s, a := t.out[i].Size, &t.asks[i]
-	asked := admitted(s).Request // a missing one is the limit
-	if least := max(asked.Minus(by), min(admitted(a.Base).Request, asked)); least < asked {
-		s.Request = least
+	request := admitted(s).Request // a missing request equals the limit
+	if lower := max(request.Minus(by), min(admitted(a.Base).Request, request)); lower < request {
+		s.Request = lower
 	}
 	return s
 }
 
-// fitNode keeps the template's requests if no node could hold the new ones, or none took as much.
+// fitNode keeps the template's requests if the new ones exceed every node, or a pod with them was unschedulable.
 func (t *trial) fitNode() {
 	if refused := t.facts.Refused; refused > 0 && t.need().Request >= refused {
-		t.keepRequests("no node took a pod that requests %s", refused)
+		t.keepRequests("a pod that requests %s was unschedulable", refused)
 	}
 	const why = "the pod would request %s, but %s has only %s allocatable"
 	node, is := t.facts.LargestNode, cmp.Or(t.facts.NodeDescription, "the largest node")
@@ -80,15 +82,15 @@ func (t *trial) fitNode() {
 	}
 }
 
-// fitQuota drops raises that exceed a quota.
+// fitQuota keeps the template's sizes where raised sizes exceed a quota.
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	if need := t.need(); !q.Holds(memory.Size{Limit: need.Limit}) {
-		t.keepRaised("ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, Left(q.Limits),
+		t.undoRaises("ResourceQuota %s leaves %s of limits.memory, but the pod would need %s", q.Name, Left(q.Limits),
 			need.Limit)
 	}
 	if need := t.need(); !q.Holds(memory.Size{Request: need.Request}) {
-		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name,
+		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, but the pod would need %s", q.Name,
 			Left(q.Requests), need.Request)
 	}
 	if need := t.need(); !q.Holds(need) && t.grown() {
@@ -98,7 +100,8 @@ func (t *trial) fitQuota() {
 
 func (t *trial) need() memory.Size { return Need(t.pod, t.sizes) }
 
-// keepRequests keeps the template's request if lower; and the limit, if the template has no request or both are equal.
+// keepRequests keeps the template's requests where they are lower than the new ones. The limit is kept with the request
+// if the template has no request, or the request must equal the limit.
 func (t *trial) keepRequests(format string, args ...any) {
 	for i := range t.asks {
 		s, a := t.out[i].Size, &t.asks[i]
@@ -113,8 +116,8 @@ func (t *trial) keepRequests(format string, args ...any) {
 	}
 }
 
-// keepRaised keeps the template's size of containers with a higher limit.
-func (t *trial) keepRaised(format string, args ...any) {
+// undoRaises keeps the template's size of containers whose limit would rise.
+func (t *trial) undoRaises(format string, args ...any) {
 	for i := range t.asks {
 		if a := &t.asks[i]; t.out[i].Limit > a.Base.Limit {
 			t.change(i, a.Base, format, args...)
@@ -122,7 +125,7 @@ func (t *trial) keepRaised(format string, args ...any) {
 	}
 }
 
-// refusal returns why the pod would not be admitted; "": it would, or its template would not either.
+// refusal returns why LimitRanges refuse the pod; "": they admit it, or they also refuse the template's sizes.
 func (t *trial) refusal() string {
 	why, base := t.facts.Refusal(t.pod, t.sizes), make(map[string]memory.Size, len(t.asks))
 	for _, a := range t.asks {
@@ -134,17 +137,17 @@ func (t *trial) refusal() string {
 	return why
 }
 
-// keepTemplate resets the pod to the template's sizes: growth for containers without a limit cannot be undone in part.
+// keepTemplate keeps all of the template's sizes, because growth of the pod-level size cannot be undone in part.
 func (t *trial) keepTemplate(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	t.base.FixedBecause = cmp.Or(t.base.FixedBecause, why)
 	for i := range t.asks {
 		t.change(i, t.asks[i].Base, "%s", why)
 	}
-	t.follow()
+	t.updateWhole()
 }
 
-// Left formats an unused quota: [Exhausted], a byte, is 0.
+// Left formats the unused part of a quota. It is "nothing" for [Exhausted].
 func Left(left memory.Bytes) string {
 	if left <= Exhausted {
 		return "nothing"

@@ -93,11 +93,11 @@ func TestFit(t *testing.T) {
 		"without room for the limit": {
 			objects: quotas(amounts{"limits.memory": {"4Gi", "3200Mi"}}), want: mib(128, 256),
 			why: "limit 256Mi instead of 1000Mi, request 128Mi instead of 512Mi: ResourceQuota q leaves 896Mi of " +
-				"limits.memory, and the pod would take 1000Mi",
+				"limits.memory, but the pod would need 1000Mi",
 		},
 		"without room beside others": {
 			objects: quotas(amounts{"limits.memory": {"4Gi", "3Gi"}}), pod: pod(app(), container("log", "32Mi", "100Mi")),
-			want: mib(128, 256), why: "the pod would take 1.1Gi",
+			want: mib(128, 256), why: "the pod would need 1.1Gi",
 		},
 		"without room for the request": {
 			objects: quotas(amounts{"requests.memory": {"1Gi", "600Mi"}}), want: mib(128, 1000),
@@ -129,11 +129,11 @@ func TestFit(t *testing.T) {
 		},
 		"no node takes as much": {
 			refused: 512 * memory.MiB, want: mib(128, 1000),
-			why: "request 128Mi instead of 512Mi: no node took a pod that requests 512Mi",
+			why: "request 128Mi instead of 512Mi: a pod that requests 512Mi was unschedulable",
 		},
 		"none took more": {refused: 513 * memory.MiB, want: mib(512, 1000)},
 		"none takes as much with the runtime's": {
-			refused: 612 * memory.MiB, want: mib(128, 1000), why: "no node took a pod that requests 612Mi",
+			refused: 612 * memory.MiB, want: mib(128, 1000), why: "a pod that requests 612Mi was unschedulable",
 			pod: &corev1.Pod{
 				Spec: corev1.PodSpec{
 					Containers: []corev1.Container{app()},
@@ -144,7 +144,7 @@ func TestFit(t *testing.T) {
 		"none takes as much, but less is asked": {refused: 60 * memory.MiB, ask: mib(64, 256), want: mib(64, 256)},
 		"none takes as much, and must be equal": {
 			refused: 400 * memory.MiB, equal: true, base: mib(256, 256), ask: mib(512, 512), want: mib(256, 256),
-			why: "no node took",
+			why: "was unschedulable",
 		},
 		"too small for pod and runtime": {
 			objects: Objects{Nodes: Nodes{LargestNode: 600 * memory.MiB}}, want: mib(128, 1000),
@@ -167,7 +167,7 @@ func TestFit(t *testing.T) {
 		"the limit of the whole pod": {
 			pod: whole(pod(app(), container("log", "32Mi", "")), "", "512Mi"), want: mib(480, 512),
 			why: "limit 512Mi instead of 1000Mi: the whole pod keeps its limit of 512Mi (spec.resources.limits.memory): the " +
-				"limit of the whole pod holds container log, for which no size is known yet",
+				"limit of the whole pod is the only limit of container log, whose need is unknown",
 		},
 		"its request": {
 			pod: whole(pod(app(), container("log", "32Mi", "")), "300Mi", "2Gi"), want: mib(268, 1000),

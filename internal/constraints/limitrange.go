@@ -17,7 +17,7 @@ import (
 
 // Range has the bounds of a namespace's LimitRanges for a container's limit and request; 0: no bound.
 type Range struct {
-	// Name is the name of the LimitRange, or of two ("a and b") if minimum and maximum are from different ones.
+	// Name is the name of the LimitRange, or of two ("a and b") if one has the minimum and another one the maximum.
 	Name     string
 	Min, Max memory.Bytes
 	// Ratio is maxLimitRequestRatio in thousandths.
@@ -36,13 +36,13 @@ type limits struct {
 	container, pod bounds
 }
 
-// bounds: 0 means none. ratio is maxLimitRequestRatio in thousandths.
+// bounds are memory bounds of a container or pod; 0: none. ratio is maxLimitRequestRatio in thousandths.
 type bounds struct {
 	min, max memory.Bytes
 	ratio    int64
 }
 
-// limitsOf reads the bounds of LimitRanges on memory, ordered by name.
+// limitsOf returns the memory bounds of LimitRanges, ordered by name.
 func limitsOf(ranges []corev1.LimitRange) []limits {
 	var all []limits
 	for i := range ranges {
@@ -72,7 +72,7 @@ func (b *bounds) tighten(item corev1.LimitRangeItem) {
 	}
 }
 
-// least returns the smaller of two bounds; 0 means none.
+// least returns the smaller of two bounds, where 0 means no bound.
 func least[T cmp.Ordered](a, b T) T {
 	var none T
 	if a == none || b != none && b < a {
@@ -100,7 +100,7 @@ func rangeOf(all []limits) Range {
 	return r
 }
 
-// both joins the names of two objects; one may be missing, or both equal.
+// both joins two names. It omits an empty name, and returns equal names once.
 func both(a, b string) string {
 	switch {
 	case a == "" || a == b:
@@ -112,8 +112,8 @@ func both(a, b string) string {
 	}
 }
 
-// Refusal returns why the LimitRanges would not admit the pod with these sizes by container; other containers keep
-// theirs. "": they would, or the pod is nil.
+// Refusal returns why LimitRanges would refuse the pod if containers had these sizes, by name; containers without an
+// entry keep their size. "": the pod would be admitted, or is nil.
 func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	if pod == nil {
 		return ""
@@ -134,8 +134,8 @@ func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	return ""
 }
 
-// Most returns the highest limit between from and to, within a MiB, that is not refused, and why no higher one is; "":
-// to is admitted. It relies on every bound also refusing all higher limits.
+// Most returns the highest limit between from and to, in steps of 1 MiB, that is not refused, and why to is refused;
+// "": it is not. If refused returns a reason for a limit, it must return a reason for all higher limits.
 func Most(from, to memory.Bytes, refused func(memory.Bytes) string) (most memory.Bytes, why string) {
 	if why = refused(to); why == "" {
 		return to, ""
@@ -145,7 +145,7 @@ func Most(from, to memory.Bytes, refused func(memory.Bytes) string) (most memory
 	return after(steps), why
 }
 
-// refusal repeats the checks of the LimitRanger admission plugin in its order: minimum, maximum, ratio.
+// refusal makes the checks of the LimitRanger admission plugin in the plugin's order: minimum, maximum, ratio.
 func (b bounds) refusal(s memory.Size) string {
 	switch {
 	case s.Request < b.min:

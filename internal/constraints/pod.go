@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// sizeOf returns the container's entry in sizes, otherwise the size in its spec.
+// sizeOf returns the container's entry in sizes or, without one, the size in its spec.
 func sizeOf(c *corev1.Container, sizes map[string]memory.Size) memory.Size {
 	size, changed := sizes[c.Name]
 	if !changed {
@@ -20,7 +20,7 @@ func sizeOf(c *corev1.Container, sizes map[string]memory.Size) memory.Size {
 	return admitted(size)
 }
 
-// admitted returns a size after API server defaulting: a missing request is the limit.
+// admitted returns a size after API server defaulting: a missing request becomes the limit.
 func admitted(s memory.Size) memory.Size {
 	if s.Request == 0 {
 		s.Request = s.Limit
@@ -33,7 +33,8 @@ func SizeOf(r *corev1.ResourceRequirements) memory.Size {
 	return memory.Size{Request: memory.FromQuantity(*r.Requests.Memory()), Limit: memory.FromQuantity(*r.Limits.Memory())}
 }
 
-// Total returns the size of a pod for admission and scheduling: the pod-level one, otherwise the sum of its containers.
+// Total returns the size of a pod for admission and scheduling: the pod-level values or, where these are not set, the
+// sum of its containers ([Together]).
 func Total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	sum := together(pod, sizes)
 	if r := pod.Spec.Resources; r != nil {
@@ -63,7 +64,7 @@ func together(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	return Together(pod, func(c *corev1.Container) memory.Size { return sizeOf(c, sizes) })
 }
 
-// Together returns the sum of a pod's containers and native sidecars, or more if an init container needs it.
+// Together returns the sum of a pod's containers and native sidecars, or more if init containers need more.
 func Together(pod *corev1.Pod, of func(*corev1.Container) memory.Size) memory.Size {
 	var running, starting memory.Size
 	for i := range pod.Spec.InitContainers {
@@ -82,8 +83,9 @@ func Together(pod *corev1.Pod, of func(*corev1.Container) memory.Size) memory.Si
 	return running.Max(starting)
 }
 
-// PodLeaves returns what the whole pod's size (spec.resources) leaves one container: no limit may exceed the pod's, nor
-// the sum of requests the pod's request. 0: not set; [Exhausted]: nothing is left.
+// PodLeaves returns the highest limit and request that the pod-level size (spec.resources) allows one container: its
+// limit must not exceed the pod's limit, and all requests together must not exceed the pod's request. 0: the pod-level
+// value is not set; [Exhausted]: nothing is left.
 func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) {
 	if pod.Spec.Resources == nil {
 		return 0, 0
@@ -100,7 +102,8 @@ func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) 
 	return whole.Limit, max(own.Plus(rest), Exhausted)
 }
 
-// Containers yields the containers of a pod that can be resized, init containers first, and whether each is one.
+// Containers yields the init containers of a pod, each with true, and then its containers, each with false. It omits
+// ephemeral containers, which cannot be resized.
 func Containers(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
 	return func(yield func(*corev1.Container, bool) bool) {
 		for i := range spec.InitContainers {
@@ -116,7 +119,7 @@ func Containers(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
 	}
 }
 
-// Find finds a container and its status, which is nil until the kubelet reports it.
+// Find returns a container and its status by name; nil if not found. The kubelet may not have reported a status yet.
 func Find(pod *corev1.Pod, name string) (spec *corev1.Container, status *corev1.ContainerStatus) {
 	for c := range Containers(&pod.Spec) {
 		if c.Name == name {

@@ -11,15 +11,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quota is what the tightest ResourceQuotas leave all pods of a workload together; 0: no quota. See [Exhausted].
+// Quota is the least unused memory of the ResourceQuotas that count a workload's pods. 0: no quota; [Exhausted]: none.
 type Quota struct {
-	// Name is the name of the ResourceQuota, or of two ("a and b") if limits and requests are tightest in different ones.
-	Name string
-	// Limits is the unused limits.memory, Requests requests.memory (or memory, its older name).
-	Limits, Requests memory.Bytes
+	Name     string       // of the ResourceQuota, or of two ("a and b") if Limits and Requests come from different ones
+	Limits   memory.Bytes // unused limits.memory
+	Requests memory.Bytes // unused requests.memory (or memory, its older name)
 }
 
-// Holds reports whether a pod of this size fits.
+// Holds reports whether a pod of this size fits the quota.
 func (q Quota) Holds(need memory.Size) bool {
 	return (q.Limits == 0 || need.Limit <= q.Limits) && (q.Requests == 0 || need.Request <= q.Requests)
 }
@@ -27,12 +26,12 @@ func (q Quota) Holds(need memory.Size) bool {
 // Exhausted represents an exhausted quota: a byte, because 0 means no quota.
 const Exhausted memory.Bytes = 1
 
-// quotaFor returns what the quotas that count the pod leave.
+// quotaFor returns the unused memory of the quotas that count the pod.
 func quotaFor(pod *corev1.Pod, quotas []corev1.ResourceQuota) Quota {
 	var out Quota
 	var limits, requests string
-	tighter := func(left, than memory.Bytes, name, of string) bool { // of equal ones, the first by name
-		return left > 0 && (than == 0 || left < than || left == than && name < of)
+	tighter := func(left, least memory.Bytes, name, leastName string) bool { // if equal, the first name is tighter
+		return left > 0 && (least == 0 || left < least || left == least && name < leastName)
 	}
 	for i := range quotas {
 		q := &quotas[i]
@@ -52,7 +51,7 @@ func quotaFor(pod *corev1.Pod, quotas []corev1.ResourceQuota) Quota {
 	return out
 }
 
-// left returns 0 if the quota does not bound the resource, or has not counted it yet.
+// left returns the unused amount; 0: the quota does not limit the resource, or has not counted it yet.
 func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
 	hard, bounded := q.Status.Hard[name]
 	used, counted := q.Status.Used[name]
@@ -62,7 +61,7 @@ func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
 	return max(memory.FromQuantity(hard).Minus(memory.FromQuantity(used)), Exhausted)
 }
 
-// covers reports whether the quota counts the pod: all its scopes and selector terms match. Without a pod, none does.
+// covers reports whether the quota counts the pod: all scopes and selector terms match. A nil pod matches no term.
 func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	var terms []corev1.ScopedResourceSelectorRequirement
 	for _, scope := range q.Spec.Scopes {
@@ -77,7 +76,8 @@ func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	})
 }
 
-// matches evaluates one term. Unsupported scopes (affinity across namespaces, kinds of volumes) match no pod.
+// matches reports whether one term matches the pod. Unsupported scopes (cross-namespace affinity, volume attributes
+// classes) match no pod.
 func matches(term corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
 	terminating := pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 	bestEffort := pod.Status.QOSClass == corev1.PodQOSBestEffort

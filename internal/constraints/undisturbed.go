@@ -8,19 +8,19 @@ import (
 	"slices"
 )
 
-// undisturbed are the annotations by which owners ask the programs that move pods not to disrupt a pod.
-var undisturbed = map[string]string{
+// doNotDisrupt has the annotations, with their values, that keep node autoscalers from evicting a pod.
+var doNotDisrupt = map[string]string{
 	"karpenter.sh/do-not-disrupt":                    "true",
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
 
-// DisturbanceAnnotations returns those that [Undisturbed] reads; caches must keep them.
-func DisturbanceAnnotations() []string { return slices.Sorted(maps.Keys(undisturbed)) }
+// DisruptionAnnotations returns the annotations that [Undisturbed] reads, sorted; caches must keep them.
+func DisruptionAnnotations() []string { return slices.Sorted(maps.Keys(doNotDisrupt)) }
 
-// Undisturbed returns the annotation, with its value, by which an owner forbids disruptions of a pod; empty: none.
+// Undisturbed returns the annotation, with its value, that forbids disruptions of a pod; "": none.
 func Undisturbed(annotations map[string]string) string {
-	for _, key := range DisturbanceAnnotations() {
-		if value := undisturbed[key]; annotations[key] == value {
+	for _, key := range DisruptionAnnotations() {
+		if value := doNotDisrupt[key]; annotations[key] == value {
 			return key + ": \"" + value + "\""
 		}
 	}

@@ -15,36 +15,35 @@ import (
 // Whole is the pod-level size (spec.resources).
 type Whole struct {
 	memory.Size
-	Why          string // describes its change; "": unchanged
-	FixedBecause string // why it must remain unchanged although container sizes change; "": it may change
-	Held         string // why its limit is not lowered to its containers' need; "": not the case
+	Why          string // describes the change; "": unchanged
+	FixedBecause string // why the size must remain unchanged although container sizes change; "": it may change
+	Held         string // why the limit remains above what the containers need; "": it does not
 }
 
-// WholeOf returns the pod-level size for the desired sizes of its containers; base is the owner's pod-level size. It
-// adds nothing that the owner did not set, and keeps equal values equal.
+// WholeOf returns the pod-level size for the desired sizes of the pod's containers; base is the owner's pod-level size.
+// A limit or request that the owner did not set remains unset, and equal values remain equal.
 //
-// If every container has a limit, the pod's grows by as much as theirs together, which keeps the owner's shared
-// remainder. With containers without a limit, it rises to the need of all together; as long as one need is unknown, it
-// is unchanged. It never lowers the limit: a kill at the pod's limit does not show which container needs more, so
-// nothing would raise it again, and a limit reserves nothing. The request may rise and fall.
+// If every container has a limit, the pod's limit grows as much as all of these together, which keeps the owner's
+// shared remainder. Otherwise it rises to the need of all containers together; while any need is unknown, it is
+// unchanged. The limit never falls: a kill at the pod's limit does not show which container needs more, so nothing
+// would raise the limit again, and a limit reserves nothing. The request may rise and fall.
 //
-// If base is valid, so is the result: no container limit above the pod's, the sum of requests not above its request,
-// and that not above its limit.
+// If base is valid, so is the result: no container limit exceeds the pod's limit, the sum of requests does not exceed
+// the pod's request, and the pod's request does not exceed its limit.
 func WholeOf(pod *corev1.Pod, base memory.Size, asks []Ask) Whole {
 	return wholeFrom(base, changesOf(pod, asks), 0)
 }
 
-// RunningWhole is WholeOf for a running pod, whose size may differ from the owner's by an unknown amount: adding each
-// growth of its containers and never lowering would raise it without bound. So its limit grows at most to the sum of
-// its containers', plus a small remainder, so that a kill hits a container's limit: one at the pod's does not show
-// which container needs more.
+// RunningWhole is [WholeOf] for a running pod. Its limit may include earlier growth of its containers, so adding each
+// growth would raise it without bound. It therefore rises at most to the sum of the container limits plus a remainder:
+// with the remainder, OOM kills occur at a container's limit, which shows the container that needs more.
 func RunningWhole(pod *corev1.Pod, asks []Ask) Whole {
 	c := changesOf(pod, asks)
 	c.running = true
 	return wholeFrom(WholeSize(pod), c, 0)
 }
 
-// TooSmall returns why the kept pod-level size is too small for these sizes of its containers; "": it is not.
+// TooSmall returns why an unchanged pod-level size is too small for the desired sizes of its containers; "": it is not.
 func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 	if w.FixedBecause == "" {
 		return ""
@@ -62,24 +61,25 @@ func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 	return ""
 }
 
-// podOverhead exceeds a pod's memory besides its containers: less than 1 MiB for pause.
+// podOverhead is more than the memory of a pod besides its containers: the pause process takes less than 1 MiB.
 const podOverhead = 16 * memory.MiB
 
-// wholeFrom raises the limit for containers without one at most to most; 0: no maximum.
+// wholeFrom returns the pod-level size after changes. most is the maximum for a raised limit; 0: no maximum.
 func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
 	fixed := Whole{Size: base}
 	if base == (memory.Size{}) || !c.any {
 		return fixed
 	}
 	if base.Limit > 0 && c.missing != "" {
-		fixed.FixedBecause = "the limit of the whole pod holds container " + c.missing + ", for which no size is known yet"
+		fixed.FixedBecause = "the limit of the whole pod is the only limit of container " + c.missing + ", whose need is " +
+			"unknown"
 		return fixed
 	}
 	w := Whole{Size: memory.Size{Limit: c.limit(base.Limit, most)}}
 	w.Request = c.request(base, w.Limit)
 	if c.shared && c.need.Limit < base.Limit {
-		w.Held = "it is the only limit of a container without its own, and an OOM kill does not show which container needs " +
-			"more: set a limit on the container, or lower it yourself"
+		w.Held = "it is the only limit of at least one container, and an OOM kill does not show which container " +
+			"needs more: set a limit on every container, or lower the pod's limit yourself"
 	}
 	if w.Size != base {
 		w.Why = difference(base, w.Size) + ": it follows its containers"
@@ -89,18 +89,18 @@ func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
 
 // changes sums up the changes of a pod's containers.
 type changes struct {
-	any bool
-	// from and to are their sums before and after; need is to plus the need of those without a limit.
-	from, to, need memory.Size
-	largest        memory.Bytes // limit
-	// shared is true if only the pod's size limits some container. unrequested is true if for one of these it is the only
-	// request also.
-	shared, unrequested bool
-	missing             string // a container without a limit whose need is unknown
-	never               bool   // the request must not be lowered
-	running             bool   // base may differ from the owner's value
+	any         bool
+	from, to    memory.Size  // sums of the sizes before and after the changes
+	need        memory.Size  // like to, with the needs of containers without a limit
+	largest     memory.Bytes // container limit
+	shared      bool         // some container has only the pod-level limit
+	unrequested bool         // some such container has only the pod-level request as well
+	missing     string       // a container without a limit whose need is unknown
+	never       bool         // the request must not be lowered
+	running     bool         // base may differ from the owner's value
 }
 
+// changesOf sums up the asks. Containers without an ask keep their size.
 func changesOf(pod *corev1.Pod, asks []Ask) changes {
 	var c changes
 	was, will, need := map[string]memory.Size{}, map[string]memory.Size{}, map[string]memory.Size{}
@@ -111,9 +111,9 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 		c.any = c.any || a.Want != a.Base || a.Part != (memory.Size{})
 		c.never = c.never || a.Never && a.Part != (memory.Size{})
 	}
-	visit := func(k *corev1.Container, once bool) {
-		size, asked := will[k.Name]
-		if !asked {
+	visit := func(k *corev1.Container, once bool) { // once: k is an init container that ends
+		size, found := will[k.Name]
+		if !found {
 			size = SizeOf(&k.Resources)
 		}
 		c.largest = max(c.largest, size.Limit)
@@ -129,7 +129,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 				size.Request = part.Request
 			}
 			need[k.Name] = memory.Size{Request: size.Request, Limit: part.Limit}
-		case once: // it runs before the others, with the whole pod's size
+		case once: // k runs before the others, and can use the whole pod's size
 		case c.missing == "":
 			c.missing = k.Name
 		}
@@ -145,6 +145,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 	return c
 }
 
+// limit returns the new pod-level limit.
 func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 	if base == 0 {
 		return 0
@@ -163,9 +164,13 @@ func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 	return max(limit, c.largest, c.to.Request)
 }
 
+// request returns the new pod-level request for a new pod-level limit.
 func (c *changes) request(base memory.Size, limit memory.Bytes) memory.Bytes {
-	if base.Request == 0 || base.Request == base.Limit {
-		return min(base.Request, 1) * limit
+	switch base.Request {
+	case 0:
+		return 0
+	case base.Limit:
+		return limit
 	}
 	request := base.Request.Plus(c.to.Request).Minus(c.from.Request)
 	if c.unrequested {
@@ -202,8 +207,8 @@ func listOf(b memory.Bytes) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceMemory: b.Quantity()}
 }
 
-// follow sets the pod-level size from its containers.
-func (t *trial) follow() {
+// updateWhole sets the pod-level size from the sizes of its containers.
+func (t *trial) updateWhole() {
 	if t.base.Size == (memory.Size{}) {
 		return
 	}

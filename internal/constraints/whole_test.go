@@ -46,7 +46,7 @@ func TestWholeOf(t *testing.T) {
 		},
 		"one without a limit, not known": {
 			pod(app, container("bare", "", "")), mib(0, 400),
-			[]Ask{raise}, mib(0, 400), "holds container bare",
+			[]Ask{raise}, mib(0, 400), "limit of container bare",
 		},
 		"one without a limit, known": {
 			pod(app, container("bare", "", "")), mib(0, 400),
@@ -62,7 +62,7 @@ func TestWholeOf(t *testing.T) {
 		},
 		"no need of a limit, where the pod has one": {
 			pod(container("bare", "", "")), mib(200, 400),
-			[]Ask{bare(memory.Size{}, memory.Size{}, mib(300, 0))}, mib(200, 400), "holds container bare",
+			[]Ask{bare(memory.Size{}, memory.Size{}, mib(300, 0))}, mib(200, 400), "limit of container bare",
 		},
 		"it has a request, and room stays": {
 			pod(container("bare", "64Mi", "")), mib(200, 400),

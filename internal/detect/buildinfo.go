@@ -13,10 +13,10 @@ import (
 	"github.com/memfit/memfit/internal/procmem/elffile"
 )
 
-// buildRead bounds the part of the section that is read: the version comes first.
+// buildRead bounds the bytes read of the section. The version is at its start.
 const buildRead = 1 << 10
 
-// readBuild reads the linker's version of Go; empty: none. debug/elf is not safe for malicious files.
+// readBuild returns the Go version of a program, or "". It does not use debug/elf, which is not hardened.
 func readBuild(file io.ReaderAt, size int64, elf *elffile.File) (version string) {
 	s, err := elf.Section(".go.buildinfo")
 	if err != nil || s.Offset > uint64(max(size, 0)) {
@@ -30,15 +30,15 @@ func readBuild(file io.ReaderAt, size int64, elf *elffile.File) (version string)
 	return parseBuild(data)
 }
 
-// The section begins with 32 bytes: 14 of magic, the size of a pointer, and flags, of which bit 1 means that the texts
-// follow, each after its length (since Go 1.18).
+// The section begins with 32 bytes: 14 of magic, the size of a pointer, and flags. Bit 1 of the flags means that texts
+// follow, each after its length (Go 1.18 and later).
 const (
 	buildMagic  = "\xff Go buildinf:"
 	buildHeader = 32
 	buildInline = 2
 )
 
-// parseBuild reads the beginning of the section ".go.buildinfo" of Go 1.18 and later; empty: it is not one.
+// parseBuild returns the version from the section ".go.buildinfo" of Go 1.18 and later; empty: unknown.
 func parseBuild(section []byte) (version string) {
 	if len(section) < buildHeader || !bytes.HasPrefix(section, []byte(buildMagic)) || section[15]&buildInline == 0 {
 		return ""

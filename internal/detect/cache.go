@@ -5,14 +5,14 @@ package detect
 
 import "github.com/memfit/memfit/internal/procmem"
 
-// Cache caches what was found in files. It reuses results only within one scope, so that a file forged to resemble
-// another affects only its own. It is not safe for concurrent use; its zero value is ready.
+// Cache caches what was found in files. Results are reused only within a scope, so that a forged file affects only its
+// own scope. It is not safe for concurrent use; its zero value is ready.
 type Cache struct {
-	files map[cached]File
+	files map[cacheKey]File
 }
 
-// cached identifies a file and its name, because marks depend on the name.
-type cached struct {
+// cacheKey identifies a file and its name, because marks depend on the name.
+type cacheKey struct {
 	scope, path string
 	program     bool
 	identity    procmem.FileIdentity
@@ -26,7 +26,7 @@ func (c *Cache) identify(scope string, which File, file procmem.File) (File, err
 	if !ok {
 		return identify(which, file)
 	}
-	key := cached{scope, which.Path, which.Program, identity}
+	key := cacheKey{scope, which.Path, which.Program, identity}
 	if found, ok := c.files[key]; ok {
 		return found, nil
 	}
@@ -35,10 +35,10 @@ func (c *Cache) identify(scope string, which File, file procmem.File) (File, err
 		return found, err
 	}
 	if again, same := file.Identity(); !same || again != identity {
-		return found, nil // it is being written to
+		return found, nil // the file is being written
 	}
 	if c.files == nil || len(c.files) >= maxCached {
-		c.files = map[cached]File{}
+		c.files = map[cacheKey]File{}
 	}
 	c.files[key] = found
 	return found, nil

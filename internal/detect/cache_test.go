@@ -81,7 +81,7 @@ func TestFilesAreLookedThroughOnce(t *testing.T) {
 		}
 	}
 	for i := range maxCached {
-		c.files[cached{scope: "shop", identity: procmem.FileIdentity{Inode: uint64(10 + i)}}] = File{}
+		c.files[cacheKey{scope: "shop", identity: procmem.FileIdentity{Inode: uint64(10 + i)}}] = File{}
 	}
 	identity.Inode = 3
 	looks("shop", "/srv/app")

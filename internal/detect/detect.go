@@ -13,54 +13,54 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Facts are the traces of a runtime in a process.
+// Facts has the traces of a runtime in a process.
 type Facts struct {
 	Program    string            // the path of the program, as seen inside the container
-	Unreadable string            `json:",omitempty"` // why the program's file could not be read; empty: readable
-	Files      []File            // the program and mapped libraries, as far as a mark needs them
+	Unreadable string            `json:",omitempty"` // why the program's file is unreadable; empty: readable
+	Files      []File            // the program and the libraries that may match a mark
 	Argv       []string          `json:",omitempty"` // the command line
 	Env        map[string]string `json:",omitempty"` // the [Variables] that are set
 	VMArgs     string            `json:",omitempty"` // the start arguments of a JVM
 }
 
-// File is a program or library that may match a mark, with the traces that were searched for and found.
+// File is a program or library that may match a mark, with the traces that were found in it.
 type File struct {
 	Path     string
 	Program  bool                `json:",omitempty"`
-	Symbols  map[string]string   `json:",omitempty"` // exported symbols, with the text of those that hold a version
-	Sections []string            `json:",omitempty"` // the names of sections that it has
-	Texts    map[string][]string `json:",omitempty"` // the matches in its constants by pattern, in file order
-	// Build is the linker's version of Go, without the letters before it; empty for other programs.
+	Symbols  map[string]string   `json:",omitempty"` // exported symbols; the value is a version, if the symbol has one
+	Sections []string            `json:",omitempty"` // the names of its sections
+	Texts    map[string][]string `json:",omitempty"` // matches in its constants by pattern, in file order
+	// Build is the Go version of the program, without letters before it; empty for other programs.
 	Build string `json:",omitempty"`
 }
 
 // Result is the runtime of a process.
 type Result struct {
-	Runtime string `json:",omitempty"` // the matching value of runtime.type; empty: no match, or unreadable
+	Runtime string `json:",omitempty"` // as in runtime.type; empty: no match, or unreadable
 	Title   string `json:",omitempty"` // its common name: "Node.js", "Bun", "native code"
-	Version string `json:",omitempty"` // exact if a file holds it; empty: unknown
+	Version string `json:",omitempty"` // exact if a file has it; empty: unknown
 	Variant string `json:",omitempty"` // the build, as runtime.variant spells it
 	// Libc is "glibc" or "musl"; empty: no C library is mapped, as in static programs.
 	Libc, LibcVersion string `json:",omitempty"`
 	Allocator         string `json:",omitempty"` // a malloc other than the C library's: "jemalloc", "tcmalloc", "mimalloc"
-	// SeesLimit has the cgroup versions under which the runtime sizes its heap by the limit; nil: unknown, or no heap.
+	// SeesLimit has the cgroup versions on which the runtime sizes its heap by the limit; nil: unknown, or no heap.
 	SeesLimit *Sight `json:",omitempty"`
 	Flags     []Flag `json:",omitempty"` // memory settings at the process's start
 	HeapSet   bool   `json:",omitempty"` // an option sets the maximum heap, or the assumed limit, as a number
-	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs", the deciding one first.
+	// Evidence has clauses such as "libjvm.so exports gHotSpotVMStructs", the deciding one first.
 	Evidence []string `json:",omitempty"`
 }
 
-// Sight is whether a runtime detects a limit under cgroup v1 and v2.
+// Sight reports whether a runtime detects a limit on cgroup v1 and v2.
 type Sight struct{ V1, V2 bool }
 
 // Flag is one setting with its source.
 type Flag struct {
 	Text string
-	From string // a variable, "command line" or "hsperfdata"
+	From string // the name of a variable, "command line" or "hsperfdata"
 }
 
-// Detect decides which runtime a process has.
+// Detect returns the runtime of a process.
 func Detect(f Facts) Result {
 	var r Result
 	row := r.runtime(f)
@@ -75,21 +75,22 @@ func Detect(f Facts) Result {
 	return r
 }
 
-// runtime tries the most certain evidence first: the program's contents, then its name, then mapped libraries.
+// runtime returns the row of [runtimes.All], or nil. It tries the most certain evidence first: the program's contents,
+// then its name, then mapped libraries.
 func (r *Result) runtime(f Facts) *runtimes.Runtime {
 	for _, program := range []bool{true, false} {
 		for _, row := range runtimes.All() {
 			if r.matched(f, row.Marks, program) {
-				return r.is(f, row)
+				return r.setRuntime(f, row)
 			}
 		}
 		if program {
-			if r.unlisted(f) {
+			if r.otherProgram(f) {
 				return nil
 			}
 			if row := runtimes.ByCommand(f.Program); row != nil {
 				r.Evidence = append(r.Evidence, "the program is "+quote.Name(path.Base(f.Program)))
-				return r.is(f, row)
+				return r.setRuntime(f, row)
 			}
 		}
 	}
@@ -98,10 +99,11 @@ func (r *Result) runtime(f Facts) *runtimes.Runtime {
 		return nil
 	}
 	r.Evidence = append(r.Evidence, quote.Name(path.Base(f.Program))+" matches no known runtime")
-	return r.is(f, runtimes.Unmarked())
+	return r.setRuntime(f, runtimes.Unmarked())
 }
 
-func (r *Result) unlisted(f Facts) bool {
+// otherProgram reports whether the program is one of [runtimes.OtherPrograms].
+func (r *Result) otherProgram(f Facts) bool {
 	for _, u := range runtimes.OtherPrograms() {
 		if r.matched(f, u.Marks, true) {
 			r.Title = u.Title
@@ -112,14 +114,14 @@ func (r *Result) unlisted(f Facts) bool {
 	return false
 }
 
-// is fills in the fields that follow from a recognized row.
-func (r *Result) is(f Facts, row *runtimes.Runtime) *runtimes.Runtime {
+// setRuntime sets the fields that follow from a recognized row, and returns the row.
+func (r *Result) setRuntime(f Facts, row *runtimes.Runtime) *runtimes.Runtime {
 	r.Runtime, r.Title = row.Name, row.Title
 	r.version(f, row.Marks)
 	return row
 }
 
-// matched reports whether a file matches one of the marks: the program itself, or a library.
+// matched reports whether the program, or a library, matches one of the marks.
 func (r *Result) matched(f Facts, marks []runtimes.Mark, program bool) bool {
 	for _, m := range marks {
 		for _, file := range f.Files {
@@ -181,7 +183,7 @@ func symbol(name string) string {
 	return name
 }
 
-// version takes the version and the variant from the first file that has them.
+// version sets the version and the variant from the first file that has them.
 func (r *Result) version(f Facts, marks []runtimes.Mark) {
 	for _, m := range marks {
 		for _, file := range f.Files {
@@ -201,7 +203,7 @@ func (r *Result) version(f Facts, marks []runtimes.Mark) {
 	}
 }
 
-// version returns the text at the first of the mark's places that exists in the file.
+// version returns the version from the first place of the mark that exists in the file.
 func (f *File) version(m runtimes.Mark) string {
 	for _, at := range m.Versions {
 		if found := f.versionAt(at, m.Versions); found != "" {
@@ -247,7 +249,7 @@ func agreeing(texts []string, stem string) string {
 	return ""
 }
 
-// plain returns a version if it is valid, or empty: the process may have written the file.
+// plain returns version if it has the form of a version, or "": the process may have written the file.
 func plain(version string) string {
 	const longest = 40
 	odd := strings.Trim(version, "0123456789.+-_abcdefghijklmnopqrstuvwxyz") != ""

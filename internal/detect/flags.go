@@ -44,7 +44,7 @@ const (
 	maxFlags    = 32
 )
 
-// flags collects the runtime's memory settings. It keeps only known words, because others may be secrets.
+// flags collects the runtime's memory settings. Unknown words are dropped, because they may be secrets.
 func (r *Result) flags(f Facts, row *runtimes.Runtime) {
 	grammars := map[string]*runtimes.Grammar{}
 	for _, k := range row.Knobs {
@@ -67,8 +67,8 @@ func (r *Result) flags(f Facts, row *runtimes.Runtime) {
 	r.words(row, "hsperfdata", strings.Fields(f.VMArgs))
 }
 
-// Words returns the words of a command line (/proc/PID/cmdline) that concern the memory of any runtime, after an empty
-// one in place of the program. Others may be passwords, and are not copied.
+// Words returns the words of a command line (/proc/PID/cmdline) that concern the memory of any runtime. An empty word
+// replaces the program. Other words may be passwords, and are not copied.
 func Words(cmdline []byte) []string {
 	kept := []string{""}
 	first := true
@@ -81,21 +81,21 @@ func Words(cmdline []byte) []string {
 	return kept
 }
 
-// mayBeSetting reports whether a word has a text of the table, and can be reported.
+// mayBeSetting reports whether a word may be a memory setting of any runtime, and can be reported.
 func mayBeSetting(word []byte) bool {
 	return len(word) > 0 && len(word) <= maxFlagText && word[0] == '-' && concerns(word, allTexts())
 }
 
 // concerns reports whether a word contains one of the texts.
 func concerns[T string | []byte](word T, texts []string) bool {
-	return slices.ContainsFunc(texts, func(known string) bool { return holds(word, known) })
+	return slices.ContainsFunc(texts, func(known string) bool { return contains(word, known) })
 }
 
-// holds searches for a text without a copy, ignoring case and the difference of - and _, as runtimes do.
-func holds[T string | []byte](word T, text string) bool {
+// contains reports whether word contains text, without a copy. As in runtimes, case is ignored, and - equals _.
+func contains[T string | []byte](word T, text string) bool {
 	for at := 0; at+len(text) <= len(word); at++ {
 		i := 0
-		for i < len(text) && spelled(word[at+i]) == spelled(text[i]) {
+		for i < len(text) && folded(word[at+i]) == folded(text[i]) {
 			i++
 		}
 		if i == len(text) {
@@ -105,7 +105,8 @@ func holds[T string | []byte](word T, text string) bool {
 	return false
 }
 
-func spelled(c byte) byte {
+// folded returns the lower-case letter, and - for _.
+func folded(c byte) byte {
 	switch {
 	case 'A' <= c && c <= 'Z':
 		return c - 'A' + 'a'
@@ -138,7 +139,7 @@ func textsOf(row *runtimes.Runtime) (texts []string) {
 	return texts
 }
 
-// words keeps the words that concern memory, each once.
+// words adds the words that concern the memory of a runtime to the flags.
 func (r *Result) words(row *runtimes.Runtime, from string, words []string) {
 	texts := textsOf(row)
 	for _, word := range words[:min(len(words), maxWords)] {

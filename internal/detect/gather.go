@@ -20,13 +20,13 @@ import (
 
 // Bounds of what is inspected for one process.
 const (
-	maxFiles   = 16       // a JVM has two with marks, and its C library
-	maxScanned = 96 << 20 // bytes of one file's constants; Node.js 26 has 62 MiB, its version in the first
+	maxFiles   = 16       // a JVM has two files with marks, and its C library
+	maxScanned = 96 << 20 // bytes of one file's constants; Node.js 26 has 62 MiB, its version in the first MiB
 	maxTexts   = 8        // kept matches of one pattern
 	maxText    = 64       // bytes of a symbol's text
 )
 
-// Process is the input from a process.
+// Process is what [Cache.Gather] needs to know of a process.
 type Process struct {
 	Program  string
 	Mappings []procmem.Mapping
@@ -37,8 +37,8 @@ type Process struct {
 // Open opens a mapped file by its path, as the process sees it.
 type Open func(path string) (procmem.File, error)
 
-// Gather reads the traces of all marks in the files of a process, each once, or from the cache of this scope. An error
-// means that a file was unreadable, which then matches no mark; a file other than 64-bit ELF is none.
+// Gather searches the files of a process for the traces of all marks, or takes the results from the cache of this
+// scope. An error means that a file was unreadable; it matches no mark. A file other than 64-bit ELF is not an error.
 func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env}
 	var failed error
@@ -65,7 +65,7 @@ func (c *Cache) identifyAt(scope string, which File, open Open) (File, error) {
 	return c.identify(scope, which, file)
 }
 
-// vmArgs returns the arguments in a JVM's file of counters, which also has secrets: the buffer is cleared.
+// vmArgs returns the arguments in a JVM's file of counters. The file may also have secrets, so the buffer is cleared.
 func vmArgs(p Process, open Open) (string, error) {
 	m := perfdata.Mapping(p.Mappings)
 	if m == nil {
@@ -85,7 +85,7 @@ func vmArgs(p Process, open Open) (string, error) {
 	return parsePerfData(b[:n])
 }
 
-// unreadable returns the reason without the error's text, which may have a path chosen by the process.
+// unreadable returns the reason without the text of the error, which may have a path that the process chose.
 func unreadable(err error) string {
 	if errors.Is(err, elffile.ErrFormat) {
 		return "it is not a 64-bit ELF file"
@@ -113,7 +113,7 @@ func candidates(p Process) []File {
 	return files
 }
 
-// marksFor returns the marks that a file of this name may match.
+// marksFor returns the marks that a file of this name may match. Marks without a file name are for programs only.
 func marksFor(name string, program bool) []runtimes.Mark {
 	var fitting []runtimes.Mark
 	add := func(marks []runtimes.Mark) {
@@ -156,7 +156,7 @@ func identify(found File, opened procmem.File) (File, error) {
 	return found, file.failed
 }
 
-// recording keeps the first read error of a file, to distinguish missing from unreadable data.
+// recording reads a file and keeps the first error, to distinguish missing from unreadable data.
 type recording struct {
 	io.ReaderAt
 
@@ -180,6 +180,7 @@ type searcher struct {
 	found *File
 }
 
+// signs stores whether the file has the symbol and the section of a mark.
 func (l *searcher) signs(m runtimes.Mark) {
 	if m.Symbol != "" {
 		if _, err := l.elf.Symbol(m.Symbol); err == nil {
@@ -200,7 +201,7 @@ func (l *searcher) symbol(name, text string) {
 	l.found.Symbols[name] = cmp.Or(l.found.Symbols[name], text)
 }
 
-// versions reads the places of a mark in order, until one has a version.
+// versions reads the places where a mark may have a version, in order, until one has it.
 func (l *searcher) versions(m runtimes.Mark) {
 	for _, at := range m.Versions {
 		switch {
@@ -209,7 +210,7 @@ func (l *searcher) versions(m runtimes.Mark) {
 				text, _, _ := strings.Cut(string(b), "\x00")
 				l.symbol(at.Symbol, text)
 			}
-		case at.Hex != "": // a byte each for the kind of release, patch, minor and major
+		case at.Hex != "": // one byte each: kind of release, patch, minor, major
 			if b, err := l.bytesOf(at.Hex); err == nil && len(b) >= 4 {
 				l.symbol(at.Hex, fmt.Sprintf("%d.%d.%d", b[3], b[2], b[1]))
 			}
@@ -241,13 +242,12 @@ func (l *searcher) bytesOf(symbol string) ([]byte, error) {
 	return nil, elffile.ErrNotFound
 }
 
-// piece is the size of a searched piece of a file, and overlap how far two of them overlap.
 const (
-	piece   = 1 << 20
-	overlap = 256
+	piece   = 1 << 20 // bytes of a file that are searched together
+	overlap = 256     // bytes that belong to two pieces, so that no match is cut
 )
 
-// search searches for a pattern in the constants of the file.
+// search stores the matches of a pattern in the constants of the file.
 func (l *searcher) search(pattern *regexp.Regexp) {
 	from, to := l.constants()
 	if _, done := l.found.Texts[pattern.String()]; done {
@@ -273,7 +273,7 @@ func (l *searcher) search(pattern *regexp.Regexp) {
 	l.found.Texts[pattern.String()] = texts
 }
 
-// constants returns the range of the file's section of read-only data, otherwise of all read-only segments.
+// constants returns the range of the section .rodata, or without it, of all read-only segments.
 func (l *searcher) constants() (from, to int64) {
 	if s, err := l.elf.Section(".rodata"); err == nil {
 		return l.bounded(s.Offset, s.Size)

@@ -9,15 +9,15 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// library is a C library or an allocator, with the traces of its use.
+// library is a C library or an allocator, with the marks of its files.
 type library struct {
 	name  string
 	libc  bool
 	marks []runtimes.Mark
 }
 
-// libraries: an allocator linked into a program is detected by its exported names, which must precede the C library's.
-// One with its own prefix, as in Rust programs, is not detected.
+// libraries has the known C libraries and allocators. An allocator linked into a program is detected by the names that
+// it exports, but not if they have a prefix, as in Rust programs.
 var libraries = []library{
 	{name: "glibc", libc: true, marks: []runtimes.Mark{
 		{File: "libc.so.6", Versions: glibcVersions}, {File: "libc-2.*.so", Versions: glibcVersions},

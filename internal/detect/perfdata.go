@@ -10,7 +10,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem/perfdata"
 )
 
-// parsePerfData returns a JVM's start arguments and flags file, as far as they concern memory.
+// parsePerfData returns the start arguments and the flags of a JVM that concern memory.
 func parsePerfData(b []byte) (string, error) {
 	var args, flags string
 	err := perfdata.Each(b, func(e perfdata.Entry) {
@@ -27,7 +27,7 @@ func parsePerfData(b []byte) (string, error) {
 	return strings.TrimSpace(args + " " + flags), nil
 }
 
-// ofMemory returns the words of a text that concern memory: -D may set a password.
+// ofMemory returns the words that concern memory. Others may be secrets: -D may set a password.
 func ofMemory(text []byte) string {
 	var kept []string
 	for word := range bytes.FieldsSeq(text) {

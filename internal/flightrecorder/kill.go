@@ -16,13 +16,13 @@ import (
 // Detection is how a kill was detected.
 type Detection string
 
-// Ways to notice a kill, as the API names them (evidence of a KillSnapshot).
+// Ways to detect a kill, as the API names them (evidence of a KillSnapshot).
 const (
 	CounterRose Detection = "CounterRose"
 	PodStatus   Detection = "PodStatus"
 )
 
-// Kind is what a kill ended.
+// Kind is the kind of process that a kill ended.
 type Kind string
 
 // Kinds of kills, as the API names them.
@@ -40,19 +40,19 @@ type Kill struct {
 	Kind          Kind
 	Detection     Detection
 	Reached       Reached
-	LimitsChanged bool      // between the two full readings around the kill; the lower ones are reported
-	Processes     []Process // that existed before and not after, the largest first
+	LimitsChanged bool      // between the full readings before and after the kill; the lower ones are reported
+	Processes     []Process // that ended with the kill, the largest first
 }
 
-// Limits are those that the kernel enforced.
+// Limits are the limits that the kernel enforced.
 type Limits struct {
 	ContainerLimit, PodLimit memory.Bytes // cgroup.Unlimited: none
 }
 
 // Minute is the record of the minute before a kill or stall.
 type Minute struct {
-	Seen     bool          // there are readings; otherwise other fields are zero
-	Usage    memory.Bytes  // the last reading before
+	Seen     bool          // there are readings; otherwise all fields are zero
+	Usage    memory.Bytes  // in the last reading before the event
 	LastRead time.Duration // time from that reading to the event
 	Growth   Growth
 	Series   []Point
@@ -60,13 +60,13 @@ type Minute struct {
 
 // Point is one reading of a series.
 type Point struct {
-	Before time.Duration // the event of the series
+	Before time.Duration // time from this reading to the kill or stall
 	Usage  memory.Bytes
 }
 
-// approach returns the minute before usage reached a level at a time, with the growth up to it.
+// approach returns the minute before a time, with the growth until usage reached level.
 func (r *Recorder) approach(before time.Time, level memory.Bytes) Minute {
-	m, points := r.minute(before), r.points(before, kept)
+	m, points := r.minute(before), r.points(before, history)
 	first := len(points)
 	for first > 0 && points[first-1].usage >= level {
 		first--
@@ -77,7 +77,7 @@ func (r *Recorder) approach(before time.Time, level memory.Bytes) Minute {
 
 // minute returns the record of the minute before a time.
 func (r *Recorder) minute(before time.Time) Minute {
-	points := r.points(before, kept)
+	points := r.points(before, history)
 	if len(points) == 0 {
 		return Minute{}
 	}
@@ -89,23 +89,22 @@ func (r *Recorder) minute(before time.Time) Minute {
 }
 
 const (
-	// Within detail before a kill the series has every reading, at most 40; before that, the highest of every bucket: 60
-	// points for a minute.
+	// A series has every reading of the last 10 s, at most 40, and the highest of each earlier bucket, at most 20.
 	detail = 10 * time.Second
 	bucket = 2500 * time.Millisecond
-	// MaxSeries is the most points of a series.
-	MaxSeries = int(detail/fastest) + int((kept-detail)/bucket)
+	// MaxSeries bounds the points of a series.
+	MaxSeries = int(detail/fastest) + int((history-detail)/bucket)
 	// maxProcesses bounds the processes reported for a kill: a group kill may end hundreds.
 	maxProcesses = 4
 )
 
-// record records a kill detected in s, whose usage is from after it.
+// record records a kill that was detected in s. The usage in s is from after the kill.
 func (r *Recorder) record(s Sample, detection Detection) {
 	k := &Kill{
 		Limits: Limits{s.Reading.Limit, s.PodLimit}, Minute: r.minute(s.At), Time: s.At, Kind: ChildProcess,
 		Detection: detection, Reached: r.reach.before(s.At, s.Neighbor),
 	}
-	if !r.lastFull.IsZero() { // another observer may have raised the limit already
+	if !r.lastFull.IsZero() { // the limit may have been raised after the kill
 		k.LimitsChanged = r.last.Limit != k.ContainerLimit || r.podLimit != k.PodLimit
 		k.ContainerLimit, k.PodLimit = min(r.last.Limit, k.ContainerLimit), min(r.podLimit, k.PodLimit)
 	}
@@ -119,8 +118,7 @@ func (r *Recorder) record(s Sample, detection Detection) {
 	r.killCount++
 }
 
-// mainIsGone reports whether no process is left, or the container's first process is gone. Processes that were not read
-// prove nothing.
+// mainIsGone reports whether the main process, or every process, has ended; false if now was not read.
 func mainIsGone(before, now []Process) bool {
 	if now == nil {
 		return false
@@ -133,7 +131,7 @@ func mainIsGone(before, now []Process) bool {
 	return len(now) == 0
 }
 
-// series returns a minute of readings as a bounded list.
+// series returns at most MaxSeries readings of a minute.
 func series(points []point, now time.Time) []Point {
 	var out []Point
 	current := time.Duration(-1) // the bucket of the last point of out
@@ -155,7 +153,7 @@ func series(points []point, now time.Time) []Point {
 	return out[max(len(out)-MaxSeries, 0):]
 }
 
-// Limit returns the limit that was reached: the smaller of the two, where the pod's also counts its other containers.
+// Limit returns the lower of both limits, and what it applies to. Usage of the pod includes its other containers.
 func (l Limits) Limit() (limit memory.Bytes, of string) {
 	if l.PodLimit < l.ContainerLimit {
 		return l.PodLimit, "the pod"
@@ -176,17 +174,17 @@ func (k *Kill) Summary() string {
 		fmt.Fprintf(&b, " at the limit of %s of %s", limit, of)
 	}
 	if !k.Seen {
-		b.WriteString("; it happened before the agent's first reading of this container, so there is no history")
+		b.WriteString("; the agent had not read this container before, so there is no history")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", format.Short(k.LastRead), k.Usage)
+	fmt.Fprintf(&b, "; %s before detection, usage was %s", format.Short(k.LastRead), k.Usage)
 	limit, _ := k.Limit()
 	if limit != cgroup.Unlimited && k.Reached != ReachedNo && k.Usage < limit.Percent(fastKillPercent) {
 		b.WriteString(", so the last growth was too fast to be recorded")
 		return b.String() // the recorded growth does not explain it
 	}
 	if g := k.Growth; g.For > 0 {
-		fmt.Fprintf(&b, "; it had grown by %s/s for %s", g.PerSecond, format.Short(g.For))
+		fmt.Fprintf(&b, ", after growth of %s/s for %s", g.PerSecond, format.Short(g.For))
 	}
 	return b.String()
 }
@@ -194,7 +192,7 @@ func (k *Kill) Summary() string {
 // fastKillPercent: below this share of the limit, the last reading does not explain the kill.
 const fastKillPercent = 90
 
-// victim names what died.
+// victim names the ended process.
 func (k *Kill) victim() string {
 	who := map[Kind]string{MainProcess: "the main process", ChildProcess: "a child process"}[k.Kind]
 	if len(k.Processes) == 0 {

@@ -11,14 +11,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// How often a container is read. The kernel answers from counters, so a reading costs the container nothing; the
-// Governor bounds the agent's cost.
+// Intervals between readings of a container. Readings cost only the agent, whose cost the Governor bounds.
 const (
 	fastest = 250 * time.Millisecond // near the limit, and in the first ten seconds: 40 readings before a kill
-	wary    = time.Second            // if it may come near its limit within a minute
+	wary    = time.Second            // if usage may come near the limit within a minute
 	quiet   = 2 * time.Second        // otherwise: detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free
-	// fullEvery is the interval of full readings far below the limit, and fullWary if a container may come near it: then
-	// all readings are full, except at [Alert].
+	// fullEvery is the interval of full readings far below the limit. fullWary is their interval if a container may come
+	// near it: then every reading is full, except at [Alert].
 	fullEvery = 10 * time.Second
 	fullWary  = wary - fastest
 )
@@ -29,7 +28,7 @@ const (
 	waryPercent = 60
 )
 
-// Times to the limit at the current growth, below which the same applies.
+// Times until usage reaches the limit at its current growth, below which a container is read more often.
 const (
 	nearTime = 5 * time.Second
 	waryTime = time.Minute
@@ -38,49 +37,49 @@ const (
 // Urgency is how close to its limit a container is.
 type Urgency int
 
-// From far below the limit to at the limit.
+// The urgencies, from far below the limit to close to it.
 const (
 	Quiet Urgency = iota
 	Wary
 	Near
 )
 
-// Urgency returns the container's urgency by its use and growth.
+// Urgency returns the urgency of the container by its usage and growth.
 func (r *Recorder) Urgency(now time.Time) Urgency {
-	if r.isNew && now.Sub(r.first) < growthWindow { // many are killed at their start, before their growth is known
+	if r.isNew && now.Sub(r.first) < growthWindow { // many are OOM-killed before their growth is known
 		return Near
 	}
 	limit := min(r.last.Limit, r.podLimit)
 	if limit == cgroup.Unlimited || limit <= 0 || r.lastFull.IsZero() {
 		return Quiet
 	}
-	held := r.held()
-	left := r.timeLeft(limit.Minus(held), now)
+	used := r.unreclaimable()
+	left := r.timeLeft(limit.Minus(used), now)
 	switch {
-	case held >= limit.Percent(nearPercent) || left <= nearTime || r.last.UnderOOM:
+	case used >= limit.Percent(nearPercent) || left <= nearTime || r.last.UnderOOM:
 		return Near
-	case held >= limit.Percent(waryPercent) || left <= waryTime:
+	case used >= limit.Percent(waryPercent) || left <= waryTime:
 		return Wary
 	}
 	return Quiet
 }
 
-// held returns the unreclaimable usage, assuming the page cache of the last full reading.
-func (r *Recorder) held() memory.Bytes { return r.Usage().Minus(r.last.File) }
+// unreclaimable returns the unreclaimable usage, assuming the page cache of the last full reading.
+func (r *Recorder) unreclaimable() memory.Bytes { return r.Usage().Minus(r.last.File) }
 
-// growthWindow is the period of growth that determines the interval. A longer one would include a finished start.
+// growthWindow is the period of growth that determines the interval. A longer period would include a completed start.
 const growthWindow = 10 * time.Second
 
-// timeLeft returns the time until usage reaches the limit at the current growth.
-func (r *Recorder) timeLeft(until memory.Bytes, now time.Time) time.Duration {
+// timeLeft returns the time until usage has grown by free at the current growth.
+func (r *Recorder) timeLeft(free memory.Bytes, now time.Time) time.Duration {
 	g := growth(r.points(now, growthWindow))
 	if g.PerSecond <= 0 {
 		return math.MaxInt64
 	}
-	return time.Duration(float64(until) / float64(g.PerSecond) * float64(time.Second))
+	return time.Duration(float64(free) / float64(g.PerSecond) * float64(time.Second))
 }
 
-// Interval returns the time from a reading to the next. It is stretched last and least near the limit.
+// Interval returns the time from a reading to the next, stretched by the Governor, and least near the limit.
 func (g *Governor) Interval(u Urgency) time.Duration {
 	interval, stretch := [...]time.Duration{Quiet: quiet, Wary: wary, Near: fastest}[u], g.Stretch()
 	if u == Near {
@@ -100,18 +99,17 @@ const (
 	alertSecond = 110
 )
 
-// Imminent returns the interval for n containers that are about to reach their limits.
+// Imminent returns the interval if this many containers are about to reach their limits.
 func Imminent(containers int) time.Duration { return every(imminent, containers, imminentSecond) }
 
-// Alert returns the longest interval for n containers that may borrow memory.
+// Alert returns the longest interval if this many containers may borrow memory.
 func Alert(containers int) time.Duration { return every(alert, containers, alertSecond) }
 
 func every(least time.Duration, containers, perSecond int) time.Duration {
 	return max(least, time.Duration(containers)*time.Second/time.Duration(perSecond))
 }
 
-// WantsFull reports whether the next reading should be full. Usage near the limit may be page cache, which only a full
-// reading shows.
+// WantsFull reports whether the next reading should be full. Only a full reading shows how much usage is page cache.
 func (r *Recorder) WantsFull(usage memory.Bytes, now time.Time) bool {
 	limit := min(r.last.Limit, r.podLimit)
 	since := now.Sub(r.lastFull)
@@ -128,10 +126,10 @@ const (
 	corePercent    = 0.5 // of one core for readings; inspections may take as much
 	maxStretch     = 8   // a container far below its limit is still read every 16 s
 	maxNearStretch = 2   // a container near its limit is always read twice a second
-	settle         = 0.3 // weight of a new figure in the moving average
+	settle         = 0.3 // weight of a new figure in the moving average of stretch
 )
 
-// Spent records the processor time of readings in an interval.
+// Spent records how much processor time readings took in an interval.
 func (g *Governor) Spent(spent, elapsed time.Duration) {
 	if elapsed <= 0 {
 		return
@@ -143,22 +141,22 @@ func (g *Governor) Spent(spent, elapsed time.Duration) {
 // Stretch returns the factor for intervals, 1 or more.
 func (g *Governor) Stretch() float64 { return max(g.stretch, 1) }
 
-// Growth is a climb that lasts until the last reading.
+// Growth is a rise of usage that lasts until the last reading.
 type Growth struct {
 	PerSecond memory.Bytes
 	For       time.Duration
 }
 
 const (
-	// dipPercent is the part of its gain that a climb may lose, because a garbage collector returns some memory during
-	// growth. With a larger loss it is a sawtooth, and the climb begins at the last tooth.
+	// dipPercent is the share of its gain that usage may lose during growth, because a garbage collector returns some
+	// memory. A larger loss is a sawtooth: growth then begins after it.
 	dipPercent = 25
-	minGrowth  = memory.MiB // the least reported climb, above noise of single pages
-	// noiseShare: a rate below 1/noiseShare of the later rate is not growth. Stepwise growth has flat parts.
+	minGrowth  = memory.MiB // the least reported growth, above noise of single pages
+	// noiseShare: a rise at less than 1/noiseShare of the later rate is not growth. Stepwise growth has flat parts.
 	noiseShare = 20
 )
 
-// growth returns the growth that ends with the last point, from the lowest point without a large fall after it.
+// growth returns the growth from the lowest point after which usage did not fall much, to the last point.
 func growth(points []point) Growth {
 	if len(points) < 2 {
 		return Growth{}
@@ -169,9 +167,9 @@ func growth(points []point) Growth {
 		p := points[i]
 		gained := last.usage.Minus(start.usage)
 		if p.usage.Minus(start.usage) > max(gained.Percent(dipPercent), minGrowth/2) {
-			break // it fell from here to start
+			break // usage fell from p to start
 		}
-		if p.usage < start.usage && partOfClimb(p, start, last) {
+		if p.usage < start.usage && partOfGrowth(p, start, last) {
 			start = p
 		}
 	}
@@ -182,9 +180,9 @@ func growth(points []point) Growth {
 	return Growth{memory.Bytes(float64(last.usage-start.usage) / took.Seconds()), took}
 }
 
-// partOfClimb reports whether it also rose from p to start, at a rate that is significant compared with the rate from
-// start. It excludes noise at the level before the climb.
-func partOfClimb(p, start, last point) bool {
+// partOfGrowth reports whether usage rose from p to start at a rate that is significant compared with the later rate. A
+// slower rise is noise before the growth.
+func partOfGrowth(p, start, last point) bool {
 	before := float64(start.usage-p.usage) / start.at.Sub(p.at).Seconds()
 	after := float64(last.usage-start.usage) / last.at.Sub(start.at).Seconds()
 	return start == last || before >= after/noiseShare

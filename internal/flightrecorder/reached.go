@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/internal/cgroup"
 )
 
-// Reached is whether a limit of the container or its pod was reached before a kill.
+// Reached states whether a limit of the container or its pod was reached before a kill.
 type Reached string
 
 // The values, as the API names them.
@@ -19,7 +19,7 @@ const (
 	ReachedNo      Reached = "No" // the node ran out of memory
 )
 
-// counter is a counter of the kernel, and when it last rose.
+// counter is a counter of the kernel, with the time when it last rose.
 type counter struct {
 	count uint64
 	known bool
@@ -33,8 +33,7 @@ func (c *counter) add(count uint64, at time.Time) {
 	c.count, c.known = count, true
 }
 
-// reach follows the counters of memory that ran out in a container, and in its pod with all containers. Its pod
-// keeps a removed container's counts.
+// reach follows the kernel's OOM counters of a container, and of its pod. The pod also counts removed containers.
 type reach struct{ container, pod, podKills counter }
 
 func (r *reach) add(container, pod cgroup.Events, at time.Time) {
@@ -47,14 +46,14 @@ func (r *reach) add(container, pod cgroup.Events, at time.Time) {
 	}
 }
 
-// before returns whether a limit was reached in the minute before a kill: the kernel counts this first, and the kill
-// when it has found a victim. neighbor: another container of the pod may have reached its own.
+// before returns whether a limit was reached in the minute before a kill at a time: the kernel first counts that a
+// limit was reached, and the kill when it has found a victim. neighbor is as in [Sample].
 func (r *reach) before(at time.Time, neighbor bool) Reached {
-	rose := func(c counter) bool { return !c.rose.IsZero() && at.Sub(c.rose) <= kept }
+	rose := func(c counter) bool { return !c.rose.IsZero() && at.Sub(c.rose) <= history }
 	switch {
 	case rose(r.container):
 		return ReachedYes
-	case !rose(r.podKills): // it was not read before and after, or does not count containers (memory_localevents)
+	case !rose(r.podKills): // not read before and after, or without its containers (memory_localevents)
 		return ReachedUnknown
 	case !rose(r.pod):
 		return ReachedNo

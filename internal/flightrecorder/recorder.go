@@ -14,60 +14,57 @@ import (
 // Process is one process of a container.
 type Process struct {
 	PID      int    // in the node's PID namespace
-	InnerPID int    // in the container's PID namespace; its main process is 1, unless the pod shares one
-	Name     string // from the kernel, chosen by the process; already printable
+	InnerPID int    // in the container's PID namespace; 1 is the main process, unless the pod shares a namespace
+	Name     string // chosen by the process, made printable by the caller
 	Resident memory.Bytes
 }
 
 // Sample is one reading of a container.
 type Sample struct {
-	At time.Time
-	// Reading of the container. Partial: only Usage was read.
-	Reading cgroup.Reading
-	Partial bool
-	// PodLimit is the effective limit of its pod; Unlimited if absent. It is ignored in a Partial sample.
+	At      time.Time
+	Reading cgroup.Reading // of the container
+	Partial bool           // only Reading.Usage was read
+	// PodLimit is the effective limit of the pod, cgroup.Unlimited if absent. It is ignored in a Partial sample.
 	PodLimit memory.Bytes
-	// Pod has the events of its pod, of all containers; Neighbor: another container may have reached its own limit since
-	// the last full reading.
-	Pod      cgroup.Events
-	Neighbor bool
-	// Processes of the container, where they were read; nil otherwise.
-	Processes []Process
+	Pod      cgroup.Events // of the pod, with all containers
+	// Neighbor: another container may have reached its own limit since the last full reading.
+	Neighbor  bool
+	Processes []Process // of the container; nil: not read
 }
 
-// point is a kept sample.
+// point is the usage in a sample.
 type point struct {
 	at    time.Time
 	usage memory.Bytes
 }
 
 const (
-	kept    = time.Minute           // length of a record
-	maxKept = int(kept/fastest) + 1 // points of it at the shortest interval
+	history    = time.Minute              // how long points are kept
+	maxHistory = int(history/fastest) + 1 // points in history at the shortest interval
 )
 
 // Recorder holds the readings of one container instance. Use [New].
 type Recorder struct {
 	recent    []point        // the oldest first
 	last      cgroup.Reading // of the last full sample
-	lastFull  time.Time
+	lastFull  time.Time      // of the last full sample
 	podLimit  memory.Bytes
 	peak      memory.Bytes
 	processes []Process
 	kills     uint64
-	counted   bool // kills is the kernel's count, not an assumption
+	counted   bool // kills is a count of the kernel, not an assumption
 	isNew     bool
 	first     time.Time // of the first sample
 	reach     reach
-	neighbor  bool // see [Recorder.Ended]
+	neighbor  bool // as in [Recorder.Ended]
 
 	killCount int
 	lastKill  *Kill
 	stall     stallWatch
 }
 
-// New returns the recorder of a container. If it is new on the node, every kill counts, also before its first sample;
-// otherwise only kills after its first sample.
+// New returns the recorder of a container. If the container is new on the node, kills before its first sample count,
+// too; otherwise only later kills do.
 func New(isNew bool) *Recorder {
 	return &Recorder{
 		counted: isNew, isNew: isNew, podLimit: cgroup.Unlimited, last: cgroup.Reading{Limit: cgroup.Unlimited},
@@ -104,7 +101,7 @@ func (r *Recorder) Ended(pod cgroup.Events, neighbor bool, at time.Time) {
 	r.neighbor = neighbor
 }
 
-// ReachedSince reports whether the container may have reached its limit since a time, by its present events.
+// ReachedSince reports whether the container may have reached its limit since a time. now has its current events.
 func (r *Recorder) ReachedSince(since time.Time, now cgroup.Events) bool {
 	c := r.reach.container
 	return !now.Known || !c.known || now.Reached > c.count || c.rose.After(since)
@@ -117,21 +114,20 @@ func (r *Recorder) killed(s Sample) bool {
 	return rose
 }
 
-// push adds a point. It replaces the last point if it is within fastest of the one before, so that a minute is kept at
-// any interval.
+// push adds p. It replaces the last point if p is within fastest of the second-last, so that a minute always fits.
 func (r *Recorder) push(p point) {
 	if n := len(r.recent); n > 1 && p.at.Sub(r.recent[n-2].at) <= fastest && p.at.After(r.recent[n-1].at) {
 		r.recent = r.recent[:n-1]
 	}
-	old := len(r.recent) - len(r.points(p.at, kept))
-	if len(r.recent) == maxKept {
+	old := len(r.recent) - len(r.points(p.at, history))
+	if len(r.recent) == maxHistory {
 		old = max(old, 1)
 	}
 	r.recent = append(slices.Delete(r.recent, 0, old), p)
 	r.peak = max(r.peak, p.usage)
 }
 
-// points returns the points of a period before a time, which must not be before the last one, oldest first.
+// points returns the points in the window that ends at before, oldest first. No point may be later than before.
 func (r *Recorder) points(before time.Time, window time.Duration) []point {
 	first, _ := slices.BinarySearchFunc(r.recent, before.Add(-window), func(p point, from time.Time) int {
 		return p.at.Compare(from)
@@ -147,9 +143,9 @@ func (r *Recorder) newest() point {
 	return r.recent[len(r.recent)-1]
 }
 
-// Terminated records that the kubelet reported this container as OOM-killed at a time. noticed is when its cgroup was
-// found removed, or zero; if plausible, it is used as the time of the kill, because the kubelet's has whole seconds. It
-// reports whether the kill is new, and not one for which the count just rose.
+// Terminated records that the kubelet reported this container as OOM-killed at a time in whole seconds. noticed is when
+// its cgroup was found removed, or zero; if it is plausible, it replaces at. Terminated reports whether this is new: an
+// unrecorded kill, or one that was recorded for a child process.
 func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 	if noticed.Sub(at).Abs() <= sameKill {
 		at = noticed
@@ -162,8 +158,8 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 		}
 		return isNew
 	}
-	if now.Sub(at) > kept {
-		return false // before this agent's readings
+	if now.Sub(at) > history {
+		return false // older than the history
 	}
 	if newest := r.newest().at; newest.After(at) {
 		at = newest
@@ -174,10 +170,10 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 	return true
 }
 
-// Dying is how long a process may exist after its kill was counted, while its memory is freed.
+// Dying is how long a process may exist after its kill was counted, while the kernel frees its memory.
 const Dying = 2 * time.Second
 
-// amend completes the last kill if its victim still existed when the count rose. It reports whether it did.
+// amend adds the ended processes to the last kill if they still existed when the count rose. It reports whether it did.
 func (r *Recorder) amend(s Sample) bool {
 	k := r.lastKill
 	if k == nil || len(k.Processes) > 0 || s.At.Sub(k.Time) > Dying || !s.At.After(k.Time) {
@@ -189,7 +185,7 @@ func (r *Recorder) amend(s Sample) bool {
 	return len(k.Processes) > 0
 }
 
-// sameKill bounds the difference to the kubelet's time, which has whole seconds and follows containerd's.
+// sameKill bounds the difference between the agent's time of a kill and the kubelet's (containerd's, in whole seconds).
 const sameKill = 5 * time.Second
 
 // Kills returns the number of recorded kills.
@@ -207,15 +203,15 @@ func (r *Recorder) Peak() memory.Bytes { return r.peak }
 // Usage returns the last sample's usage, partial or full; 0: no sample.
 func (r *Recorder) Usage() memory.Bytes { return r.newest().usage }
 
-// Demand returns the demand at the last sample: if that was partial, with page cache and swap of the last full one.
-func (r *Recorder) Demand() memory.Bytes { return r.held().Plus(r.last.Swap) }
+// Demand returns the demand at the last sample. After a partial sample, page cache and swap are of the last full one.
+func (r *Recorder) Demand() memory.Bytes { return r.unreclaimable().Plus(r.last.Swap) }
 
 // Last returns the last full reading, with its time and the pod's limit; zero time: none.
 func (r *Recorder) Last() (reading cgroup.Reading, podLimit memory.Bytes, at time.Time) {
 	return r.last, r.podLimit, r.lastFull
 }
 
-// largest returns the few largest processes that existed before and no longer do.
+// largest returns the maxProcesses largest processes that existed before and no longer do.
 func largest(before, now []Process) []Process {
 	out := gone(before, now)
 	return out[:min(len(out), maxProcesses)]

@@ -59,7 +59,7 @@ func TestKillAfterARamp(t *testing.T) {
 		(k.Growth.For-30*time.Second).Abs() > time.Second {
 		t.Errorf("grew by %s/s for %s, want 9Mi/s for 30s", mib, k.Growth.For)
 	}
-	if len(k.Series) > MaxSeries || len(k.Series) < MaxSeries-5 || k.Series[0].Before > kept {
+	if len(k.Series) > MaxSeries || len(k.Series) < MaxSeries-5 || k.Series[0].Before > history {
 		t.Errorf("%d points from %s on, want about %d", len(k.Series), k.Series[0].Before, MaxSeries)
 	}
 	for i := 1; i < len(k.Series); i++ {
@@ -68,7 +68,7 @@ func TestKillAfterARamp(t *testing.T) {
 		}
 	}
 	want := "OOM kill of the main process (node, 460Mi resident when last seen) at the limit of 512Mi of the container; " +
-		"200ms before it was noticed, usage was 470Mi; it had grown by 9Mi/s for 30s"
+		"200ms before detection, usage was 470Mi, after growth of 9Mi/s for 30s"
 	if k.Summary() != want {
 		t.Errorf("%s\nwant\n%s", k.Summary(), want)
 	}
@@ -328,7 +328,7 @@ func TestStall(t *testing.T) {
 		began > time.Minute+stallBegins+stallWindow {
 		t.Fatalf("%+v, noticed after %s", s, began)
 	}
-	if !strings.HasPrefix(s.Summary(), "stalls at its limit of 512Mi without an OOM kill: 480Mi of it is ") {
+	if !strings.HasPrefix(s.Summary(), "stalls at its limit of 512Mi without an OOM kill: 480Mi is ") {
 		t.Error(s.Summary())
 	}
 	run(0, 5*time.Minute)
@@ -429,8 +429,8 @@ func TestTheMinuteBeforeAStall(t *testing.T) {
 		t.Errorf("at %s of %s", limit, whose)
 	}
 	text := s.Summary()
-	if !strings.HasPrefix(text, "stalls at the limit of 511Mi of its pod without an OOM kill: 480Mi of it is ") ||
-		!strings.Contains(text, "; before that it had grown by ") {
+	if !strings.HasPrefix(text, "stalls at the limit of 511Mi of its pod without an OOM kill: 480Mi is ") ||
+		!strings.Contains(text, "; before that, usage grew by ") {
 		t.Error(text)
 	}
 }
@@ -450,7 +450,7 @@ func TestStallByPressure(t *testing.T) {
 // TestStallAtMemoryHigh: a container is held below its limit by memory.high, and waits for no file.
 func TestStallAtMemoryHigh(t *testing.T) {
 	for high, want := range map[memory.Bytes]string{
-		460 * memory.MiB: "stalls at memory.high of 460Mi, below its limit of 512Mi without an OOM kill: 455Mi of it",
+		460 * memory.MiB: "stalls at memory.high of 460Mi, below its limit of 512Mi without an OOM kill: 455Mi is",
 		500 * memory.MiB: "", // it has room up to there
 	} {
 		r := New(true)
@@ -553,10 +553,10 @@ func TestReadOftenForAMinute(t *testing.T) {
 	for at := time.Duration(0); at <= end; at += imminent {
 		r.Add(full(at, memory.Bytes(at.Milliseconds())*memory.KiB))
 	}
-	points := r.points(start.Add(end), kept)
+	points := r.points(start.Add(end), history)
 	first, last := points[0], points[len(points)-1]
 	back := last.at.Sub(first.at)
-	if back < kept-time.Second || !last.at.Equal(start.Add(end)) || r.Usage() != last.usage {
+	if back < history-time.Second || !last.at.Equal(start.Add(end)) || r.Usage() != last.usage {
 		t.Errorf("%d points of %s, the last at %s", len(points), back, last.at)
 	}
 	for i := 1; i < len(points)-1; i++ {

@@ -12,12 +12,12 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Stall is a period in which a container stalled just below its limit without being killed.
+// Stall is a period in which a container stalled just below its limit without an OOM kill.
 type Stall struct {
 	Limits
-	Minute // before the first sample that showed it, which is stallWindow after Started
+	Minute // before the first sample that showed the stall, stallWindow after Started
 
-	Started, Ended time.Time // Ended is zero while it continues
+	Started, Ended time.Time // Ended is zero while the stall continues
 	Anon           memory.Bytes
 	High           memory.Bytes // memory.high, if the container stalled at it; 0: at its limit
 	FaultsPerSec   int
@@ -31,33 +31,32 @@ const (
 	stallUsagePercent = 95
 	stallFaults       = 3
 	stallPressure     = 10
-	// stallTimesKnown: the rate of faults is this many times the container's highest rate away from its limit.
-	stallTimesKnown = 3
-	// stallWindow is the compared period. At its limit a container is read several times a second.
+	// stallTimesUsual: in a stall, the rate of faults is at least this many times the usual rate.
+	stallTimesUsual = 3
+	// stallWindow is the period over which counters are compared, although a container at its limit is read more often.
 	stallWindow = 5 * time.Second
-	// stallBegins is how long consecutive windows must show a stall, so that a burst of faults, for example when a library
-	// is loaded, does not count as one.
+	// stallBegins is how long consecutive windows must show a stall. It excludes bursts, as when a library is loaded.
 	stallBegins = 6 * stallWindow
 	stallOver   = time.Minute      // a stall has ended when no window has shown it for this long
-	stallStart  = 2 * time.Minute  // the usual rate is learned after this time: a starting process loads its program
+	stallStart  = 2 * time.Minute  // faults count as usual only after this time: a starting process loads its program
 	stallGap    = 30 * time.Second // the longest time between two readings that are compared
 )
 
 // stallWatch compares readings [stallWindow] apart.
 type stallWatch struct {
-	first  time.Time // the first reading
-	from   cgroup.Reading
+	first  time.Time      // the first reading
+	from   cgroup.Reading // the reading at the start of the window
 	fromAt time.Time
-	known  float64 // the highest rate of faults per second in a period of stallBegins away from the limit
+	usual  float64 // the highest rate of faults per second in a period of stallBegins away from the limit
 	away   away
 	run    stallRun
 	shown  time.Time // the end of the last window that showed a stall
-	last   *Stall
+	last   *Stall    // the last stall, which may be going on
 	going  bool
 }
 
-// away is a period after the start in which anonymous memory does not fill the limit, not yet in known. It needs more
-// than one window, because memory pressure on the node also drops page cache of a stalled container.
+// away is a period away from the limit that is not yet in usual. It must last stallBegins, because memory pressure on
+// the node can also drop page cache of a stalled container.
 type away struct {
 	lasted time.Duration
 	faults uint64
@@ -71,8 +70,8 @@ type stallRun struct {
 	waited time.Duration // PSI memory full
 }
 
-// add reports whether a stall began or ended. approach returns the minute before a time, which may be dropped by the
-// time a stall is certain.
+// add adds a full sample, and reports whether a stall began or ended. It calls approach when a stall may begin, because
+// the minute before is dropped by the time the stall is certain.
 func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.Bytes) Minute) bool {
 	took := s.At.Sub(w.fromAt)
 	if w.first.IsZero() {
@@ -97,7 +96,7 @@ func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.
 	return w.judge(s)
 }
 
-// window returns the pages read back since the last window, and how long all tasks waited.
+// window returns the pages read from disk since the last window, and how long all tasks waited.
 func (w *stallWatch) window(s Sample) (faults uint64, waited time.Duration) {
 	if s.Reading.Faults > w.from.Faults {
 		faults = s.Reading.Faults - w.from.Faults
@@ -108,33 +107,33 @@ func (w *stallWatch) window(s Sample) (faults uint64, waited time.Duration) {
 	return faults, waited
 }
 
-// shows reports whether the time between both readings has the signs of a stall.
+// shows reports whether the window has the signs of a stall.
 func (w *stallWatch) shows(s Sample, took time.Duration, faults uint64, waited time.Duration) bool {
 	rate, limit := float64(faults)/took.Seconds(), s.bound()
 	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) ||
 		s.Reading.Anon < limit.Percent(stallAnonPercent) {
 		if w.fromAt.Sub(w.first) >= stallStart {
-			w.learn(took, faults)
+			w.updateUsual(took, faults)
 		}
 		return false
 	}
 	w.away = away{}
 	return s.Reading.Faults >= w.from.Faults &&
-		(rate >= max(stallFaults, stallTimesKnown*w.known) || 100*waited >= stallPressure*took)
+		(rate >= max(stallFaults, stallTimesUsual*w.usual) || 100*waited >= stallPressure*took)
 }
 
-// learn updates the usual rate of faults.
-func (w *stallWatch) learn(took time.Duration, faults uint64) {
+// updateUsual updates the usual rate of faults.
+func (w *stallWatch) updateUsual(took time.Duration, faults uint64) {
 	w.away = away{w.away.lasted + took, w.away.faults + faults}
 	if a := w.away; a.lasted >= stallBegins {
-		w.known, w.away = max(w.known, float64(a.faults)/a.lasted.Seconds()), away{}
+		w.usual, w.away = max(w.usual, float64(a.faults)/a.lasted.Seconds()), away{}
 	}
 }
 
-// bound returns the lowest of the container's and the pod's limit and memory.high, above which the kernel slows it
-// down.
+// bound returns the lowest of the limits of container and pod, and memory.high, above which the kernel slows tasks.
 func (s *Sample) bound() memory.Bytes { return min(s.Reading.Limit, s.PodLimit, s.Reading.High) }
 
+// judge begins or ends a stall if it is certain, and reports whether it did.
 func (w *stallWatch) judge(s Sample) bool {
 	lasted := s.At.Sub(w.run.began)
 	switch {
@@ -172,13 +171,13 @@ func (s *Stall) Summary() string {
 			where += " of " + limit.String()
 		}
 	}
-	text := fmt.Sprintf("stalls at %s without an OOM kill: %s of it is anonymous memory, and %d pages a second of its "+
+	text := fmt.Sprintf("stalls at %s without an OOM kill: %s is anonymous memory, and %d pages a second of its "+
 		"program or files are read back from disk", where, s.Anon, s.FaultsPerSec)
 	if s.StalledPercent > 0 {
 		text += fmt.Sprintf("; all its tasks waited for memory %d %% of the time", s.StalledPercent)
 	}
 	if g := s.Growth; g.For > 0 {
-		text += fmt.Sprintf("; before that it had grown by %s/s for %s", g.PerSecond, format.Short(g.For))
+		text += fmt.Sprintf("; before that, usage grew by %s/s for %s", g.PerSecond, format.Short(g.For))
 	}
 	return text
 }

@@ -9,40 +9,41 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Writes schedules the writes of one pod's object.
+// Writes schedules the writes of one pod's MemorySnapshot.
 type Writes struct {
 	first  time.Time // earliest first write without an event
 	last   time.Time
-	follow bool          // the last write was triggered: one follow-up may come soon
+	follow bool          // the last write was triggered: one follow-up is due after followUp
 	burst  *rate.Limiter // triggered writes
 	quiet  *rate.Limiter // writes of changed numbers
 	jumps  *rate.Limiter // additional writes of numbers that jumped
 }
 
 const (
-	// quietEvery allows six writes an hour and pod without events: a node of 110 pods writes at most 0.2 objects a
-	// second. Up to maxQuiet may follow each other at quietFloor, because a user looks within a minute after a burst.
+	// quietEvery allows six writes an hour for a pod without events: a node of 110 pods writes at most 0.2 objects a
+	// second. Up to maxQuiet may follow each other at quietFloor, because users check within a minute after a burst.
 	quietEvery = 10 * time.Minute
 	maxQuiet   = 3
 	quietFloor = 30 * time.Second
-	// jumpsEvery allows two further writes an hour and pod, for numbers that jump by a half: a pod's start uses up the
-	// others, and one replica that then took three times as much was reported eight minutes late.
+	// jumpsEvery allows two more writes an hour for a pod whose numbers change by half or more: a pod's start uses up the
+	// quiet writes, and one replica that then used three times as much was reported eight minutes late.
 	jumpsEvery     = 30 * time.Minute
 	maxJumps       = 2
 	unchangedEvery = 3 * time.Hour   // unchanged numbers are written anyway, to update their time
-	floor          = 5 * time.Second // the least time between two writes of one pod, in every case
+	floor          = 5 * time.Second // minimum time between any two writes of one pod
 	followUp       = time.Minute     // delay of a second write after a trigger, with the restarted container
-	// maxBurst triggers may follow each other at the floor, then one each burstEvery: a pod killed every ten seconds is
-	// reported every minute, with its count of kills.
+	// maxBurst triggered writes may follow each other at floor, later ones every burstEvery: a pod that is OOM-killed
+	// every ten seconds is reported every minute, with its count of kills.
 	maxBurst   = 6
 	burstEvery = time.Minute
-	// firstAfter is the age of a pod at its first write: one that lives for seconds needs no object. First writes are
-	// spread over firstSpread, so that a new node's, or a thousand restarted agents', do not coincide.
+	// firstAfter is the age of a pod at its first write: a pod that lives for seconds needs no object. First writes are
+	// spread over firstSpread, so that those of a new node or of a thousand restarted agents do not coincide.
 	firstAfter  = 30 * time.Second
 	firstSpread = time.Minute
 )
 
-// NewWrites returns the schedule of a pod first seen now. spread, from 0 to 1, is its position among others.
+// NewWrites returns the schedule of a pod first seen now. spread, from 0 to 1, delays its first write by up to
+// firstSpread.
 func NewWrites(now time.Time, spread float64) Writes {
 	return Writes{
 		first: now.Add(firstAfter + time.Duration(spread*float64(firstSpread))),
@@ -52,7 +53,7 @@ func NewWrites(now time.Time, spread float64) Writes {
 	}
 }
 
-// Change is the difference to the written numbers.
+// Change is the difference between the current and the last written numbers.
 type Change int
 
 // The changes.
@@ -79,7 +80,7 @@ func (w *Writes) Due(now time.Time, trigger bool, change Change) bool {
 	return since >= unchangedEvery
 }
 
-// Wrote records a write. Failed attempts count, so that an API server in trouble gets no more requests.
+// Wrote records a write. Failed attempts count, so that an overloaded API server gets no more requests.
 func (w *Writes) Wrote(now time.Time, trigger bool) {
 	switch {
 	case trigger:

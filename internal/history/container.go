@@ -29,7 +29,7 @@ const (
 	// RecentSpan is the period that the recent points cover. With more replicas or a faster source, each point is the
 	// highest of several samples.
 	RecentSpan = 2 * period.Hour
-	// maxTrackers is the number of instances that are tracked individually, in 28 bytes each. Peaks of all replicas count,
+	// maxTrackers is the number of instances that are tracked individually, in 32 bytes each. Peaks of all replicas count,
 	// but low points only of these, because replicas do the same work.
 	maxTrackers = 6
 	// warmUp is the age from which the low points of a process count. A younger process has not allocated its live set.
@@ -38,6 +38,9 @@ const (
 	// regimePercent is the smallest change of a limit that starts a new regime. Smaller changes show nothing, and
 	// memfit's own are larger (sizing.minChangePercent).
 	regimePercent = 5
+	// startPercent is how much less a new pod must need after its start, in percent, for the start to count: smaller
+	// differences are within the margin of a limit, or below sizing.minChangePercent.
+	startPercent = 10
 )
 
 // Container is the bounded history of one container name of one workload, for all replicas together. The zero value is
@@ -53,6 +56,8 @@ type Container struct {
 	peakRSSDay, peakWSDay lowDay
 	peakSwap              size16
 	peakSwapDay           lowDay
+	peakStart             size16 // of new pods; see markStart
+	peakStartDay          lowDay
 
 	now    size16 // highest demand of the newest hour so far
 	factor uint16 // compression factor of internal/period; 0: 1
@@ -96,6 +101,8 @@ type instanceTracker struct {
 	open    openInterval
 	last    stamp // newest sample
 	started stamp // start, or first sample
+	// start and after are the highest demand of a new pod before warmUp and in the rest of its first hour; otherwise 0.
+	start, after size16
 }
 
 // stamp is a time in Unix seconds, valid until 2106.
@@ -145,6 +152,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	}
 	t.last = stamp(at)
 	c.markRegime(v, limit)
+	c.markStart(t, v, day)
 	if hour == c.hour && (t.full || c.warm(t)) && (t.low == 0 || v < t.low) {
 		t.low = v
 	}
@@ -228,11 +236,31 @@ func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, i
 		started = min(at, s.Started.Unix())
 	}
 	c.occupy(free, id, started)
+	if !s.Started.IsZero() && at-started < c.seconds(warmUp) {
+		free.start = encode(s.Demand())
+	}
 	return free, true
 }
 
 func (c *Container) warm(t *instanceTracker) bool {
 	return int64(t.last-t.started) >= c.seconds(warmUp)
+}
+
+// markStart tracks a new pod for an hour. If the pod needed less by startPercent after its start, the peak of the start
+// is kept; otherwise the days show it. Restarts do not count: after a kill, the load that caused the kill may continue.
+func (c *Container) markStart(t *instanceTracker, v size16, day uint32) {
+	switch age := int64(t.last) - int64(t.started); {
+	case t.start == 0:
+	case age < c.seconds(warmUp):
+		t.start = max(t.start, v)
+	case age < c.seconds(period.Hour):
+		t.after = max(t.after, v)
+	default:
+		if t.after > 0 && t.after.bytes() < t.start.bytes().Percent(100-startPercent) {
+			mark(&c.peakStart, &c.peakStartDay, t.start, day)
+		}
+		t.start, t.after = 0, 0
+	}
 }
 
 // markRegime starts a new regime when the limit changes by more than regimePercent.

@@ -6,9 +6,11 @@ package history
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -385,4 +387,38 @@ func BenchmarkAdd(b *testing.B) {
 		at = at.Add(10 * time.Second)
 		c.Add(sampleOf("pod-1", at, 300*mib), 512*mib)
 	}
+}
+
+func TestNewPodsShowWhatAStartNeeds(t *testing.T) {
+	c, day, minute := New(), 24*time.Hour, time.Minute
+	run := func(pod string, started time.Time, uses map[time.Duration]memory.Bytes) {
+		for _, age := range slices.Sorted(maps.Keys(uses)) {
+			s := sampleOf(pod, started.Add(age), uses[age]*mib)
+			s.Started = started
+			c.Add(s, 0)
+		}
+	}
+	want := func(want memory.Bytes, when string) {
+		t.Helper()
+		if got := c.PeakStart(); want == 0 && got != 0 || !near(got, want*mib) {
+			t.Errorf("%s: a start needs %s, want %dMi", when, got, want)
+		}
+	}
+	run("a", start, map[time.Duration]memory.Bytes{minute: 200, 9 * minute: 300, 10 * minute: 250, 59 * minute: 260})
+	want(0, "within the first hour")
+	run("a", start, map[time.Duration]memory.Bytes{60 * minute: 290})
+	want(300, "after it")
+	run("b", start.Add(day), map[time.Duration]memory.Bytes{minute: 400, 11 * minute: 380, 60 * minute: 380})
+	want(300, "a pod that keeps its memory")
+	run("c", start.Add(2*day), map[time.Duration]memory.Bytes{minute: 100, 11 * minute: 50, 60 * minute: 50})
+	want(300, "a smaller start")
+	c.Restarted(sampleOf("c", start, 0).Container, start.Add(3*day))
+	run("c", start.Add(3*day), map[time.Duration]memory.Bytes{minute: 900, 11 * minute: 50, 60 * minute: 50})
+	want(300, "the next process of a pod, which may have been killed under load")
+	run("c", start.Add(3*day), map[time.Duration]memory.Bytes{31 * day: 50})
+	want(300, "after 34 days")
+	run("c", start.Add(3*day), map[time.Duration]memory.Bytes{32 * day: 50})
+	want(0, "after 35 days")
+	run("d", start.Add(36*day), map[time.Duration]memory.Bytes{minute: 150, 11 * minute: 50, 60 * minute: 50})
+	want(150, "a start after that")
 }

@@ -65,12 +65,12 @@ func (c *Container) code(w *codec.Coder) {
 	codec.Num(w, &c.regime.since)
 	codec.Num(w, &c.before.since)
 	for _, v := range []*size16{
-		&c.peakRSS, &c.peakWS, &c.peakSwap, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit,
-		&c.before.peak, &c.before.low,
+		&c.peakRSS, &c.peakWS, &c.peakSwap, &c.peakStart, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low,
+		&c.before.limit, &c.before.peak, &c.before.low,
 	} {
 		codec.Num(w, v)
 	}
-	for _, v := range []*lowDay{&c.peakRSSDay, &c.peakWSDay, &c.peakSwapDay} {
+	for _, v := range []*lowDay{&c.peakRSSDay, &c.peakWSDay, &c.peakSwapDay, &c.peakStartDay} {
 		codec.Num(w, v)
 	}
 	since(w, &c.exact, c.last)
@@ -137,6 +137,8 @@ func (s *instanceTracker) code(w *codec.Coder, last int64) {
 	codec.Num(w, &s.number)
 	since(w, &s.last, last)
 	since(w, &s.started, int64(s.last))
+	codec.Num(w, &s.start)
+	codec.Num(w, &s.after)
 	s.open.code(w)
 }
 

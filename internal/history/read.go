@@ -152,6 +152,15 @@ func (c *Container) RunningSince() time.Time {
 // PeakRSS returns the highest anonymous memory of the kept days; 0 if never reported.
 func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }
 
+// PeakStart returns the highest demand of new pods in their first ten minutes, in the kept days. Only pods that needed
+// less in the rest of their first hour count. 0: none.
+func (c *Container) PeakStart() memory.Bytes {
+	if c.peakStartDay.before(c.day) >= DaysKept {
+		return 0
+	}
+	return c.peakStart.bytes()
+}
+
 // PeakSwap returns the highest swap of the kept days.
 func (c *Container) PeakSwap() memory.Bytes { return c.peakSwap.bytes() }
 

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// maxTemplates bounds the shared templates: enough for simultaneous rollouts.
+	// maxTemplates limits the shared templates; it suffices for all owners that create pods at the same time.
 	maxTemplates = 4096
-	// maxLists bounds the shared memory amounts; clusters use a few dozen.
+	// maxLists limits the shared memory amounts; clusters use a few dozen.
 	maxLists = 4096
 )
 
-// interner shares equal parts of cached pods: replicas differ in name and status, and amounts are a few round ones.
+// interner shares equal parts of cached pods: replicas differ in name and status only, and memory amounts repeat.
 type interner struct {
 	mu        sync.Mutex
 	templates map[types.UID]*template
 	lists     map[amount]corev1.ResourceList
 }
 
-// Template is the part of a pod that comes from its owner's template.
+// template has the parts of a pod that come from its owner's template.
 type template struct {
 	labels, annotations map[string]string
 	init, containers    []corev1.Container
@@ -42,7 +42,7 @@ type amount struct {
 
 var shared = &interner{templates: map[types.UID]*template{}, lists: map[amount]corev1.ResourceList{}}
 
-// template replaces the parts of a slim pod that are equal in another pod of its owner.
+// template replaces parts of a slim pod with equal parts of its owner's previous pod.
 func (s *interner) template(pod *corev1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -63,30 +63,31 @@ func (s *interner) template(pod *corev1.Pod) {
 	share(&pod.Spec.InitContainers, t.init)
 	share(&pod.Spec.Containers, t.containers)
 	share(&pod.Spec.Volumes, t.volumes)
-	// The next pod will resemble the newest.
+	// The owner's next pod will most likely equal this one.
 	*t = template{
 		labels: pod.Labels, annotations: pod.Annotations, init: pod.Spec.InitContainers, containers: pod.Spec.Containers,
 		volumes: pod.Spec.Volumes,
 	}
 }
 
-// share replaces a part by an equal one.
+// share replaces *part with known if both are equal.
 func share[T any](part *T, known T) {
 	if equality.Semantic.DeepEqual(known, *part) {
 		*part = known
 	}
 }
 
-// sharedTexts returns a copy of labels with interned texts.
-func sharedTexts(labels map[string]string) map[string]string {
-	of := make(map[string]string, len(labels))
+// internLabels returns a copy of labels with interned strings.
+func internLabels(labels map[string]string) map[string]string {
+	interned := make(map[string]string, len(labels))
 	for key, value := range labels {
-		of[unique.Make(key).Value()] = unique.Make(value).Value()
+		interned[unique.Make(key).Value()] = unique.Make(value).Value()
 	}
-	return of
+	return interned
 }
 
-// memory returns a list with the memory entry, shared by all with the same amount: it takes 700 bytes, four times each.
+// memory returns a list with only the memory entry. Equal amounts share a list: it takes 700 bytes, and every container
+// has four, in spec and status.
 func (s *interner) memory(list corev1.ResourceList) corev1.ResourceList {
 	q, found := list[corev1.ResourceMemory]
 	if !found {

@@ -1,7 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informers configures the informer caches: their kinds, the dropped fields, and the sharing of replicas.
+// Package informers configures memfit's informer caches: which kinds they contain, which fields they drop, and which
+// parts equal pods share. The manager, the controllers and the webhook use it.
 package informers
 
 import (
@@ -24,8 +25,8 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 )
 
-// CacheOptions returns options that keep only what memfit reads. Cached objects are shared and must not be changed;
-// reads do not copy them. TestPodCacheBytes prints a pod's memory with and without them.
+// CacheOptions returns options for a cache that keeps only fields that memfit reads. Reads do not copy objects, so
+// callers must not change them. TestPodCacheBytes prints a pod's memory with and without these options.
 func CacheOptions() cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                            {Transform: SlimPod, UnsafeDisableDeepCopy: new(true)},
@@ -33,31 +34,31 @@ func CacheOptions() cache.Options {
 		&corev1.ConfigMap{}:                      {Transform: slim(slimConfigMap), UnsafeDisableDeepCopy: new(true)},
 		&corev1.LimitRange{}:                     {Transform: stripManagedFields, UnsafeDisableDeepCopy: new(true)},
 		&corev1.ResourceQuota{}:                  {Transform: stripManagedFields, UnsafeDisableDeepCopy: new(true)},
-		&autoscalingv2.HorizontalPodAutoscaler{}: {Transform: slim(slimHorizontal), UnsafeDisableDeepCopy: new(true)},
+		&autoscalingv2.HorizontalPodAutoscaler{}: {Transform: slim(slimHPA), UnsafeDisableDeepCopy: new(true)},
 		&v1alpha1.MemoryRecommendation{}:         {Transform: SlimRecommendation, UnsafeDisableDeepCopy: new(true)},
 		&v1alpha1.MemorySnapshot{}:               {Transform: slim(slimSnapshot), UnsafeDisableDeepCopy: new(true)},
 		&v1alpha1.MemoryProfile{}:                {Transform: stripManagedFields},
 		&v1alpha1.ClusterMemoryProfile{}:         {Transform: stripManagedFields},
 	}
 	for _, obj := range policy.Informers() {
-		byObject[obj] = cache.ByObject{Transform: owners.Strip(ours), UnsafeDisableDeepCopy: new(true)}
+		byObject[obj] = cache.ByObject{Transform: owners.Strip(readsAnnotation), UnsafeDisableDeepCopy: new(true)}
 	}
 	return cache.Options{
 		ByObject: byObject,
-		// An unplanned read of a kind would silently start to cache all of its objects.
+		// Otherwise, reading a kind without an informer would silently begin to cache all of its objects.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            slimOthers,
 	}
 }
 
 // SlimPod drops what memfit does not read: managed fields (except who resized or applies the pod), foreign annotations,
-// probes, ports, mounts and volumes (except in-memory emptyDirs), security contexts, affinities (except a DaemonSet's
-// node) and tolerations. Replicas share the rest. A pod with two containers and a mesh sidecar takes 3 KB, not 33 KB.
+// probes, ports, mounts and volumes (except in-memory emptyDirs), security contexts, affinities (except the node of a
+// DaemonSet's pod) and tolerations. Replicas share equal parts. A pod with a sidecar takes 3 KB instead of 33 KB.
 func SlimPod(in any) (any, error) {
 	return slim(slimPod)(in)
 }
 
-// slim returns a cache transform that changes objects of one kind.
+// slim returns a cache transform that calls keep with objects of one kind.
 func slim[T any](keep func(*T)) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		if object, ok := in.(*T); ok {
@@ -82,7 +83,7 @@ func slimPod(pod *corev1.Pod) {
 		Containers:    slimContainers(spec.Containers, volumes),
 		RestartPolicy: spec.RestartPolicy, NodeName: spec.NodeName, Resources: slimResourcesPointer(spec.Resources),
 		OS: spec.OS, Affinity: affinity, Overhead: shared.memory(spec.Overhead),
-		// quotas select pods by these
+		// ResourceQuotas select pods by these fields.
 		PriorityClassName: spec.PriorityClassName, ActiveDeadlineSeconds: spec.ActiveDeadlineSeconds,
 	}
 	status := &pod.Status
@@ -98,7 +99,7 @@ func slimPod(pod *corev1.Pod) {
 	shared.template(pod)
 }
 
-// slimFailedPod is [SlimPod] for pods with an OOM kill, and keeps only metadata of others.
+// slimFailedPod is [SlimPod] for pods with an OOM kill. Of other pods it keeps only what identifies them.
 func slimFailedPod(pod *corev1.Pod) {
 	killed := func(s corev1.ContainerStatus) bool {
 		t := s.State.Terminated
@@ -114,13 +115,13 @@ func slimFailedPod(pod *corev1.Pod) {
 	slimPod(pod)
 }
 
-// FailedPods returns the options of a cache of failed pods, on every replica.
+// FailedPods returns the options of a cache of failed pods, for every replica of memfit.
 func FailedPods(scheme *runtime.Scheme) cache.Options {
 	return podsIn(scheme, corev1.PodFailed, slimFailedPod)
 }
 
-// PendingPods returns the options of a cache with the metadata of pods that do not run yet, on every replica. Every pod
-// is in it for a moment after its creation.
+// PendingPods returns the options of a cache with the metadata of pods that do not run yet, for every replica of
+// memfit. Every new pod is in this cache for a moment.
 func PendingPods(scheme *runtime.Scheme) cache.Options {
 	return podsIn(scheme, corev1.PodPending, slimPendingPod)
 }
@@ -140,12 +141,13 @@ func slimPendingPod(pod *corev1.Pod) {
 	*pod = corev1.Pod{ObjectMeta: pod.ObjectMeta}
 }
 
-// InPhase selects pods in a phase.
+// InPhase returns a selector of pods in a phase.
 func InPhase(phase corev1.PodPhase) fields.Selector {
 	return fields.OneTermEqualSelector("status.phase", string(phase))
 }
 
-// managers keeps the managers that resized the pod's memory, or apply a bare pod with its memory, without the fields.
+// managers returns the managers that resized the pod's memory, or apply a bare pod with memory values. It omits their
+// lists of fields.
 func managers(pod *corev1.Pod) []metav1.ManagedFieldsEntry {
 	var kept []metav1.ManagedFieldsEntry
 	bare := metav1.GetControllerOfNoCopy(pod) == nil
@@ -196,7 +198,7 @@ func mountsOf(volumes []corev1.Volume, mounts []corev1.VolumeMount) []corev1.Vol
 	return kept
 }
 
-// memoryVolumes returns the emptyDirs on tmpfs, which are charged to the writing container.
+// memoryVolumes returns the emptyDirs on tmpfs, whose memory is charged to the container that writes to them.
 func memoryVolumes(volumes []corev1.Volume) []corev1.Volume {
 	var kept []corev1.Volume
 	for _, v := range volumes {
@@ -207,15 +209,15 @@ func memoryVolumes(volumes []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// slimConditions keeps readiness and the state of resizes.
+// slimConditions keeps the conditions about readiness, resizes, disruptions, and failed scheduling.
 func slimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 	wanted := []corev1.PodConditionType{
 		corev1.PodReady, corev1.PodResizePending, corev1.PodResizeInProgress, corev1.DisruptionTarget,
 	}
 	var kept []corev1.PodCondition
 	for _, c := range conditions {
-		waits := c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
-		if waits || slices.Contains(wanted, c.Type) {
+		unscheduled := c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+		if unscheduled || slices.Contains(wanted, c.Type) {
 			kept = append(kept, c)
 		}
 	}
@@ -235,7 +237,7 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return slim
 }
 
-// ephemeralTimes keeps the times of debug sessions.
+// ephemeralTimes keeps the names and times of ephemeral containers, which kubectl debug creates.
 func ephemeralTimes(statuses []corev1.ContainerStatus) (times []corev1.ContainerStatus) {
 	for i := range statuses {
 		s := corev1.ContainerStatus{Name: statuses[i].Name}
@@ -256,19 +258,20 @@ func slimConfigMap(m *corev1.ConfigMap) {
 	}
 }
 
-// ours returns the annotations that memfit reads.
-func ours(annotation string) bool {
-	return strings.HasPrefix(annotation, v1alpha1.Group+"/") || slices.Contains(othersRead, annotation)
+// readsAnnotation reports whether memfit reads an annotation.
+func readsAnnotation(key string) bool {
+	return strings.HasPrefix(key, v1alpha1.Group+"/") || slices.Contains(foreignAnnotations, key)
 }
 
-// othersRead are the annotations of others that memfit reads: they identify pods, or forbid disruptions.
-var othersRead = slices.Concat(identity.Annotations(), constraints.DisturbanceAnnotations())
+// foreignAnnotations are annotations of other projects that memfit reads: they identify pods, or forbid disruptions.
+var foreignAnnotations = slices.Concat(identity.Annotations(), constraints.DisruptionAnnotations())
 
-// OurAnnotations drops foreign annotations, above all last-applied configurations. nil if none is left.
+// OurAnnotations returns the annotations that memfit reads; nil if there are none. The largest of the others are
+// usually last-applied configurations.
 func OurAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range annotations {
-		if ours(key) {
+		if readsAnnotation(key) {
 			if kept == nil {
 				kept = map[string]string{}
 			}
@@ -278,11 +281,11 @@ func OurAnnotations(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// slimNode keeps the kubelet's address and port, allocatable memory, swap, memory pressure, and the labels, which a
-// profile may name (spec.identity.nodeClass). Nodes share keys and most values of labels.
+// slimNode keeps the kubelet's address and port, allocatable memory, swap, memory pressure, and the labels, because
+// profiles may name labels (spec.identity.nodeClass).
 func slimNode(node *corev1.Node) {
 	node.ManagedFields, node.Annotations, node.Spec = nil, nil, corev1.NodeSpec{}
-	node.Labels = sharedTexts(node.Labels)
+	node.Labels = internLabels(node.Labels)
 	node.Status = corev1.NodeStatus{
 		Addresses: node.Status.Addresses, DaemonEndpoints: node.Status.DaemonEndpoints,
 		Allocatable: shared.memory(node.Status.Allocatable), Conditions: pressure(node.Status.Conditions),
@@ -290,7 +293,8 @@ func slimNode(node *corev1.Node) {
 	}
 }
 
-// pressure keeps a true MemoryPressure condition: such a node gets no loans, and kills there may be due to the node.
+// pressure keeps a true MemoryPressure condition: memfit lends no memory on such a node, and does not count every OOM
+// kill there as one at a limit.
 func pressure(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 	for _, c := range conditions {
 		if c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue {
@@ -300,8 +304,8 @@ func pressure(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 	return nil
 }
 
-// SlimRecommendation keeps the fields for the webhook and for the status of profiles. The workload reconciler, which
-// writes the status, reads it from the API server.
+// SlimRecommendation keeps the fields for the webhook and for the status of profiles. The workload reconciler reads
+// whole recommendations from the API server.
 func SlimRecommendation(in any) (any, error) {
 	return slim(slimRecommendation)(in)
 }

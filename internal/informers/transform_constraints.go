@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// slimHorizontal keeps target, owner and memory metrics.
-func slimHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) {
+// slimHPA keeps target, owner and memory metrics.
+func slimHPA(h *autoscalingv2.HorizontalPodAutoscaler) {
 	m, spec := h.ObjectMeta, h.Spec
 	h.ObjectMeta = metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
@@ -23,15 +23,15 @@ func slimHorizontal(h *autoscalingv2.HorizontalPodAutoscaler) {
 	h.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: spec.ScaleTargetRef}
 	for _, m := range spec.Metrics {
 		pods := m.Resource != nil && m.Resource.Name == corev1.ResourceMemory
-		one := m.ContainerResource != nil && m.ContainerResource.Name == corev1.ResourceMemory
-		if pods || one {
+		container := m.ContainerResource != nil && m.ContainerResource.Name == corev1.ResourceMemory
+		if pods || container {
 			h.Spec.Metrics = append(h.Spec.Metrics, m)
 		}
 	}
 }
 
-// slimOthers is for kinds without an entry in [CacheOptions]: VerticalPodAutoscalers, because an entry for a kind that
-// is not served would prevent the cache. It keeps the spec; the status is the bulk.
+// slimOthers transforms kinds without an entry in [CacheOptions]. Of VerticalPodAutoscalers it keeps the spec: the
+// status is much larger. They have no entry because the cache cannot be created with a kind that the API server lacks.
 func slimOthers(in any) (any, error) {
 	u, ok := in.(*unstructured.Unstructured)
 	if !ok || u.GroupVersionKind() != VPAKind {
@@ -48,7 +48,7 @@ func slimOthers(in any) (any, error) {
 
 var stripManagedFields = cache.TransformStripManagedFields()
 
-// VPAKind is read without VPA's Go module: only a few fields matter, and the kind may be missing.
+// VPAKind is the kind of VerticalPodAutoscalers. memfit reads few of their fields, as unstructured objects.
 var VPAKind = schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
 
 // NewVPA returns an empty VerticalPodAutoscaler.

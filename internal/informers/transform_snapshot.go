@@ -11,7 +11,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// slimSnapshot keeps what a recommendation reports: runtime, parts of memory, the last kill and stall without series.
+// slimSnapshot keeps what a recommendation reports: runtime, memory parts, and the last OOM kill and stall without
+// their time series.
 func slimSnapshot(s *v1alpha1.MemorySnapshot) {
 	s.ManagedFields, s.Annotations, s.Labels = nil, nil, nil
 	kept := v1alpha1.MemorySnapshotStatus{
@@ -27,7 +28,7 @@ func slimSnapshot(s *v1alpha1.MemorySnapshot) {
 	s.Status = kept
 }
 
-// slimKill keeps the fields of a kill for the ledger.
+// slimKill returns a copy with the fields of an OOM kill that the ledger stores.
 func slimKill(k *v1alpha1.KillSnapshot) *v1alpha1.KillSnapshot {
 	if k == nil {
 		return nil
@@ -38,7 +39,7 @@ func slimKill(k *v1alpha1.KillSnapshot) *v1alpha1.KillSnapshot {
 	return &kept
 }
 
-// slimStall keeps the fields of a stall for the ledger.
+// slimStall returns a copy with the fields of a stall that the ledger stores.
 func slimStall(s *v1alpha1.StallSnapshot) *v1alpha1.StallSnapshot {
 	if s == nil {
 		return nil
@@ -48,7 +49,7 @@ func slimStall(s *v1alpha1.StallSnapshot) *v1alpha1.StallSnapshot {
 	return &kept
 }
 
-// slimParts copies the largest parts, so that the rest can be freed.
+// slimParts returns a copy with the largest memory parts, so that the others can be freed.
 func slimParts(m *v1alpha1.MemoryParts) *v1alpha1.MemoryParts {
 	if m == nil {
 		return nil
@@ -57,10 +58,10 @@ func slimParts(m *v1alpha1.MemoryParts) *v1alpha1.MemoryParts {
 	return &v1alpha1.MemoryParts{Parts: parts, Resident: m.Resident, Time: m.Time}
 }
 
-// partsKept is the number of kept parts before a kill or a stall: as many as its sentence has.
+// partsKept is the number of memory parts that a report of an OOM kill or stall names.
 const partsKept = 3
 
-// SameSnapshot reports whether two versions differ only in volatile numbers, so that the workload is not reconciled.
+// SameSnapshot reports whether two versions differ only in volatile numbers, which require no reconcile.
 func SameSnapshot(a, b *v1alpha1.MemorySnapshot) bool {
 	if a.Status.NodeName != b.Status.NodeName || len(a.Status.Containers) != len(b.Status.Containers) {
 		return false

@@ -16,7 +16,7 @@ import (
 type Handler[T client.Object] struct {
 	// Seen is called with each existing and each new object.
 	Seen func(T)
-	// Changed is called with two versions, which may be of two objects of the same name after a gap in the watch.
+	// Changed is called with two versions of an object. After a gap in the watch, they may be two objects of one name.
 	Changed func(before, after T)
 	// Gone is called with the last known version.
 	Gone func(T)
@@ -47,7 +47,7 @@ func (h Handler[T]) OnDelete(obj any) {
 	}
 }
 
-// Watch calls a handler for the objects of a kind in a cache. It does not wait for existing ones.
+// Watch registers a handler for the objects of a kind in a cache. It does not wait for the existing objects.
 func Watch(
 	ctx context.Context, c cache.Cache, kind client.Object, on toolscache.ResourceEventHandler,
 	options ...cache.InformerGetOption,
@@ -63,11 +63,11 @@ func Watch(
 	return registration, nil
 }
 
-// EveryReplica runs on every replica of a manager, leader or not. A cache with options by object must be added as one:
-// as it is, it runs on the leader only.
+// EveryReplica is a function that a manager runs on every replica, leader or not. A second cache that all replicas need
+// must be added to the manager as EveryReplica: added as a cache, it would run on the leader only.
 type EveryReplica func(context.Context) error
 
-// Start runs it until ctx ends.
+// Start calls the function, which runs until ctx ends.
 func (f EveryReplica) Start(ctx context.Context) error { return f(ctx) }
 
 // NeedLeaderElection returns false.

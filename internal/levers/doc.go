@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package levers predicts which actions would give memory of a container back, with bounds and their computation.
-// internal/runtimes has the levers; their input is from internal/attribution.
+// Package levers predicts how much memory of a container each action would free, with bounds and their computation.
+// internal/runtimes defines the actions (levers); internal/attribution provides their input.
 //
-// It performs no I/O. The agent predicts, and a MemorySnapshot has the predictions for all readers.
+// It performs no I/O. The agent calls [Predict], and writes the result to the MemorySnapshot.
 package levers

@@ -15,11 +15,11 @@ import (
 
 // Process is one process of a container, with its attribution.
 type Process struct {
-	RSS    memory.Bytes      // its resident memory
+	RSS    memory.Bytes      // resident memory
 	Usages []amounts.Usage   // the results of readers
-	Unread bool              // a reader detected its heap and could not read it
-	Env    map[string]string // its variables for memory
-	// Runtime is its runtime in the API's spelling, and Version its version; empty: unknown.
+	Unread bool              // a reader detected a heap and could not read it
+	Env    map[string]string // environment variables for memory settings
+	// Runtime is the runtime in the API's spelling, and Version the runtime's version; empty: unknown.
 	Runtime, Version string
 }
 
@@ -29,11 +29,11 @@ type Prediction struct {
 	Action, Knob, How string
 	// Least and Most bound the reduction of resident memory.
 	Least, Most memory.Bytes
-	Limit       memory.Bytes // the highest of [runtimes.Gain]
-	// Why explains their computation, in the process with the largest gain, and Cost is its [runtimes.Gain]'s.
+	Limit       memory.Bytes // the highest Limit of a [runtimes.Gain]
+	// Why explains the computation of the largest gain of a process, and Cost is the Cost of that [runtimes.Gain].
 	Why         string
 	Cost        runtimes.Cost
-	Unreachable bool // none of them can do it
+	Unreachable bool // no process can perform the action
 
 	largest memory.Bytes // Most of the process that Why is about
 }
@@ -43,13 +43,13 @@ func (p *Prediction) Exact() bool { return p.Least == p.Most }
 
 // Outcome has the predictions for a container.
 type Outcome struct {
-	// Predictions are sorted by certain gain, those without a gain by cost, and those that no user can apply last.
+	// Predictions are sorted by certain gain, possible gain and cost, the largest first; unreachable ones are last.
 	Predictions []Prediction
 	// Summary states in a sentence which action reduces memory most, or that none does.
 	Summary string
 }
 
-// Predict evaluates the levers of each process. limit is the container's; 0: none.
+// Predict evaluates the levers of all processes of a container. limit is the container's; 0: none.
 func Predict(processes []Process, limit memory.Bytes) Outcome {
 	all := map[string]*Prediction{}
 	var total sums
@@ -79,7 +79,7 @@ func unreachable(p Prediction) int {
 	return 0
 }
 
-// predict adds the gains of one process.
+// predict adds the gains of one process to all, by action.
 func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 	row := rowOf(p)
 	of := runtimes.Process{Usages: p.Usages, Env: p.Env, Limit: limit}
@@ -111,7 +111,7 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 	}
 }
 
-// rowOf returns the runtime of a process: of the heap, if it was read, else the detected one, else native code.
+// rowOf returns the runtime of a process: that of the heap that was read, else the detected one, else native code.
 func rowOf(p *Process) *runtimes.Runtime {
 	for i := range p.Usages {
 		if row := runtimes.ByHeapReader(p.Usages[i].Reader); row != nil {
@@ -121,7 +121,7 @@ func rowOf(p *Process) *runtimes.Runtime {
 	return runtimes.Lookup(p.Runtime)
 }
 
-// MaxHeap returns the maximum heap of a process of the runtime, from a reader; 0: unknown.
+// MaxHeap returns the maximum heap that a reader found in a process of the runtime; 0: unknown.
 func MaxHeap(runtime string, usages []amounts.Usage) memory.Bytes {
 	row := runtimes.Lookup(runtime)
 	for i := range usages {
@@ -132,7 +132,7 @@ func MaxHeap(runtime string, usages []amounts.Usage) memory.Bytes {
 	return 0
 }
 
-// sums are over all processes.
+// sums are totals over all processes.
 type sums struct {
 	resident, inUse, free memory.Bytes
 	known, unread         bool
@@ -153,7 +153,7 @@ func (s *sums) add(p *Process) {
 }
 
 const (
-	// worthPercent of resident memory, and at least minWorth, is a gain worth acting on.
+	// worthPercent and minWorth define [Worth].
 	worthPercent = 5
 	minWorth     = 8 * memory.MiB
 )
@@ -163,7 +163,7 @@ func Worth(resident memory.Bytes) memory.Bytes {
 	return max(resident.Percent(worthPercent), minWorth)
 }
 
-// summary returns a sentence on all predictions, which must be sorted.
+// summary returns a sentence about the predictions, which must be sorted.
 func (s *sums) summary(all []Prediction) string {
 	worth := Worth(s.resident)
 	switch {

@@ -1,11 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pagemap draws which pages of a process's regions are in use, free but resident, or absent, in a bounded
-// number of bytes: run-lengths of blocks, with larger blocks where a region is large or much scattered. The exact
-// amounts of each region are stored as well, so that a map adds up to its parts with any blocks.
+// Package pagemap draws maps of the memory of a process: which blocks are in use, free but resident, or absent. The
+// size of a map is bounded: equal consecutive blocks are one run, and regions that are large or fragmented have larger
+// blocks. A map also has the exact amounts of each region.
 //
-// It performs no I/O. The agent draws a map from the results of internal/attribution, a MemorySnapshot stores it, and
+// It performs no I/O. The agent draws a map from the results of internal/attribution and stores it in a MemorySnapshot;
 // `kubectl memfit map` renders it.
 package pagemap
 
@@ -32,16 +32,16 @@ type Span struct{ Start, End uint64 }
 
 // Region is the input of a map. Spans are in ascending order and do not overlap.
 type Region struct {
-	Part    string // the name of its part of the container's memory
-	Process int32  // the number of its process
+	Part    string // the name of a part of the container's memory
+	Process int32  // the number of the process
 	Span
-	// Resident are its pages in memory, Free the free ones of them.
+	// Resident has the resident pages, Free those of them that are free.
 	Resident, Free []Span
 }
 
-// Map is a bounded picture of regions.
+// Map is a drawing of regions of bounded size.
 type Map struct {
-	// Regions have the most resident memory first.
+	// Regions are in descending order of resident memory.
 	Regions []Drawn
 	// Rest is the resident memory of regions that are not drawn.
 	Rest memory.Bytes
@@ -51,14 +51,14 @@ type Map struct {
 type Drawn struct {
 	Part    string
 	Process int32
-	// Size is the size of its address range, Block of one block; the last block may be smaller.
+	// Size is the size of the address range, Block of one block. The last block may be smaller.
 	Size, Block memory.Bytes
 	// Resident and Free are exact.
 	Resident, Free memory.Bytes
 	Runs           []Run
 }
 
-// Run is a number of equal blocks in a row.
+// Run is a number of consecutive blocks with the same state.
 type Run struct {
 	State  State
 	Blocks int
@@ -67,13 +67,13 @@ type Run struct {
 const (
 	// Page is the smallest block.
 	Page       = memory.Bytes(4096)
-	maxRegions = 48 // those with the most resident memory; a process has some 20, or some hundred equal ones
+	maxRegions = 48 // with the most resident memory; a process has some 20, or some hundred similar ones
 	// maxText bounds the text of all runs. With some 200 bytes of numbers for each region, a map is below 32 KiB.
 	maxText   = 20 << 10
-	maxBlocks = 16384 // of a region: about a screen
+	maxBlocks = 16384 // of one region: about a screen
 )
 
-// Draw draws a map. Small regions come first, each with its share of the bytes, and the larger ones get the rest.
+// Draw draws a map, the smallest region first. Each region may use an equal share of the text that is left.
 func Draw(regions []Region) Map {
 	regions = slices.DeleteFunc(joined(regions), func(r Region) bool { return amount(r.Resident) == 0 })
 	slices.SortStableFunc(regions, func(a, b Region) int { return cmp.Compare(amount(b.Resident), amount(a.Resident)) })
@@ -91,7 +91,7 @@ func Draw(regions []Region) Map {
 	return m
 }
 
-// joined merges adjacent regions of one part, because the kernel splits mappings.
+// joined merges adjacent regions of the same part and process, because the kernel splits mappings.
 func joined(regions []Region) []Region {
 	var out []Region
 	for _, r := range regions {
@@ -115,7 +115,7 @@ func bySize(regions []Region) (order []int) {
 	return order
 }
 
-// draw uses the smallest blocks whose runs fit into this many bytes of text.
+// draw draws a region with the smallest blocks whose runs fit into most bytes of text.
 func draw(r *Region, most int) Drawn {
 	resident := within(r.Resident, r.Span)
 	free := common(within(r.Free, r.Span), resident)
@@ -140,7 +140,7 @@ func runs(all Span, block memory.Bytes, resident, free []Span) []Run {
 	var out []Run
 	for at := all.Start; at < all.End; at += uint64(block) { //nolint:gosec // a block has a size
 		one := Span{at, min(at+uint64(block), all.End)} //nolint:gosec // a block has a size
-		resident, free = from(resident, at), from(free, at)
+		resident, free = dropBefore(resident, at), dropBefore(free, at)
 		state := stateOf(covered(resident, one), covered(free, one))
 		if n := len(out) - 1; n >= 0 && out[n].State == state {
 			out[n].Blocks++
@@ -163,7 +163,7 @@ func stateOf(resident, free memory.Bytes) State {
 	return Mixed
 }
 
-// Coarser draws the same region in at most this many blocks, each a power of two of the previous blocks.
+// Coarser merges pairs of blocks until no more than most remain. It returns the new runs and size of a block.
 func Coarser(runs []Run, block memory.Bytes, most int) ([]Run, memory.Bytes) {
 	for count(runs) > max(most, 1) {
 		runs, block = halved(runs), block*2
@@ -178,7 +178,7 @@ func count(runs []Run) (n int) {
 	return n
 }
 
-// halved merges each two blocks.
+// halved merges each pair of blocks.
 func halved(runs []Run) []Run {
 	var out []Run
 	add := func(state State, blocks int) {
@@ -205,7 +205,7 @@ func halved(runs []Run) []Run {
 	return out
 }
 
-// both returns the state of two merged blocks.
+// both returns the state of two merged blocks. Absent memory does not count.
 func both(a, b State) State {
 	switch {
 	case a == b, b == Absent:
@@ -216,7 +216,7 @@ func both(a, b State) State {
 	return Mixed
 }
 
-// amount returns the total size of spans.
+// amount returns the total size of spans in bytes.
 func amount(spans []Span) (sum memory.Bytes) {
 	for _, s := range spans {
 		sum = sum.Plus(s.size())
@@ -245,7 +245,7 @@ func within(spans []Span, all Span) []Span {
 	return out
 }
 
-// common returns the intersection.
+// common returns the intersection of a and b.
 func common(a, b []Span) []Span {
 	var out []Span
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -261,15 +261,15 @@ func common(a, b []Span) []Span {
 	return out
 }
 
-// from drops the spans that end before an address.
-func from(spans []Span, at uint64) []Span {
+// dropBefore drops the spans that end before an address.
+func dropBefore(spans []Span, at uint64) []Span {
 	for len(spans) > 0 && spans[0].End <= at {
 		spans = spans[1:]
 	}
 	return spans
 }
 
-// covered returns how much of a range the first spans cover.
+// covered returns how many bytes of one the spans cover.
 func covered(spans []Span, one Span) (sum memory.Bytes) {
 	for _, s := range spans {
 		if s.Start >= one.End {

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Text writes runs: the letter of each, and the number of blocks unless it is one, for example "L12F3A".
+// Text formats runs: the letter of each state, and the number of blocks unless it is one, for example "L12F3A".
 func Text(runs []Run) string {
 	var b []byte
 	for _, r := range runs {
@@ -23,15 +23,15 @@ func Text(runs []Run) string {
 	return string(b)
 }
 
-var errLong = errors.New("more runs than a map may have")
+var errLong = fmt.Errorf("it has more than %d bytes", maxText)
 
-// Parse reads the output of [Text], which is untrusted, for a region of this size and block size.
+// Parse parses the output of [Text], which is untrusted, for a region of this size with blocks of this size.
 func Parse(text string, size, block memory.Bytes) ([]Run, error) {
 	if len(text) > maxText {
 		return nil, errLong
 	}
 	if block < Page || size < 0 || size/block > maxBlocks {
-		return nil, fmt.Errorf("blocks of %s do not draw %s in at most %d", block, size, maxBlocks)
+		return nil, fmt.Errorf("blocks of %s are too small or more than %d for a region of %s", block, maxBlocks, size)
 	}
 	want := int((size + block - 1) / block)
 	var runs []Run

@@ -13,12 +13,11 @@ import (
 type Change struct {
 	profile.Key
 
-	// Chooses is true if it may govern other workloads than before, because it was created, deleted or has another
-	// selector.
+	// Chooses is true if the profile may govern other workloads: it was created or deleted, or its selector changed.
 	Chooses bool
 }
 
-// changes returns the profiles in which two indexes differ.
+// changes returns the differences between the profiles of two indexes.
 func changes(before, after *profile.Index) []Change {
 	var all []Change
 	for n := range after.All() {

@@ -20,13 +20,13 @@ import (
 type Kept struct {
 	Workload memory.WorkloadRef // the pod's workload; empty: unknown
 	Owner    types.UID          // the UID of the workload; empty: unknown
-	// Controller is the UID in the pod's own controller reference at that time. An adopted or orphaned pod has another
-	// one, and is resolved again.
+	// Controller is the UID in the pod's controller reference at that time. If it has changed, the pod was adopted or
+	// orphaned, and is resolved again.
 	Controller types.UID
 	Profile    profile.Key // the pod's profile; empty: none
 }
 
-// Keep returns the lasting part of a resolution; false if an owner was missing.
+// Keep returns the part of a resolution that outlives its owners; false: an owner was missing.
 func (r *Resolution) Keep(pod metav1.Object) (Kept, bool) {
 	if r.Gone || r.Ref == (memory.WorkloadRef{}) {
 		return Kept{}, false
@@ -51,7 +51,7 @@ func ControllerOf(pod metav1.Object) types.UID {
 }
 
 // ResolveCached resolves one pod like [Resolver.Resolve], from caches only. If an owner is missing, it uses kept; if
-// that is empty, it returns [owners.ErrNotSeen] and the best known name of the workload.
+// kept is empty, it returns [owners.ErrNotSeen] and the best known name of the workload.
 func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
 	resolved, err := r.resolveCached(ctx, pod, kept)
 	if kept.of(pod) {
@@ -75,8 +75,8 @@ func (r *Resolver) resolveCached(ctx context.Context, pod metav1.Object, kept Ke
 	return Resolution{Owner: owner, Match: profile.Match{Profile: r.Profiles().Exactly(kept.Profile)}}, nil
 }
 
-// ResolveKept resolves one pod like [Resolver.ResolveCached], but if an owner is missing and kept is empty, it asks the
-// API server, once for each deleted owner.
+// ResolveKept resolves one pod like [Resolver.ResolveCached], but if an owner is missing and kept is empty, it reads
+// the owner from the API server. A deleted owner is read only once.
 func (r *Resolver) ResolveKept(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
 	if kept.of(pod) || r.outOfReach(pod) != "" {
 		return r.ResolveCached(ctx, pod, kept)

@@ -17,10 +17,10 @@ import (
 // maxName is the longest valid name of a custom resource.
 const maxName = 253
 
-// RecordName returns the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Kinds
-// outside of Kubernetes include their group ("rollout.argoproj.io-web"). Too long names end in a hash
-// ("pod.group-4b2f..."); so do kinds with another spelling of the same letters, because owner references may have any
-// kind. Records of an identity have its name. Those of a class of nodes begin with "nodeclass"
+// RecordName returns the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Names of
+// kinds outside of Kubernetes include the group ("rollout.argoproj.io-web"). Names that are too long or could collide
+// end in a hash ("pod.group-4b2f..."): an owner reference may have any kind, even two that differ only in upper case.
+// Records of an identity have its name. Records of a class of nodes begin with "nodeclass"
 // ("nodeclass-log-m5-large-4b2f...").
 func RecordName(w memory.WorkloadRef) string {
 	if w.NodeClass != "" {
@@ -44,7 +44,7 @@ func RecordName(w memory.WorkloadRef) string {
 	return hashedName(group, w)
 }
 
-// title reports whether only the first letter is upper case, which is true for one spelling only.
+// title reports whether only the first letter is upper case. Two such kinds do not become equal in lower case.
 func title(kind string) bool {
 	for i := range len(kind) {
 		c := kind[i]
@@ -56,7 +56,7 @@ func title(kind string) bool {
 }
 
 // hashedName returns a name for objects whose plain names could collide. The dot before the first dash distinguishes it
-// from built-in kinds.
+// from names of built-in kinds.
 func hashedName(group string, w memory.WorkloadRef) string {
 	sum := sha256.Sum256([]byte(group + "\x00" + w.Kind + "\x00" + w.Name))
 	kind := strings.ToLower(w.Kind)

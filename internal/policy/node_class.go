@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// InNodeClass returns the resolution of a pod with the class of its node, for a resolution from metadata alone.
+// InNodeClass adds the class of a pod's node to a resolution that was made from the pod's metadata alone.
 func (r *Resolver) InNodeClass(ctx context.Context, pod *corev1.Pod, resolved Resolution) Resolution {
 	if label := resolved.Profile.NodeClass(); label != "" && resolved.Identity == nil {
 		labels, _ := r.nodeLabels(ctx, identity.NodeOf(pod))
@@ -26,16 +26,16 @@ func (r *Resolver) InNodeClass(ctx context.Context, pod *corev1.Pod, resolved Re
 // stayInClass keeps a pod in its class if its node is unknown, because a node may be deleted before its pods.
 func (r *Resolver) stayInClass(ctx context.Context, pod metav1.Object, before memory.WorkloadRef, now *Resolution) {
 	label := now.Profile.NodeClass()
-	whole, read := pod.(*corev1.Pod)
-	if before.NodeClass == "" || before.Whole() != now.Ref || label == "" || !read {
+	full, isPod := pod.(*corev1.Pod)
+	if before.NodeClass == "" || before.Whole() != now.Ref || label == "" || !isPod {
 		return
 	}
-	if _, found := r.nodeLabels(ctx, identity.NodeOf(whole)); !found {
+	if _, found := r.nodeLabels(ctx, identity.NodeOf(full)); !found {
 		now.Ref, now.Identity = identity.InClass(before, label, before.NodeClass)
 	}
 }
 
-// nodeLabels returns the cached labels of a node; false if missing, or on error: the pod then has no class.
+// nodeLabels returns the cached labels of a node; false: unavailable, and the pod has no class.
 func (r *Resolver) nodeLabels(ctx context.Context, name string) (map[string]string, bool) {
 	if name == "" {
 		return nil, false

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Problems holds the workloads whose requested profile is unavailable, with what to fix. Safe for concurrent use.
+// Problems holds the workloads whose profile is missing or ambiguous, with what to fix. It is safe for concurrent use.
 type Problems struct {
 	// OnChange is called with all profiles that select a workload whose problem changed; may be nil.
 	OnChange func(...profile.Key)
@@ -20,13 +20,13 @@ type Problems struct {
 	all map[memory.WorkloadRef]problem
 }
 
-// problem is why no profile governs a workload. The text is partly from the workload's owner, claims are not.
+// problem describes a missing or ambiguous profile. why may have text from the workload's owner; claims never do.
 type problem struct {
 	why    string
 	claims []profile.Key
 }
 
-// Set records why no profile governs a workload, with the conflicting profiles, and reports whether it changed.
+// Set records the problem of a workload and the conflicting profiles, and reports whether the problem changed.
 func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Profile) (changed bool) {
 	now := problem{why: why}
 	for _, n := range claims {
@@ -46,7 +46,7 @@ func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Profi
 	return true
 }
 
-// Clear removes a problem.
+// Clear removes the problem of a workload.
 func (p *Problems) Clear(w memory.WorkloadRef) {
 	p.mu.Lock()
 	concerned := p.all[w].claims
@@ -61,7 +61,7 @@ func (p *Problems) changed(concerned []profile.Key) {
 	}
 }
 
-// Claiming returns the problems of workloads that a profile and another one select, sorted.
+// Claiming returns the sorted problems of workloads that key and another profile select.
 func (p *Problems) Claiming(key profile.Key) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

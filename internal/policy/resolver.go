@@ -33,8 +33,8 @@ type Resolver struct {
 	built    chan struct{}
 }
 
-// New returns a Resolver that reads owners and namespaces (metadata only) and profiles from cached. apiReader is for
-// owners missing in the cache, as for the first pod of a new workload; may be nil.
+// New returns a Resolver that reads owners and namespaces (metadata only) and profiles from cached. apiReader reads
+// owners that are missing in the cache, such as that of the first pod of a new workload; it may be nil.
 func New(cached, apiReader client.Reader) *Resolver {
 	return &Resolver{
 		reader: cached, owners: owners.Resolver{Reader: cached, APIReader: apiReader, Gone: owners.NewGone()},
@@ -48,8 +48,8 @@ func (r *Resolver) Without(namespaces ...string) *Resolver {
 	return r
 }
 
-// At sets memfit's own namespace, in which only profiles without changes are valid. The annotation memfit.dev/pause on
-// it stops every change in the cluster. Call it before anything else.
+// At sets memfit's own namespace, in which only profiles that change nothing are valid. The annotation memfit.dev/pause
+// on it stops every change in the cluster. Call it before anything else.
 func (r *Resolver) At(home string) *Resolver {
 	r.home = home
 	return r
@@ -61,28 +61,28 @@ func (r *Resolver) Home() string { return r.home }
 // Resolution is the workload and profile of one pod.
 type Resolution struct {
 	profile.Match
-	// Owner is the pod's workload: its topmost controller, itself, or its identity, perhaps with the class of its node.
+	// Owner is the pod's workload: its topmost controller, the pod itself, or its identity, perhaps with a class of nodes.
 	owners.Owner
-	// Identity identifies the pod instead of its owner, or besides it ([identity.ByNode]); nil: the owner does.
+	// Identity identifies the pod instead of its owner, or in addition ([identity.ByNode]); nil: the owner identifies it.
 	Identity *identity.Identity
-	// Paused names the object with memfit.dev/pause: "true": the workload, its namespace, or memfit's own namespace,
-	// which pauses everything. Paused workloads are watched and not changed. Empty: not paused.
+	// Paused names the object with memfit.dev/pause: "true": the workload, its namespace, or memfit's own namespace.
+	// Paused workloads are observed and not changed. Empty: not paused.
 	Paused string
 }
 
-// Resolve resolves one pod, whose namespace must be set. An error means that a lookup failed, never a missing profile;
-// with [owners.ErrNotSeen] the Resolution still has the best known name of the workload.
+// Resolve resolves one pod, whose namespace must be set. It returns an error if a lookup failed, not for a missing
+// profile; with [owners.ErrNotSeen], the Resolution still has the best known name of the workload.
 func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, error) {
 	owner, err := r.owners.Owner(ctx, pod)
 	return r.govern(ctx, pod, owner, err)
 }
 
-// govern finds the profile of a pod, after the lookup of its owner.
+// govern finds the profile of a pod. owner and lost are the results of the lookup of its owner.
 func (r *Resolver) govern(ctx context.Context, pod metav1.Object, owner owners.Owner, lost error) (Resolution, error) {
 	out := Resolution{Owner: owner}
 	why := r.outOfReach(pod)
 	switch {
-	case why != "" && (lost == nil || errors.Is(lost, owners.ErrNotSeen)): // with any owner
+	case why != "" && (lost == nil || errors.Is(lost, owners.ErrNotSeen)): // whatever its owner is
 		out.Match = profile.Match{Problem: profile.Excluded, Why: why}
 		return out, nil
 	case lost != nil:
@@ -100,21 +100,21 @@ func (r *Resolver) govern(ctx context.Context, pod metav1.Object, owner owners.O
 		ref := id.Ref(owner.Ref.Namespace)
 		out.Identity = &id
 		out.Owner = owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations()}
-	} else if whole, read := pod.(*corev1.Pod); read {
-		out = r.InNodeClass(ctx, whole, out)
+	} else if full, isPod := pod.(*corev1.Pod); isPod {
+		out = r.InNodeClass(ctx, full, out)
 	}
 	if out.Paused, err = r.pausedBy(ctx, out.Owner, onNamespace); err != nil {
 		return Resolution{Owner: out.Owner}, err
 	}
 	if n := out.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
-		out.Match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf("namespace %s is memfit's own, which it "+
-			"measures and never changes: a profile for it must have tuning.mode: Disabled, sizing.mode: Recommend and "+
-			"drift.action: Report, for all containers", r.home)}
+		out.Match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf("memfit changes nothing in its own namespace "+
+			"%s: a profile for it must have tuning.mode: Disabled, sizing.mode: Recommend and drift.action: Report, for all "+
+			"containers", r.home)}
 	}
 	return out, nil
 }
 
-// ownPod reports whether it is in memfit's own namespace, which the webhook configuration excludes.
+// ownPod reports whether the pod is in memfit's own namespace, which the webhook configuration excludes.
 func (r *Resolver) ownPod(pod metav1.Object) bool {
 	return r.home != "" && pod.GetNamespace() == r.home
 }
@@ -136,24 +136,24 @@ func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace
 	return v1alpha1.PauseAnnotation + " on Namespace " + r.home + ", which stops every change in the cluster", nil
 }
 
-// outOfReach returns why memfit never manages a pod.
+// outOfReach returns why memfit never manages a pod; empty: it may.
 func (r *Resolver) outOfReach(pod metav1.Object) string {
 	if slices.Contains(r.excluded, pod.GetNamespace()) && !r.ownPod(pod) {
 		return "namespace " + pod.GetNamespace() + " is excluded (--exclude-namespaces)"
 	}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil && c.Kind == "Node" {
-		return "static pods are not supported: change the file on the node"
+		return "static pods are not supported: change the manifest on the node"
 	}
 	return ""
 }
 
-// Rebuild reads all profiles and makes them effective. Their specs are the cache's own: do not change them.
+// Rebuild reads all profiles and makes them effective. Their specs belong to the cache: do not change them.
 func (r *Resolver) Rebuild(ctx context.Context) error {
 	_, _, err := r.rebuild(ctx)
 	return err
 }
 
-// rebuild also returns the changes and the number of profiles. It must not run concurrently.
+// rebuild is Rebuild, but also returns the changes and the number of profiles. It must not run concurrently.
 func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	var namespaced v1alpha1.MemoryProfileList
 	if err := r.reader.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
@@ -179,10 +179,10 @@ func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 // Profiles returns the effective profiles, merged with their defaults; nil before they were read.
 func (r *Resolver) Profiles() *profile.Index { return r.index.Load() }
 
-// Built is closed when profiles have been read for the first time. Until then no profile governs a pod.
+// Built returns a channel that is closed after the first Rebuild. Until then, no profile governs a pod.
 func (r *Resolver) Built() <-chan struct{} { return r.built }
 
-// namespace returns the annotations and labels of a namespace, the cache's own: do not change them. Missing: none.
+// namespace returns the annotations and labels of a namespace; missing: none. The cache owns them: do not change them.
 func (r *Resolver) namespace(ctx context.Context, name string) (annotations, labels map[string]string, err error) {
 	ns := &metav1.PartialObjectMetadata{TypeMeta: namespaceKind}
 	err = r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read

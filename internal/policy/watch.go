@@ -27,7 +27,7 @@ var namespaceKind = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
 type Watcher struct {
 	Resolver *Resolver
 	Cache    cache.Cache
-	// OnChange is called after each change of the effective profiles. It must not block; may be nil.
+	// OnChange is called after each change of the effective profiles. It must not block. nil: no call.
 	OnChange func([]Change)
 
 	ready atomic.Bool
@@ -74,12 +74,12 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 }
 
-// restPerProfile is the pause after a rebuild for each profile: reading takes some 5 us each, so that a client that
-// edits one in a loop uses at most a fifth of a processor. With a fixed 200 ms, two of three pods created right after
+// restPerProfile is the pause after a rebuild, for each profile. Reading one takes about 5 us, so a client that edits
+// profiles in a loop uses at most a fifth of a processor. With a fixed 200 ms, two of three pods created right after
 // their profile by `kubectl apply` lacked its settings.
 const restPerProfile = 20 * time.Microsecond
 
-// Ready is a readiness check: before, pods would be admitted without their settings. Once ready, it remains ready.
+// Ready is a readiness check. It fails until profiles are read: pods would be admitted without their settings.
 func (w *Watcher) Ready(req *http.Request) error {
 	if w.ready.Load() {
 		return nil
@@ -98,7 +98,7 @@ func (w *Watcher) Ready(req *http.Request) error {
 	}
 }
 
-// rebuild returns the number of profiles it read.
+// rebuild rebuilds the Resolver, and returns the number of profiles.
 func (w *Watcher) rebuild(ctx context.Context) int {
 	changes, profiles, err := w.Resolver.rebuild(ctx)
 	if err != nil {
@@ -112,8 +112,8 @@ func (w *Watcher) rebuild(ctx context.Context) int {
 	return profiles
 }
 
-// Informers returns the objects that a Resolver reads besides profiles, metadata only. Starting their informers early
-// makes readiness wait for them, so that no pod is resolved by an empty cache.
+// Informers returns the kinds that a Resolver reads besides profiles, metadata only. If their informers start early,
+// readiness waits for them, so that no pod is resolved from an empty cache.
 func Informers() []client.Object {
 	return append(owners.Objects(), &metav1.PartialObjectMetadata{TypeMeta: namespaceKind})
 }

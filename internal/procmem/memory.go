@@ -11,14 +11,14 @@ import (
 
 var le = binary.LittleEndian
 
-// PageSize is the supported page size. On arm64, kernels with pages of 16 or 64 KiB exist, and are refused.
+// PageSize is the only supported page size, in bytes. arm64 kernels with pages of 16 or 64 KiB are refused.
 const PageSize = 4096
 
-// Errors for memory that is not mapped, after the allowed number of reads, and for a process that has ended.
+// Errors of reading the memory of a process.
 var (
-	ErrAbsent = errors.New("no memory there")
+	ErrAbsent = errors.New("the memory is not mapped or not resident")
 	ErrBudget = errors.New("the maximum number of pages was read")
-	ErrGone   = errors.New("the process is gone")
+	ErrGone   = errors.New("the process has ended")
 )
 
 // AlignUp rounds an address up to a multiple of unit, a power of two.
@@ -37,7 +37,7 @@ type File interface {
 	io.ReaderAt
 	io.Closer
 	Size() int64
-	// Identity distinguishes it from other files; ok is false if unknown.
+	// Identity distinguishes the file from others; ok is false if it is unknown.
 	Identity() (id FileIdentity, ok bool)
 }
 
@@ -52,9 +52,9 @@ type FileIdentity struct {
 // Memory is the memory of a running process.
 type Memory interface {
 	// ReadAt copies the memory at an address. It never waits for the process. The caller must read only pages that
-	// [Memory.Resident] returned: reading another page makes the kernel create page tables, or fetch it from swap,
-	// charged to that process. [Window] ensures that.
+	// [Memory.Resident] returned, as [Window] does: reading another page makes the kernel create page tables, or fetch the
+	// page from swap, charged to the process.
 	ReadAt(p []byte, addr uint64) (int, error)
-	// Resident returns the resident ranges between two addresses, in ascending order, without mapped zero pages.
+	// Resident returns the resident ranges between two addresses, in ascending order, without the shared page of zeroes.
 	Resident(start, end uint64) ([]Run, error)
 }

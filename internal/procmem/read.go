@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package procmem reads the files of a process in /proc: bytes in, values out, in bounded memory. It truncates what a
-// process controls (names, paths, its environment), and keeps only what the caller names. It reads an [fs.FS], so that
-// tests use recorded files; package live has a real /proc and reads memory.
+// Package procmem parses the files of a process in /proc for the agent, in bounded memory. It truncates names, paths
+// and values, which the process controls, and returns only the variables that the caller names. It reads an [fs.FS], so
+// that tests use recorded files; package live implements it for a real /proc, and reads memory.
 package procmem
 
 import (
@@ -32,7 +32,7 @@ func Read(dir fs.FS, pid int) (Process, error) {
 // Mappings reads the mappings of a process with their amounts.
 func Mappings(dir fs.FS) ([]Mapping, error) { return parsed(dir, "smaps", ReadSmaps) }
 
-// Environ reads the variables of these names.
+// Environ reads the named environment variables of a process.
 func Environ(dir fs.FS, names []string) (map[string]string, error) {
 	return parsed(dir, "environ", func(r io.Reader) (map[string]string, error) { return ReadEnviron(r, names) })
 }
@@ -40,7 +40,7 @@ func Environ(dir fs.FS, names []string) (map[string]string, error) {
 // StatusOf reads the status of a process.
 func StatusOf(dir fs.FS) (Status, error) { return parsed(dir, "status", ReadStatus) }
 
-// StartTime reads when a process started.
+// StartTime reads when a process started; see [Process].
 func StartTime(dir fs.FS) (uint64, error) { return parsed(dir, "stat", ReadStartTime) }
 
 func parsed[T any](dir fs.FS, file string, parse func(io.Reader) (T, error)) (value T, err error) {
@@ -59,11 +59,11 @@ func parsed[T any](dir fs.FS, file string, parse func(io.Reader) (T, error)) (va
 // Process is one process, identified by PID and start time, because PIDs are reused.
 type Process struct {
 	PID int
-	// StartTime is in clock ticks since the machine started, field 22 of /proc/PID/stat.
+	// StartTime is in clock ticks since the boot of the machine.
 	StartTime uint64
 	// Exe is the path of the program, as seen inside its container. The process controls it.
 	Exe string
-	// RobustLists are the addresses of the heads of the threads' lists of robust mutexes, as far as they are known,
-	// without the main thread's. Each is in the C library's thread descriptor, at the top of the thread's stack.
+	// RobustLists has the address of each known thread's list of robust mutexes, except the main thread's. The list begins
+	// in the thread descriptor of the C library, at the top of the thread's stack.
 	RobustLists []uint64
 }

@@ -18,18 +18,17 @@ import (
 const (
 	MaxMappings = 1 << 17
 	maxPath     = 1 << 10 // bytes of one path; a longer one is dropped
-	maxPaths    = 4 << 20 // bytes of all paths of a process; those beyond are dropped
+	maxPaths    = 4 << 20 // bytes of all paths of a process; further paths are dropped
 	lineBuffer  = 64 << 10
 )
 
-// Errors for mappings that are not read.
+// Errors of parsing the files of a process.
 var (
-	ErrTooMany = errors.New("the process has more mappings than are read")
+	ErrTooMany = errors.New("the process has too many mappings")
 	ErrSyntax  = errors.New("unexpected format")
 )
 
-// ReadSmaps reads /proc/PID/smaps. Mappings are in ascending order. Apart from the result it allocates one buffer and
-// each distinct path once.
+// ReadSmaps parses /proc/PID/smaps. Mappings are in ascending order. Each distinct path is allocated once.
 func ReadSmaps(r io.Reader) ([]Mapping, error) {
 	p := smapsParser{paths: map[string]string{}}
 	lines := bufio.NewReaderSize(r, lineBuffer)
@@ -79,7 +78,7 @@ func (p *smapsParser) line(line []byte) error {
 	return nil
 }
 
-// kilobytes reads "    12 kB".
+// kilobytes parses "    12 kB"; 0 if it is invalid.
 func kilobytes(b []byte) memory.Bytes {
 	text, _, _ := bytes.Cut(bytes.TrimLeft(b, " \t"), []byte(" "))
 	n, ok := number(text, 10)
@@ -89,10 +88,10 @@ func kilobytes(b []byte) memory.Bytes {
 	return memory.Bytes(n) * memory.KiB
 }
 
-// header reads "55d0e8a00000-55d0e8a21000 rw-p 00000000 fe:01 1234     /usr/bin/x".
+// header parses "55d0e8a00000-55d0e8a21000 rw-p 00000000 fe:01 1234     /usr/bin/x".
 func (p *smapsParser) header(line []byte) error {
 	if len(p.mappings) >= MaxMappings {
-		return fmt.Errorf("%w: %d", ErrTooMany, MaxMappings)
+		return fmt.Errorf("%w: more than %d", ErrTooMany, MaxMappings)
 	}
 	m, path, ok := parseHeader(line)
 	if n := len(p.mappings); !ok || m.End <= m.Start || n > 0 && m.End <= p.mappings[n-1].End {
@@ -104,9 +103,8 @@ func (p *smapsParser) header(line []byte) error {
 	return nil
 }
 
-// supersede drops mappings that extend beyond an address. The kernel writes a few mappings at a time and continues with
-// the one at the end of the last: if that has grown meanwhile, as [heap] does, or was merged with its neighbor, it
-// repeats as a whole.
+// supersede drops mappings that end after start. The kernel writes a few mappings at a time. If the last of them has
+// grown since, as [heap] does, or was merged with its neighbor, the kernel writes the whole mapping again.
 func (p *smapsParser) supersede(start uint64) {
 	n := len(p.mappings)
 	for n > 0 && p.mappings[n-1].End > start {
@@ -143,13 +141,13 @@ var permissions = [...]struct {
 	perm   Perms
 }{{'r', Readable}, {'w', Writable}, {'x', Executable}, {'s', Shared}}
 
-// number parses all of a text. The conversion does not allocate, because ParseUint keeps nothing of it.
+// number parses text, which must be a number as a whole. ParseUint does not keep the string, so it is not allocated.
 func number(text []byte, base int) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(string(text), base, 64)
 	return n, err == nil
 }
 
-// path keeps each path once.
+// path returns b as a string, shared by all mappings of the file; "" beyond the bounds.
 func (p *smapsParser) path(b []byte) string {
 	if len(b) == 0 || len(b) > maxPath {
 		return ""
@@ -177,7 +175,7 @@ const (
 	Shared
 )
 
-// Mapping is one line of /proc/PID/maps with its amounts of /proc/PID/smaps.
+// Mapping is one mapping in /proc/PID/smaps.
 type Mapping struct {
 	Start, End uint64
 	Perms      Perms
@@ -185,23 +183,24 @@ type Mapping struct {
 	Inode      uint64
 	// Path is the last column: a path as seen inside the container, "[heap]", "[anon: NAME]" or "". The process chose it.
 	Path string
-	// RSS is its resident memory, HugeTLB its reserved huge pages, which no RSS counts.
-	RSS, HugeTLB memory.Bytes
+	// RSS is the resident memory, without HugeTLB.
+	RSS     memory.Bytes
+	HugeTLB memory.Bytes // huge pages of hugetlbfs
 }
 
-// Size returns the size of its address range.
+// Size returns the size of the address range in bytes.
 func (m *Mapping) Size() uint64 { return m.End - m.Start }
 
-// Contains reports whether it contains an address.
+// Contains reports whether the mapping contains an address.
 func (m *Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
 
-// Has reports whether it has all of these permissions.
+// Has reports whether the mapping has all of these permissions.
 func (m *Mapping) Has(p Perms) bool { return m.Perms&p == p }
 
-// Anonymous reports whether it is private memory without a file.
+// Anonymous reports whether the mapping is private memory without a file.
 func (m *Mapping) Anonymous() bool { return m.Inode == 0 && !m.Has(Shared) && !m.Kernel() }
 
-// Kernel reports whether the kernel created it for its own purposes.
+// Kernel reports whether the kernel created the mapping for its own purposes.
 func (m *Mapping) Kernel() bool {
 	switch m.Path {
 	case "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]":

@@ -18,18 +18,18 @@ import (
 
 // Status has the relevant fields of /proc/PID/status.
 type Status struct {
-	// Name is at most 15 bytes, in which the kernel escapes line breaks. The process controls it.
+	// Name is at most 15 bytes, in which the kernel escapes line breaks. The process controls the name.
 	Name string
 	// NSPIDs are the PIDs of the process, from the PID namespace of this /proc to the innermost one. A container may
 	// create further namespaces, so the last PID need not be the container's.
 	NSPIDs  []int
 	Threads int
-	// Killed: SIGKILL was sent to it, so it no longer runs code, even if the kernel takes long to end it.
+	// Killed reports that SIGKILL was sent: the process runs no more code, even if the kernel takes long to end it.
 	Killed bool
 	RSS    memory.Bytes
 }
 
-// maxStatus bounds the read of a small file; the longest known status has 1.6 KiB.
+// maxStatus bounds the bytes read of a file; the longest known status has 1.6 KiB.
 const maxStatus = 64 << 10
 
 // ReadStatus reads /proc/PID/status.
@@ -54,7 +54,7 @@ func ReadStatus(r io.Reader) (Status, error) {
 // maxNesting bounds the PIDs of a process: Linux nests PID namespaces 32 deep below the first.
 const maxNesting = 33
 
-// maxNameLength is four times the kernel's length of a name, because it escapes some bytes.
+// maxNameLength is four times the kernel's length of a name, because the kernel escapes some bytes.
 const maxNameLength = 64
 
 // sigkill is the bit of SIGKILL in a set of signals, which has signal 1 in the lowest bit.
@@ -90,7 +90,7 @@ func count(b []byte) int {
 	return int(n)
 }
 
-// ReadStartTime reads the time at which the process started, field 22 of /proc/PID/stat.
+// ReadStartTime reads field 22 of /proc/PID/stat: clock ticks from the boot of the machine to the start of the process.
 func ReadStartTime(r io.Reader) (uint64, error) {
 	_, n, err := readStat(r, 22)
 	if err == nil && n[0] == 0 {
@@ -99,8 +99,8 @@ func ReadStartTime(r io.Reader) (uint64, error) {
 	return n[0], err
 }
 
-// readStat reads the name and two fields of /proc/PID/stat that follow each other. The name may contain anything, also
-// parentheses, so fields count from the last one.
+// readStat reads the name and two consecutive fields of /proc/PID/stat. The name may contain any character, so fields
+// are counted from the last parenthesis.
 func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxStatus))
 	if err != nil {
@@ -124,15 +124,14 @@ func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 	return nil, [2]uint64{}, fmt.Errorf("stat: %w", ErrSyntax)
 }
 
-// Bounds of the environment: Linux gives a process at most 128 KiB for one variable, and 6 MiB for all.
+// Bounds of the environment: Linux allows at most 128 KiB for one variable, and 6 MiB for all.
 const (
 	maxVariable = 128 << 10
 	maxEnviron  = 8 << 20
 	maxValue    = 4 << 10 // kept bytes of a value
 )
 
-// ReadEnviron reads from /proc/PID/environ the variables of these names and no others: an environment may have
-// passwords. It clears its buffer.
+// ReadEnviron returns the named variables of /proc/PID/environ. It clears its buffer, because others may be passwords.
 func ReadEnviron(r io.Reader, names []string) (map[string]string, error) {
 	kept := map[string]string{}
 	buf := make([]byte, maxVariable)
@@ -176,24 +175,24 @@ type Times struct {
 
 // ThreadTime is the processor time of one thread.
 type ThreadTime struct {
-	// Name is at most 15 bytes. The process controls it.
+	// Name is at most 15 bytes. The process controls the name.
 	Name string
 	Time time.Duration
 }
 
-// MaxThreads bounds the threads read in a process, at 10 to 20 us each.
+// MaxThreads bounds the threads read of one process. Each takes 10 to 20 us.
 const MaxThreads = 4096
 
 const (
 	tick      = 10 * time.Millisecond // USER_HZ is 100 on every machine that memfit runs on
 	maxTicks  = 1 << 36               // 21 years
 	maxName   = 15                    // of a thread, by the kernel
-	fieldUser = 14                    // of /proc/PID/stat; the time in the kernel is the next
+	fieldUser = 14                    // of /proc/PID/stat: user time; system time is the next
 )
 
 var errThreads = fmt.Errorf("the process has more than %d threads", MaxThreads)
 
-// TimesOf reads the processor times of a process and its threads. It omits threads that end meanwhile.
+// TimesOf reads the processor times of a process and its threads. It omits threads that end during the read.
 func TimesOf(dir fs.FS) (t Times, err error) {
 	tasks, err := dir.Open("task")
 	if err != nil {
@@ -221,7 +220,7 @@ func TimesOf(dir fs.FS) (t Times, err error) {
 	return t, err
 }
 
-// readTime reads the name and the processor time of a process or thread from its stat.
+// readTime reads the name and the processor time of a process or thread from its file stat.
 func readTime(r io.Reader) (ThreadTime, error) {
 	name, ticks, err := readStat(r, fieldUser)
 	if err != nil {

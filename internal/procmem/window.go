@@ -9,20 +9,19 @@ import (
 	"sort"
 )
 
-// Window reads words of one range of a process, only from pages that were resident at its creation. It caches two
-// pieces, for walks that look back across a boundary. A piece is one page; for consecutive pages it doubles, up to
-// [readAhead], because a system call costs as much as copying a page: this halves the time for a heap of small chunks.
-// [Window.Close] clears the cache.
+// Window reads words of one range of addresses, only from pages that were resident at its creation or [Window.Refresh].
+// It caches two pieces, for walks that step back across a boundary. A piece is one page, and doubles for consecutive
+// pages up to [readAhead]: a system call costs as much as copying a page. This halves the time for small chunks.
 type Window struct {
 	memory     Memory
 	start, end uint64
 	runs       []Run
 	pieces     [2]piece
-	newer      int    // the last used piece
+	newer      int    // index of the last used piece
 	next       uint64 // end of the last read piece; 0: none
-	pages      int    // how many it has
+	pages      int    // of the last read piece
 	reads      int
-	limit      int // reads that are allowed; 0 for any number
+	limit      int // pages that may be read; 0: any number
 }
 
 // piece is a copy of some pages.
@@ -57,13 +56,13 @@ func NewWindow(m Memory, start, end uint64) (*Window, error) {
 	return w, w.Refresh()
 }
 
-// Move continues with another range of the same process, with the same count of reads.
+// Move continues with another range of the same process. Reads are not reset.
 func (w *Window) Move(start, end uint64) error {
 	w.start, w.end = start, end
 	return w.Refresh()
 }
 
-// Refresh reads again which pages are resident, and drops the cache.
+// Refresh updates which pages are resident, and drops the cache.
 func (w *Window) Refresh() error {
 	w.Close()
 	runs, err := w.memory.Resident(w.start, w.end)
@@ -82,7 +81,7 @@ func (w *Window) Close() {
 // Runs returns the resident ranges.
 func (w *Window) Runs() []Run { return w.runs }
 
-// Limit bounds the pages that may be read.
+// Limit bounds the pages that may be read. Beyond, [Window.Word] returns [ErrBudget].
 func (w *Window) Limit(pages int) { w.limit = pages }
 
 // Reads returns the number of pages read.
@@ -115,12 +114,12 @@ func (w *Window) Word(addr uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(p.bytes[addr-p.start:]), nil
 }
 
-// load reads a page into a piece, with following ones that are likely needed next.
+// load reads a page into a piece, with following pages that are probably read next.
 func (w *Window) load(p *piece, page uint64) error {
 	p.start, p.end = 0, 0
 	i := runOf(w.runs, page)
 	if i < 0 {
-		return fmt.Errorf("%w: the page of %#x is not in memory", ErrAbsent, page)
+		return fmt.Errorf("%w: the page of %#x is not resident", ErrAbsent, page)
 	}
 	w.pages *= 2
 	if page != w.next {
@@ -149,7 +148,7 @@ func (w *Window) load(p *piece, page uint64) error {
 	return nil
 }
 
-// ResidentBytes returns the bytes of these runs between two addresses.
+// ResidentBytes returns how many bytes of runs are between two addresses.
 func ResidentBytes(runs []Run, start, end uint64) uint64 {
 	var sum uint64
 	i := sort.Search(len(runs), func(i int) bool { return runs[i].End() > start })
@@ -161,7 +160,7 @@ func ResidentBytes(runs []Run, start, end uint64) uint64 {
 	return sum
 }
 
-// runOf returns the index of the run of an address, or -1.
+// runOf returns the index of the run that contains an address, or -1.
 func runOf(runs []Run, addr uint64) int {
 	i := sort.Search(len(runs), func(i int) bool { return runs[i].End() > addr })
 	if i == len(runs) || runs[i].Start > addr {
@@ -170,7 +169,7 @@ func runOf(runs []Run, addr uint64) int {
 	return i
 }
 
-// Probe reads a few words at any addresses of a process, only on resident pages. It clears its buffer after each read.
+// Probe reads a few words at any address of a process, only from resident pages. It clears its buffer after each read.
 type Probe struct {
 	memory Memory
 	buffer [PageSize]byte
@@ -179,7 +178,7 @@ type Probe struct {
 // NewProbe returns a probe of a process.
 func NewProbe(m Memory) *Probe { return &Probe{memory: m} }
 
-// Words reads as many words as fit into a slice, at most a page of them, at an address that is a multiple of 8.
+// Words reads len(into) words, at most a page, at an address that is a multiple of 8.
 func (p *Probe) Words(addr uint64, into []uint64) error {
 	length := uint64(len(into)) * 8
 	if addr%8 != 0 || length == 0 || length > PageSize || addr+length < addr {
@@ -192,7 +191,7 @@ func (p *Probe) Words(addr uint64, into []uint64) error {
 		return err
 	}
 	if ResidentBytes(runs, addr, addr+length) != length {
-		return fmt.Errorf("%w: %d words at %#x are not in memory", ErrAbsent, len(into), addr)
+		return fmt.Errorf("%w: %d words at %#x are not resident", ErrAbsent, len(into), addr)
 	}
 	b := p.buffer[:length]
 	defer clear(b)

@@ -22,7 +22,7 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 			"and use the %s annotation", err, v1alpha1.ProfileAnnotation))
 	}
 	_, wrong := Windows(spec.Sizing.Disruption)
-	return append(append(out, wrong...), refused(spec)...)
+	return append(append(out, wrong...), ineffective(spec)...)
 }
 
 // Invalid returns the errors in the profile's own spec, including its namespaceSelector.
@@ -35,8 +35,8 @@ func (n *Profile) Invalid() []string {
 	return out
 }
 
-// Refused returns why the profile by itself is refused, beyond the API's own rules. The webhook and everybody who reads
-// profiles from files call it.
+// Refused returns the errors of the profile by itself that the API's own rules cannot detect. The webhook calls it, and
+// commands that read profiles from files.
 func (n *Profile) Refused() field.ErrorList {
 	spec, root := n.Declared(), field.NewPath("spec")
 	errs := append(validateSelector(spec.Selector, root.Child("selector")),
@@ -62,7 +62,7 @@ func validateSelector(s *metav1.LabelSelector, at *field.Path) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, at)
 }
 
-// validateTuning refuses an interval that the JVM's unit cannot express; the schema has the bounds.
+// validateTuning returns an error for an interval that the JVM's unit cannot express; the schema has the bounds.
 func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
 	d := t.TrimInterval
 	if d == nil || d.Milliseconds()*1e6 == d.Nanoseconds() {
@@ -72,8 +72,8 @@ func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
 		"must be whole milliseconds, the JVM's unit: for example 30s")}
 }
 
-// refused returns the settings of spec that have no effect because of others. It is cheap enough for many profiles.
-func refused(spec *v1alpha1.MemoryProfileSpec) []string {
+// ineffective returns the settings of spec that other settings make ineffective, each with what to change.
+func ineffective(spec *v1alpha1.MemoryProfileSpec) []string {
 	var out []string
 	add := func(at, text string) {
 		if text != "" {
@@ -94,7 +94,7 @@ func refused(spec *v1alpha1.MemoryProfileSpec) []string {
 	return out
 }
 
-// heapLimitRefused returns why the declared runtime cannot have a heap in bytes; empty: it can, or none is set.
+// heapLimitRefused returns why the declared runtime cannot have a heapLimit; empty: it can, or none is set.
 func heapLimitRefused(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
 	why := runtimes.Lookup(string(r.Type)).NoHeapLimit
 	if why == "" || t.HeapLimit == nil {
@@ -108,6 +108,6 @@ func reserveRefused(reserve *v1alpha1.MemoryQuantity, limit *v1alpha1.Bounds) st
 	if reserve == nil || limit == nil || limit.Max == nil || reserve.Cmp(limit.Max.Quantity) < 0 {
 		return ""
 	}
-	return fmt.Sprintf("reserve: %s is not below the largest limit of %s (limit.max), so that nothing would be left for "+
-		"the runtime: lower reserve, or raise limit.max", reserve, limit.Max)
+	return fmt.Sprintf("reserve: %s is not below the largest limit of %s (limit.max), which leaves nothing for the "+
+		"runtime: lower reserve, or raise limit.max", reserve, limit.Max)
 }

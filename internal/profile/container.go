@@ -19,8 +19,8 @@ import (
 // Container is the effective policy for one container: the profile, overridden by its containers entry, with defaults.
 type Container struct {
 	Managed bool                 // false if the entry has mode: Ignored
-	Listed  bool                 // an entry has the container's name (not "*"), which opts plain init containers in
-	Sidecar bool                 // true for a container that another tool adds to pods, unless an entry names it
+	Listed  bool                 // an entry has the container's name (not "*"); opts plain init containers in
+	Sidecar bool                 // another tool adds the container to pods, and no entry names it
 	Runtime v1alpha1.RuntimeSpec // the declared runtime; Type is Auto without a declaration
 	// RuntimeDeclaredBy is the source of the declaration: "the profile", "annotation memfit.dev/runtime"; empty for Auto.
 	RuntimeDeclaredBy string
@@ -31,9 +31,9 @@ type Container struct {
 	Notes []string
 }
 
-// Container returns the policy for the container called name of a pod with these annotations. An entry of
-// spec.containers with that name wins over "*", and either replaces the profile's runtime and, field by field, its
-// tuning and bounds. Declarations for all containers do not apply to well-known sidecars of other tools.
+// Container returns the policy for the named container of a pod with these annotations. An entry of spec.containers
+// with that name has precedence over "*". The entry overrides the profile's runtime and, field by field, its tuning and
+// bounds. Declarations for all containers do not apply to well-known sidecars of other tools.
 func (n *Profile) Container(name string, podAnnotations map[string]string) Container {
 	entry, listed := n.entry(name)
 	effective := n.policyFor(entry)
@@ -65,8 +65,8 @@ func (n *Profile) OnlyMeasures() bool {
 		(all.sizing.Mode == v1alpha1.SizingRecommend || all.sizing.Mode == v1alpha1.SizingDisabled)
 }
 
-// sidecars are containers that other webhooks add to pods. A profile is about the application: the proxy gets none of
-// its heap flags, and no GOMEMLIMIT by its values, unless the profile names the container.
+// sidecars are containers that other webhooks add to pods. A profile is about the application: its runtime and tuning
+// do not apply to these containers, unless an entry names them.
 var sidecars = map[string]bool{
 	"istio-proxy": true, "istio-init": true, "istio-validation": true, "linkerd-proxy": true, "linkerd-init": true,
 	"kuma-sidecar": true, "consul-dataplane": true, "daprd": true, "vault-agent": true, "vault-agent-init": true,
@@ -88,7 +88,7 @@ func (n *Profile) entry(name string) (entry *v1alpha1.ContainerPolicy, listed bo
 	return entry, false
 }
 
-// declare determines the declared runtime. The annotation counts only if the profile leaves the type open.
+// declare sets the declared runtime. The annotation applies only if the profile's runtime.type is Auto.
 func (c *Container) declare(podAnnotations map[string]string) {
 	c.Runtime.Libc = cmp.Or(c.Runtime.Libc, v1alpha1.LibcAuto)
 	if c.Runtime.Type != "" && c.Runtime.Type != v1alpha1.RuntimeAuto {

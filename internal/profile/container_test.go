@@ -308,7 +308,7 @@ func TestInvalidNamesTheField(t *testing.T) {
 				Tuning: v1alpha1.TuningSpec{Reserve: quantity("1Gi")},
 				Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: quantity("1Gi")}},
 			},
-			want: "spec.tuning.reserve: 1Gi is not below the largest limit of 1Gi (limit.max), so that nothing would be left " +
+			want: "spec.tuning.reserve: 1Gi is not below the largest limit of 1Gi (limit.max), which leaves nothing " +
 				"for the runtime: lower reserve, or raise limit.max",
 		},
 		"a reserve below the largest limit": {

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package profile finds the MemoryProfile of a pod ([Index.Match]) and the profile's policy for one of its containers
-// ([Profile.Container]), with inherited defaults ([Inherit]). It reads no cluster and no clock: profiles and
-// annotations are arguments, so that webhook, controllers and the offline command decide equally.
+// ([Profile.Container]), with inherited defaults ([Inherit]). It performs no I/O and reads no clock, so that webhook,
+// controllers and offline commands get the same results.
 package profile

@@ -23,19 +23,19 @@ func (n *Profile) Declared() *v1alpha1.MemoryProfileSpec {
 	return n.Spec
 }
 
-// From returns the profiles from which it inherits unset values, the nearest first.
+// From returns the profiles from which n inherits unset values, the nearest first.
 func (n *Profile) From() []*Profile { return n.from }
 
-// Clashes returns the contradictions between the profile and its defaults, each with what to change. While there is
-// one, no size is changed, because a user must decide between the two.
+// Clashes returns the contradictions between the profile and its defaults, each with what to change. memfit changes no
+// size until a user has resolved them.
 func (n *Profile) Clashes() []string { return n.clashes }
 
-// Inherited returns a key of the inherited values; empty: none.
+// Inherited returns a string that changes with the inherited values; empty: none.
 func (n *Profile) Inherited() string { return n.inherited }
 
 // Inherit merges each profile with the profiles of role Defaults among them: a MemoryProfile with its namespace's and
 // then the cluster's, a ClusterMemoryProfile only with the cluster's, because an owner of a namespace must not weaken
-// it. Call it once, unless [NewIndex] is used; do not change the profiles afterwards.
+// it. [NewIndex] calls it. Do not change the profiles afterwards.
 func Inherit(profiles []*Profile) {
 	giving := map[string]*Profile{}
 	for _, n := range profiles {
@@ -48,8 +48,8 @@ func Inherit(profiles []*Profile) {
 	}
 }
 
-// elder returns the older of two: a second one, created by mistake or before a rename is complete, has no effect. Using
-// neither would be worse: profiles would lose a limit.max or a tuning.mode, and pods the limit that they need.
+// elder returns the older of two profiles; the younger one, created by mistake or during a rename, has no effect. Using
+// neither would be worse: pods would lose the limit that they need, and profiles a limit.max or tuning.mode.
 func elder(a, b *Profile) *Profile {
 	if a == nil || cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.Ref.Name, a.Ref.Name)) < 0 {
 		return b
@@ -62,7 +62,7 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 		return
 	}
 	own := n.Declared()
-	n.Spec, n.from, n.clashes, n.held, n.inherited = own, nil, nil, false, ""
+	n.Spec, n.from, n.clashes, n.suspended, n.inherited = own, nil, nil, false, ""
 	if d := giving[n.Namespace]; d != nil {
 		n.from = append(n.from, d)
 	}
@@ -83,14 +83,14 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 		return
 	}
 	if merged.Sizing.Mode.SizesNewPods() {
-		merged.Sizing.Mode, n.held = v1alpha1.SizingRecommend, true
+		merged.Sizing.Mode, n.suspended = v1alpha1.SizingRecommend, true
 	}
 }
 
 // contradictions returns violations of the API's rules by the merged policy of a container: the profile with its
 // defaults, or an entry with the profile. [Invalid] reports errors of the profile alone, such as an invalid schedule.
 func (n *Profile) contradictions() []string {
-	own := refused(n.own)
+	own := ineffective(n.own)
 	var out []string
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -113,7 +113,7 @@ func (n *Profile) contradictions() []string {
 	for _, d := range n.from {
 		from = append(from, d.String())
 	}
-	for _, text := range refused(n.Spec) {
+	for _, text := range ineffective(n.Spec) {
 		if !slices.Contains(own, text) {
 			add(text + " (with what it inherits from " + strings.Join(from, " and ") + ")")
 		}
@@ -121,7 +121,7 @@ func (n *Profile) contradictions() []string {
 	return out
 }
 
-// boundsClash finds bounds of a container that exclude every size; "" is one without an entry.
+// boundsClash returns the bounds of a container that exclude every size; "": a container without an entry.
 func (n *Profile) boundsClash(container string) []string {
 	entry, _ := n.entry(container)
 	s := stated(n.Spec, entry).Sizing

@@ -16,16 +16,16 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// Subject has the labels and annotations of a pod, its workload and namespace. nil maps are empty.
+// Subject has the labels and annotations of a pod, its workload and its namespace.
 type Subject struct {
 	Namespace string
-	// WorkloadKind names the workload in messages ("Deployment"); empty is "workload".
+	// WorkloadKind is the workload's kind in messages ("Deployment"); empty: "workload".
 	WorkloadKind string
 
 	PodLabels, PodAnnotations, WorkloadAnnotations, NamespaceAnnotations, NamespaceLabels map[string]string
 }
 
-// Problem is what keeps a pod from the profile that it requests, or from having one alone.
+// Problem is why the requested profile does not govern a pod, or that more than one profile matches it.
 type Problem string
 
 // The problems.
@@ -38,7 +38,7 @@ const (
 	Excluded Problem = "Excluded"
 )
 
-// EventReason returns the reason of the Event about it; "" if the owner opted out.
+// EventReason returns the reason of the Event about the problem; empty: no Event, because the owner opted out.
 func (p Problem) EventReason() string {
 	switch p {
 	case NotFound:
@@ -50,22 +50,22 @@ func (p Problem) EventReason() string {
 	}
 }
 
-// Match is the profile of a pod, or why it has none.
+// Match is the profile of a pod, or the reason why it has none.
 type Match struct {
 	Profile *Profile // the pod's profile; nil: none
-	// Why describes the match, "annotation memfit.dev/profile on the Deployment", or the fix of the Problem.
+	// Why is the basis of the match ("annotation memfit.dev/profile on the Deployment"), or the Problem and its fix.
 	Why     string
-	Problem Problem // empty if one profile alone governs the pod, or none was requested
+	Problem Problem // empty: one profile matches the pod, or none is requested
 	Missing string  // the name of a missing profile in an annotation
 	// Claims are the conflicting profiles if the problem is Ambiguous. They contain no text of a pod's owner.
 	Claims []*Profile
 }
 
-// Match finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
-// namespace, else chosen by selector. A ClusterMemoryProfile governs only pods of the namespaces that its
-// namespaceSelector selects, also if an annotation names it. memfit.dev/inject: "false" in any of the three places opts
-// out. A MemoryProfile wins over a ClusterMemoryProfile, by name and by selector; if two of the same level select a
-// pod, the older one governs it. The cost depends on the pod's own labels and namespace, not on the number of profiles.
+// Match finds the profile that governs s: the one named by an annotation of the pod template, the workload or the
+// namespace (in this order), else one that selects the pod. A ClusterMemoryProfile governs only pods of the namespaces
+// that its namespaceSelector selects, even if an annotation names it. memfit.dev/inject: "false" on any of the three
+// opts out. A MemoryProfile wins over a ClusterMemoryProfile, by name and by selector; if two of the same kind select a
+// pod, the older one governs it. The cost depends on the pod's labels and namespace, not on the number of profiles.
 func (x *Index) Match(s Subject) Match {
 	if where := s.optedOut(); where != "" {
 		return Match{
@@ -73,7 +73,7 @@ func (x *Index) Match(s Subject) Match {
 			Why:     fmt.Sprintf("excluded by annotation %s: \"false\" on the %s", v1alpha1.InjectAnnotation, where),
 		}
 	}
-	if name, where := s.asked(); name != "" {
+	if name, where := s.requested(); name != "" {
 		return x.byAnnotation(s, name, where)
 	}
 	if chosen := x.space(s.Namespace).chosen(s.PodLabels); len(chosen) > 0 {
@@ -132,7 +132,7 @@ func bySelector(chosen []*Profile) Match {
 		strings.Join(named, " and "), how, older, v1alpha1.ProfileAnnotation)}
 }
 
-// claimsNamed bounds the named profiles that select one pod: a condition holds 32 KiB, and there may be thousands.
+// claimsNamed bounds the profiles named in a message: thousands may select one pod, and a condition holds 32 KiB.
 const claimsNamed = 3
 
 func selectorText(n *Profile) string {
@@ -154,8 +154,8 @@ func labelText(selector *metav1.LabelSelector) string {
 	return ""
 }
 
-// asked returns the profile name of the nearest annotation and its place. Empty values count as missing.
-func (s Subject) asked() (name, where string) {
+// requested returns the profile name in the nearest annotation, and the annotation's place. It ignores empty values.
+func (s Subject) requested() (name, where string) {
 	for _, p := range s.places() {
 		if name := strings.TrimSpace(p.annotations[v1alpha1.ProfileAnnotation]); name != "" {
 			return name, p.name
@@ -164,7 +164,7 @@ func (s Subject) asked() (name, where string) {
 	return "", ""
 }
 
-// optedOut returns the nearest place with memfit.dev/inject: "false", or empty.
+// optedOut returns the nearest place with memfit.dev/inject: "false"; empty: none.
 func (s Subject) optedOut() string {
 	for _, p := range s.places() {
 		value, ok := p.annotations[v1alpha1.InjectAnnotation]

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// builtin returns the API's defaults. Durations of a profile are real time; default ones are periods of evidence.
+// builtin returns the API's defaults. Its durations are periods of evidence; the durations in a profile are real time.
 func builtin() *v1alpha1.MemoryProfileSpec {
 	return &v1alpha1.MemoryProfileSpec{
 		Tuning: v1alpha1.TuningSpec{
@@ -78,7 +78,7 @@ func (n *Profile) NodeClass() string {
 // Drift returns the effective policy for drift. Its pointers are shared: do not change their values.
 func (n *Profile) Drift() v1alpha1.DriftSpec { return n.policyFor(nil).drift }
 
-// policyFor returns the effective policy of a container with that entry; nil: without an entry.
+// policyFor returns the effective policy of a container with that entry; nil: no entry.
 func (n *Profile) policyFor(entry *v1alpha1.ContainerPolicy) policy {
 	name := ""
 	if entry != nil {
@@ -91,7 +91,7 @@ func (n *Profile) policyFor(entry *v1alpha1.ContainerPolicy) policy {
 	return policy{spec.Tuning, spec.Sizing, spec.Drift}
 }
 
-// mergeContainers fills effective in advance, so that no merge is needed per pod.
+// mergeContainers fills n.effective in advance, so that pods need no merge.
 func (n *Profile) mergeContainers() {
 	n.effective = nil
 	all := map[string]policy{"": n.policyFor(nil)}
@@ -101,7 +101,7 @@ func (n *Profile) mergeContainers() {
 	n.effective, n.mergedFrom = all, n.Spec
 }
 
-// stated returns the values of a container's entry and the profile, without built-in defaults.
+// stated returns the profile, overridden by a container's entry, without built-in defaults.
 func stated(spec *v1alpha1.MemoryProfileSpec, entry *v1alpha1.ContainerPolicy) v1alpha1.MemoryProfileSpec {
 	if entry == nil {
 		return *spec
@@ -113,14 +113,14 @@ func stated(spec *v1alpha1.MemoryProfileSpec, entry *v1alpha1.ContainerPolicy) v
 	}, spec)
 }
 
-// under merges spec over defaults, field by field, without changing either. Settings that only work together are taken
-// together. All levels use it: container, profile, defaults of the namespace and of the cluster, built-in.
+// under merges spec over defaults, field by field, without changing either. It drops defaults that do not fit settings
+// of spec. All levels use it: container, profile, defaults of the namespace and of the cluster, built-in.
 func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec) v1alpha1.MemoryProfileSpec {
 	given := defaults.Tuning
 	if spec.Tuning.HeapPercent != nil || spec.Tuning.HeapLimit != nil { // the two exclude each other
 		given.HeapPercent, given.HeapLimit = nil, nil
 	}
-	if runtimes.Lookup(string(spec.Runtime.Type)).NoHeapLimit != "" { // defaults are for all runtimes of their scope
+	if runtimes.Lookup(string(spec.Runtime.Type)).NoHeapLimit != "" { // defaults may be for other runtimes
 		given.HeapLimit = nil
 	}
 	if spec.Tuning.ConflictPolicy == v1alpha1.KeepUser { // replace belongs to conflictPolicy: Replace
@@ -134,7 +134,7 @@ func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec
 	return spec
 }
 
-// fillUnset sets the unset fields of value from defaults, by reflection: only when profiles change, not for each pod.
+// fillUnset sets the unset fields of value from defaults, by reflection: call it when profiles change, not per pod.
 func fillUnset[T any](value, defaults T) T {
 	fill(reflect.ValueOf(&value).Elem(), reflect.ValueOf(defaults))
 	return value
@@ -156,7 +156,7 @@ func fill(value, defaults reflect.Value) {
 	}
 }
 
-// group reports whether a pointer is to several fields of the API, not to a value such as a quantity.
+// group reports whether t is a pointer to a struct with fields of the API, not to a value such as a quantity.
 func group(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath() &&
 		t != reflect.TypeFor[*v1alpha1.MemoryQuantity]()

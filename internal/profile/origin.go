@@ -14,9 +14,9 @@ import (
 
 // Value is a field of one container's policy, with its source.
 type Value struct {
-	Field string `json:"field"` // its path, as in "sizing.limit.max"
+	Field string `json:"field"` // the path, such as "sizing.limit.max"
 	Value string `json:"value"` // "4Gi"
-	// From is its source: the profile ("ClusterMemoryProfile jvm"), one of its entries for containers ("MemoryProfile
+	// From is the source: the profile ("ClusterMemoryProfile jvm"), one of its entries for containers ("MemoryProfile
 	// shop/web, containers[app]"), a profile it inherits from ("MemoryProfile shop/base (defaults)"), or "default".
 	From string `json:"from"`
 }
@@ -28,18 +28,18 @@ const (
 	FromClash = "memfit, until the profile and its defaults are consistent"
 )
 
-// Values returns the effective fields of sizing, tuning, drift and identity of the named container, sorted, as in
-// [Profile.Container]. Of drift and identity, it lists only what a profile sets.
+// Values returns the effective fields of sizing, tuning, drift and identity of the named container, sorted by path. Of
+// drift and identity, it returns only fields that a profile sets.
 func (n *Profile) Values(name string) []Value {
 	c := n.Container(name, nil)
-	inForce := declared(&v1alpha1.MemoryProfileSpec{
+	effective := declared(&v1alpha1.MemoryProfileSpec{
 		Sizing: c.Sizing, Tuning: c.Tuning, Drift: n.Spec.Drift, Identity: n.Spec.Identity,
 	})
-	places := n.places(name)
+	sources := n.sources(name)
 	var out []Value
-	for _, field := range slices.Sorted(maps.Keys(inForce)) {
-		v := Value{Field: field, Value: inForce[field], From: from(places, field, inForce[field])}
-		if n.held && field == "sizing.mode" {
+	for _, field := range slices.Sorted(maps.Keys(effective)) {
+		v := Value{Field: field, Value: effective[field], From: from(sources, field, effective[field])}
+		if n.suspended && field == "sizing.mode" {
 			v.From = FromClash
 		}
 		out = append(out, v)
@@ -53,8 +53,8 @@ type source struct {
 	fields map[string]string
 }
 
-// places returns the possible sources of values of the named container, the nearest first.
-func (n *Profile) places(name string) []source {
+// sources returns the possible sources of values of the named container, the nearest first.
+func (n *Profile) sources(name string) []source {
 	var all []source
 	if entry, _ := n.entry(name); entry != nil {
 		all = append(all, source{fmt.Sprintf("%s, containers[%s]", n, entry.Name), declared(&v1alpha1.MemoryProfileSpec{
@@ -69,9 +69,9 @@ func (n *Profile) places(name string) []source {
 	return all
 }
 
-// from returns the nearest source with this value. A sidecar has values without a source.
-func from(places []source, field, value string) string {
-	for _, p := range places {
+// from returns the nearest source with this value; [FromDefault]: none, as for values that a sidecar does not inherit.
+func from(sources []source, field, value string) string {
+	for _, p := range sources {
 		if p.fields[field] == value {
 			return p.by
 		}
@@ -81,7 +81,7 @@ func from(places []source, field, value string) string {
 
 // origin returns the nearest source that sets a field of the named container.
 func (n *Profile) origin(name, field string) string {
-	for _, p := range n.places(name) {
+	for _, p := range n.sources(name) {
 		if _, found := p.fields[field]; found {
 			return p.by
 		}
@@ -95,7 +95,7 @@ func declared(spec *v1alpha1.MemoryProfileSpec) map[string]string {
 		"sizing": spec.Sizing, "tuning": spec.Tuning, "drift": spec.Drift, "identity": spec.Identity,
 	})
 	var tree map[string]any
-	if err != nil || json.Unmarshal(text, &tree) != nil { // types of the API always can
+	if err != nil || json.Unmarshal(text, &tree) != nil { // impossible for types of the API
 		return nil
 	}
 	out := map[string]string{}
@@ -112,7 +112,7 @@ func leaves(out map[string]string, path string, tree map[string]any) {
 			out[path+key] = v
 		case nil:
 		default:
-			text, _ := json.Marshal(v) // which was read from JSON
+			text, _ := json.Marshal(v) // no error, because v was read from JSON
 			out[path+key] = string(text)
 		}
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// Headroom without headroomPercent: above a container's need in its first two days, later above the last day's peak.
+// The defaults of headroomPercent: usualHeadroom for a container's first two days, usualMinMargin later.
 const usualHeadroom, usualMinMargin int32 = 15, 5
 
-// SizePolicy returns the container's sizing policy for package recommend. The container already has the defaults.
+// SizePolicy returns the container's sizing policy for package recommend. c must have the defaults of the API.
 func (c *Container) SizePolicy() recommend.Policy {
 	s := &c.Sizing
 	headroom, minMargin := usualHeadroom, usualMinMargin
@@ -44,7 +44,7 @@ func (c *Container) SizePolicy() recommend.Policy {
 	}
 }
 
-// killPrice returns what an OOM kill is worth by a posture: a name, or the price itself.
+// killPrice returns the price of an OOM kill of a posture, which is a name or the price itself.
 func killPrice(p v1alpha1.SizingPosture) memory.Bytes {
 	switch p {
 	case v1alpha1.PostureFrugal:
@@ -55,13 +55,13 @@ func killPrice(p v1alpha1.SizingPosture) memory.Bytes {
 		return recommend.Cautious
 	}
 	q, err := resource.ParseQuantity(string(p))
-	if err != nil || q.Sign() <= 0 { // the API server refuses it
+	if err != nil || q.Sign() <= 0 { // the API server refuses such postures
 		return recommend.Balanced
 	}
 	return memory.FromQuantity(q)
 }
 
-// Rescues reports whether memfit may raise the limit of the running container before the kernel kills.
+// Rescues reports whether memfit may raise the limit of the running container before an OOM kill.
 func (c *Container) Rescues() bool {
 	mode := c.Sizing.Mode
 	return c.Sizing.Rescue == v1alpha1.RescueEnabled &&
@@ -72,7 +72,7 @@ func (c *Container) Rescues() bool {
 // down, and at least 1, so that a small workload is changed one pod at a time.
 func MaxUnavailable(d *v1alpha1.DisruptionSpec, replicas int) int32 {
 	most, err := intstr.GetScaledValueFromIntOrPercent(d.MaxUnavailable, replicas, false)
-	if err != nil { // the API server refuses it
+	if err != nil { // the API server refuses such values
 		return 1
 	}
 	return int32(min(max(most, 1), math.MaxInt32))

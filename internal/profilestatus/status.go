@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profilestatus computes the status of a profile: a summary of its workloads, and its conditions. It reads no
-// clock and performs no I/O.
+// Package profilestatus computes the status of a profile: a summary of its workloads, and its conditions. It performs
+// no I/O and reads no clock; controllers/profile calls it.
 package profilestatus
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// maxWorkloads is the number of workloads listed in a status, so that it stays readable and far from etcd's limit.
+// maxWorkloads bounds the workloads in a status, so that it remains readable and far below etcd's size limit.
 const maxWorkloads = 20
 
 // Input is the input of a profile's status.
@@ -36,9 +36,9 @@ type Input struct {
 	Invalid         []string
 	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
-	// For role Defaults, Counts is the effective profile of its scope, and Heirs how many profiles inherit from it.
+	// Counts is the effective profile with role Defaults of the scope; only for role Defaults.
 	Counts *profile.Profile
-	Heirs  int
+	Heirs  int // number of profiles that inherit from Profile; only for role Defaults
 }
 
 // Summarize returns a profile's status, without changing its input.
@@ -109,11 +109,11 @@ func summarize(in Input) v1alpha1.MemoryProfileStatus {
 	return status
 }
 
-// found is what the recommendations of a profile have together.
+// found sums up the recommendations of a profile.
 type found struct {
 	pods              v1alpha1.Coverage
 	ready, identities int
-	// outOfDate are the workloads with pods without current settings, conflicts those that another autoscaler sizes.
+	// outOfDate are workloads with pods that lack the current settings, conflicts those that another autoscaler sizes.
 	outOfDate, conflicts []string
 }
 
@@ -152,7 +152,7 @@ func identitiesBounded(n int) []metav1.Condition {
 	)}
 }
 
-// stalled returns the condition for kstatus while waiting does not help.
+// stalled returns the condition Stalled of kstatus while the profile is invalid.
 func stalled(in Input) []metav1.Condition {
 	if len(in.Invalid) == 0 {
 		return nil
@@ -163,7 +163,7 @@ func stalled(in Input) []metav1.Condition {
 // summarizeDefaults returns the status of a profile with role Defaults.
 func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 	status := v1alpha1.MemoryProfileStatus{SizingMode: in.Profile.Spec.Sizing.Mode}
-	double := conditionConflicted.False(v1alpha1.ReasonNoConflict, "No other profile of this scope has role: Defaults")
+	conflicted := conditionConflicted.False(v1alpha1.ReasonNoConflict, "No other profile of this scope has role: Defaults")
 	var ready metav1.Condition
 	switch {
 	case len(in.Invalid) > 0:
@@ -173,12 +173,12 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 		status.Summary = fmt.Sprintf("Not effective: %s also has role: Defaults and is older: move the values into one "+
 			"of them, and delete the other", in.Counts)
 		ready = conditionReady.False(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
-		double = conditionConflicted.True(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
+		conflicted = conditionConflicted.True(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
 	default:
 		status.Summary = fmt.Sprintf("Provides defaults for %s", format.Count(in.Heirs, "profile"))
 		ready = conditionReady.True(v1alpha1.ReasonInherited, status.Summary)
 	}
-	status.Conditions = append([]metav1.Condition{ready, double}, stalled(in)...)
+	status.Conditions = append([]metav1.Condition{ready, conflicted}, stalled(in)...)
 	return status
 }
 
@@ -188,11 +188,11 @@ func workloadLine(n *profile.Profile, rec *v1alpha1.MemoryRecommendation) v1alph
 	if n.Namespace == "" {
 		name, where = w.Kind+" "+rec.Namespace+"/"+w.Name, " in "+rec.Namespace
 	}
-	if is := rec.Status.Identity; is != nil {
-		if class := identity.NodeClassOf(is.Platform, is.Values); class != "" {
+	if id := rec.Status.Identity; id != nil {
+		if class := identity.NodeClassOf(id.Platform, id.Values); class != "" {
 			name = identity.OnNodes(name, class)
 		} else {
-			name = identity.Title(is.Platform, is.Values) + where
+			name = identity.Title(id.Platform, id.Values) + where
 		}
 	}
 	return v1alpha1.WorkloadSummary{
@@ -283,11 +283,12 @@ func usageCondition(in Input) metav1.Condition {
 	}
 	return conditionUsage.False(
 		v1alpha1.ReasonUsageMissing,
-		"Usage unavailable from "+format.Silent(in.Gaps)+"; memfit changes no size because of it ("+workload.UsageHelp+")",
+		"Usage unavailable from "+format.Silent(in.Gaps)+"; memfit changes no size until it is available ("+
+			workload.UsageHelp+")",
 	)
 }
 
-// conflictCondition names profiles that select the same pods, then workloads that another autoscaler sizes.
+// conflictCondition names profiles that select the same pods, then workloads that another autoscaler sizes (others).
 func conflictCondition(in Input, others []string) metav1.Condition {
 	reason := v1alpha1.ReasonAmbiguousProfile
 	switch {

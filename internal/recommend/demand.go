@@ -14,6 +14,10 @@ import (
 // with headroom, also for unseen bursts.
 func (e *evaluation) demandLimit() memory.Bytes {
 	recent := max(e.lastDay(), e.firstLimit())
+	e.least = "the last day's peak"
+	if start := e.History.PeakStart(); start > recent && len(e.Runs) == 0 { // each run is a start, and counts in its day
+		recent, e.least = start, "the startup peak of new pods"
+	}
 	if recent == 0 {
 		recent = e.highestDay()
 	}

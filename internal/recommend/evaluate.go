@@ -68,6 +68,8 @@ type evaluation struct {
 	childKilled bool
 	// certainty is how well the demand of the last day is known.
 	certainty history.Certainty
+	// least describes the use that the limit must cover, for a reason.
+	least string
 }
 
 func newEvaluation(in Input) *evaluation {

@@ -21,7 +21,7 @@ import (
 type outlook struct {
 	kill    float64 // the cost of a kill, in bytes for a day of the hours in which the container runs
 	hours   int     // number of hours in which the container ran, of [history.HoursKept]
-	top     float64 // the peak of the last 24 hours in bytes, including the use assumed for kills
+	top     float64 // the peak of the last 24 hours (with the use assumed for kills) or of new pods, in bytes
 	records lomax   // by how much a record exceeds top
 	rate    float64 // expected records per day
 	days    []repeat
@@ -33,8 +33,8 @@ type outlook struct {
 // repeat is a day that may repeat: its peak in bytes, and the probability that the next day is like it.
 type repeat struct{ peak, chance float64 }
 
-// cheapest returns the limit with the lowest cost per day: the memory itself plus the expected kills. top is the peak
-// of the last 24 hours, which the limit covers with a margin.
+// cheapest returns the limit with the lowest cost per day: the memory itself plus the expected kills. The limit covers
+// top with a margin: the peak of the last 24 hours, or of new pods, which may start on any day.
 func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	var buf [history.DaysKept]repeat
 	o := e.outlook(float64(top), buf[:0])
@@ -48,7 +48,7 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 			e.note("the peak of %s is not covered: that costs more than the kills it prevents", highest)
 		}
 	}
-	e.note("%s", o.words(limit))
+	e.note("%s", o.words(limit, e.least))
 	if lower > 0 {
 		e.note("limit stays at %s: %s was enough for %s, but saves less than lowering a limit costs (%s for a "+
 			"day)", e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB),
@@ -251,7 +251,7 @@ func (o *outlook) kills(limit float64) float64 {
 
 // words returns a sentence that explains the limit: the margin above the peak, the expected kills, and what a limit
 // 10 % lower would save and cost.
-func (o *outlook) words(limit memory.Bytes) string {
+func (o *outlook) words(limit memory.Bytes, least string) string {
 	lower, top := limit.Percent(90), memory.Bytes(o.top)
 	kills := o.kills(float64(limit))
 	more := o.kills(float64(lower)) - kills
@@ -259,9 +259,9 @@ func (o *outlook) words(limit memory.Bytes) string {
 	if o.hours < history.HoursKept {
 		runs = sprintf(", or %s while it runs, %d of %d hours", memory.Bytes(o.kill), o.hours, history.HoursKept)
 	}
-	return sprintf("%s is %s above the last day's peak of %s: %s kills are expected in 100 days like the last %d; "+
+	return sprintf("%s is %s above %s of %s: %s kills are expected in 100 days like the last %d; "+
 		"10 %% less would save %s and cost %s more, worth %s (posture: a kill is worth %s held for a day%s)", limit,
-		limit.Minus(top), top, per100(kills), len(o.days), limit.Minus(lower), per100(more), memory.Bytes(o.kill*more),
+		limit.Minus(top), least, top, per100(kills), len(o.days), limit.Minus(lower), per100(more), memory.Bytes(o.kill*more),
 		price, runs)
 }
 

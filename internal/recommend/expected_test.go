@@ -25,7 +25,7 @@ func TestAnOperatorCanCheckALimit(t *testing.T) {
 	// A record above 500Mi comes with 0.5 x 1 / (1 + 100 / 100), one above 450Mi with 0.5 x 1 / (1 + 50 / 100).
 	const want = "500Mi is 100Mi above the last day's peak of 400Mi: 50 kills are expected in 100 days like the last 3; " +
 		"10 % less would save 50Mi and cost 33 more, worth 2.7Gi (posture: a kill is worth 8Gi held for a day)"
-	if got := o.words(500 * mib); got != want {
+	if got := o.words(500*mib, "the last day's peak"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	h := history.New()

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// seenByAgents returns the agents' last kills and stalls, also of pods that ended, such as a Job's.
+// seenByAgents returns the last kills and stalls that the agents recorded, including those of ended pods.
 func (s *Snapshot) seenByAgents() (kills []oom.AgentKill, stalls []oom.AgentStall) {
 	for _, pod := range s.Pods {
 		for _, name := range ContainersOf(&pod.Spec) {
@@ -35,7 +35,7 @@ func (s *Snapshot) seenByAgents() (kills []oom.AgentKill, stalls []oom.AgentStal
 	return kills, stalls
 }
 
-// seenByAgent returns the snapshot of a pod's container by its node's agent; nil: none. It ignores other nodes' agents.
+// seenByAgent returns the snapshot of a pod's container by the agent of the pod's node; nil: none.
 func (s *Snapshot) seenByAgent(pod *corev1.Pod, container string) *v1alpha1.ContainerSnapshot {
 	seen := s.Snapshots[pod.UID]
 	if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
@@ -49,14 +49,14 @@ func (s *Snapshot) seenByAgent(pod *corev1.Pod, container string) *v1alpha1.Cont
 	return nil
 }
 
-// childProcess is the agents' kind of a kill that the container survived.
+// childProcess is [v1alpha1.KillSnapshot.Kind] of a kill that the container survived.
 const childProcess = "ChildProcess"
 
-// agentKill converts an agent's record of a kill. That no limit was reached counts only on a node that is short of
-// memory: an agent alone cannot make a kill count less.
+// agentKill converts an agent's record of a kill. ByNode requires that the node was short of memory, because an agent
+// alone must not be able to make a kill count less.
 func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot, nodeShort bool) oom.AgentKill {
 	out := oom.AgentKill{
-		Container: refOf(pod, container), Time: k.Time.Time, Child: k.Kind == childProcess, Account: account(k),
+		Container: refOf(pod, container), Time: k.Time.Time, Child: k.Kind == childProcess, Account: killAccount(k),
 		AtLimit: k.LimitReached == "Yes", ByNode: k.LimitReached == "No" && nodeShort,
 	}
 	if !k.LimitsChanged {
@@ -81,12 +81,12 @@ func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) oo
 	return out
 }
 
-// maxAccount bounds an account, in bytes: the checkpoint stores many.
+// maxAccount bounds an account of a kill or stall, in bytes, because the checkpoint stores many.
 const maxAccount = 320
 
-// account returns `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after growth by 19Mi/s for 6.5s;
+// killAccount returns `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after growth by 19Mi/s for 6.5s;
 // filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
-func account(k *v1alpha1.KillSnapshot) string {
+func killAccount(k *v1alpha1.KillSnapshot) string {
 	var parts []string
 	if len(k.Processes) > 0 {
 		p := &k.Processes[0]
@@ -96,7 +96,7 @@ func account(k *v1alpha1.KillSnapshot) string {
 		}
 		parts = append(parts, died+" died")
 	}
-	before := inWords(k.LastReadMillisecondsBefore) + " before, "
+	before := formatMilliseconds(k.LastReadMillisecondsBefore) + " before, "
 	parts = append(parts, inUse(before, k.Usage, k.GrowthPerSecond, k.GrowthMilliseconds))
 	if k.LimitsChanged {
 		parts = append(parts, "its limits changed meanwhile")
@@ -108,8 +108,8 @@ func account(k *v1alpha1.KillSnapshot) string {
 	return quote.Cut(strings.Join(parts, "; "), maxAccount)
 }
 
-// stallAccount returns `the kernel held it at 512Mi, the limit of its container; 488Mi were in use, after growth by
-// 9Mi/s for 12s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
+// stallAccount returns `the kernel capped usage at 512Mi, the limit of its container; 488Mi were in use, after growth
+// by 9Mi/s for 12s; filled by V8 heap 96Mi, glibc arenas 20Mi, of which 4Mi is free`.
 func stallAccount(s *v1alpha1.StallSnapshot) string {
 	limit, which := limitOrNone(s.ContainerLimit), "the limit of its container"
 	if pods := limitOrNone(s.PodLimit); pods > 0 && (limit == 0 || pods < limit) {
@@ -120,21 +120,21 @@ func stallAccount(s *v1alpha1.StallSnapshot) string {
 	}
 	var parts []string
 	if limit > 0 {
-		parts = append(parts, fmt.Sprintf("the kernel held it at %s, %s", limit, which))
+		parts = append(parts, fmt.Sprintf("the kernel capped usage at %s, %s", limit, which))
 	}
 	parts = append(parts, inUse("", s.Usage, s.GrowthPerSecond, s.GrowthMilliseconds))
 	parts = append(parts, largestParts(s.Memory)...)
 	return quote.Cut(strings.Join(parts, "; "), maxAccount)
 }
 
-// inUse describes the usage just before, and its growth if any.
+// inUse describes the last usage before a kill or stall, and its growth if known.
 func inUse(before string, usage, perSecond *resource.Quantity, milliseconds int32) string {
 	if usage == nil {
 		return "no earlier data"
 	}
 	text := before + amount(*usage).String() + " were in use"
 	if perSecond != nil && milliseconds > 0 {
-		text += fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), inWords(milliseconds))
+		text += fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), formatMilliseconds(milliseconds))
 	}
 	return text
 }
@@ -150,7 +150,7 @@ func largestParts(m *v1alpha1.MemoryParts) []string {
 	return []string{"filled by " + strings.Join(filled, ", ")}
 }
 
-func inWords(milliseconds int32) string {
+func formatMilliseconds(milliseconds int32) string {
 	return format.Short(time.Duration(milliseconds) * time.Millisecond)
 }
 

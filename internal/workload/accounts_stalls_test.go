@@ -28,8 +28,9 @@ func sawStall(at time.Time) *v1alpha1.StallSnapshot {
 	}
 }
 
-const wantStallAccount = "the kernel held it at 512Mi, the limit of its container; 488Mi were in use, after growth " +
-	"by 9Mi/s for 12s; filled by V8 heap 301Mi, glibc arenas 96Mi, of which 61Mi is free, program and libraries 40Mi"
+const wantStallAccount = "the kernel capped usage at 512Mi, the limit of its container; 488Mi were in use, after " +
+	"growth by 9Mi/s for 12s; filled by V8 heap 301Mi, glibc arenas 96Mi, of which 61Mi is free, program and " +
+	"libraries 40Mi"
 
 // TestAnAgentTellsOfAStall: whoever comes first, record, condition and an event have the minute before, and each is
 // told once.
@@ -157,11 +158,11 @@ func TestAnAgentIsFirst(t *testing.T) {
 func TestWhatHeldAStall(t *testing.T) {
 	own := v1alpha1.MinuteBefore{ContainerLimit: quantity("512Mi")}
 	for want, s := range map[string]v1alpha1.StallSnapshot{
-		"the kernel held it at 512Mi, the limit of its container; ": {MinuteBefore: own},
-		"the kernel held it at 256Mi, the limit of its pod; ": {MinuteBefore: v1alpha1.MinuteBefore{
+		"the kernel capped usage at 512Mi, the limit of its container; ": {MinuteBefore: own},
+		"the kernel capped usage at 256Mi, the limit of its pod; ": {MinuteBefore: v1alpha1.MinuteBefore{
 			ContainerLimit: quantity("512Mi"), PodLimit: quantity("256Mi"),
 		}},
-		"the kernel held it at 460Mi, its memory.high; ": {MinuteBefore: own, High: quantity("460Mi")},
+		"the kernel capped usage at 460Mi, its memory.high; ": {MinuteBefore: own, High: quantity("460Mi")},
 		"": {},
 	} {
 		if got := stallAccount(&s); got != want+"no earlier data" {

@@ -319,7 +319,7 @@ func FuzzAccount(f *testing.F) {
 			Usage: k.Usage, ContainerLimit: k.Usage, GrowthMilliseconds: grew, GrowthPerSecond: k.Usage, Memory: k.Memory,
 		}}
 		for _, say := range []func() string{
-			func() string { return account(k) }, func() string { return stallAccount(stall) },
+			func() string { return killAccount(k) }, func() string { return stallAccount(stall) },
 		} {
 			budget.Check(t, accountBudget, len(name)+len(part), func() { got = say() })
 			if len(got) > maxAccount || strings.ContainsAny(got, "\n\r") || !utf8.ValidString(got) {
@@ -331,7 +331,7 @@ func FuzzAccount(f *testing.F) {
 
 // TestAKillThatNobodySawComing still has an account, which says so.
 func TestAKillThatNobodySawComing(t *testing.T) {
-	if got := account(&v1alpha1.KillSnapshot{}); got != "no earlier data" {
+	if got := killAccount(&v1alpha1.KillSnapshot{}); got != "no earlier data" {
 		t.Error(got)
 	}
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// unnamed returns, by container, what to do about OOM-killed init containers that memfit does not size because the
+// unlistedInitAdvice returns advice about OOM-killed init containers, by name, which memfit does not size because the
 // profile does not list them.
-func unnamed(p *profile.Profile, pod *corev1.Pod, l *oom.Ledger) map[string]string {
+func unlistedInitAdvice(p *profile.Profile, pod *corev1.Pod, l *oom.Ledger) map[string]string {
 	texts := map[string]string{}
 	for i := range pod.Spec.InitContainers {
 		name := pod.Spec.InitContainers[i].Name
@@ -39,15 +39,15 @@ func unnamed(p *profile.Profile, pod *corev1.Pod, l *oom.Ledger) map[string]stri
 		if last.Limit > 0 {
 			limit = "limit " + last.Limit.String()
 		}
-		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; init containers are only "+
+		texts[name] = fmt.Sprintf("Init container %s was OOM-killed %s, last at %s with %s; init containers are only "+
 			"sized when the profile lists them: add {name: %s} to spec.containers of %s, or raise its limit yourself", name,
 			format.Count(l.Total(name), "time"), format.Time(last.Time), limit, name, p)
 	}
 	return texts
 }
 
-// throttledHeap returns advice if the heap of a container's replica may grow beyond memory.high: the kernel then slows
-// it down before its runtime collects. Empty: not the case, or unknown.
+// throttledHeap returns advice if the heap of a replica may grow beyond memory.high, above which the kernel throttles
+// the container; empty: no such heap, or unknown.
 func throttledHeap(s *Snapshot, container string) string {
 	for _, pod := range s.Governed { // newest first
 		seen := s.seenByAgent(pod, container)
@@ -60,9 +60,9 @@ func throttledHeap(s *Snapshot, container string) string {
 		if heap <= high {
 			continue
 		}
-		return fmt.Sprintf("pod %s: the heap may grow to %s, and from %s on the kernel slows the container down "+
-			"(memory.high, which the kubelet's MemoryQoS puts between request and limit): raise the request, or lower "+
-			"heapPercent", pod.Name, heap, high)
+		return fmt.Sprintf("pod %s: the heap may grow to %s, but the kernel throttles the container above %s "+
+			"(memory.high, which the kubelet's MemoryQoS feature sets between request and limit): raise the request, or "+
+			"lower heapPercent", pod.Name, heap, high)
 	}
 	return ""
 }
@@ -70,26 +70,26 @@ func throttledHeap(s *Snapshot, container string) string {
 // UsageHelp names the section of the documentation about missing usage.
 const UsageHelp = `what to do: docs/guide/troubleshooting.md, "Usage cannot be read"`
 
-// silence returns why samples of a workload are missing, and what to do; empty: all of its nodes report.
-func silence(s *Snapshot) string {
+// whyNoUsage returns why samples of a workload are missing and what to do; empty: all of its nodes report usage.
+func whyNoUsage(s *Snapshot) string {
 	if s.Unmeasured {
 		return "memfit runs with --usage-interval=0 and reads no usage: only OOM kills change a size"
 	}
-	nodes, _ := silent(s)
+	nodes, _ := silentNodes(s)
 	if len(nodes) == 0 {
 		return ""
 	}
 	return "usage cannot be read from " + format.Silent(nodes) + " (" + UsageHelp + ")"
 }
 
-// unmeasured reports whether no pod of the workload has usage, so that waiting brings no evidence.
-func unmeasured(s *Snapshot) bool {
-	_, all := silent(s)
+// hasNoUsage reports whether memfit reads no usage of any pod of the workload.
+func hasNoUsage(s *Snapshot) bool {
+	_, all := silentNodes(s)
 	return s.Unmeasured || all
 }
 
-// silent returns the workload's nodes that report no usage; all: there are no others.
-func silent(s *Snapshot) (nodes []memory.Silence, all bool) {
+// silentNodes returns the workload's nodes without usage. all is true if the workload has no other nodes.
+func silentNodes(s *Snapshot) (nodes []memory.Silence, all bool) {
 	if len(s.Silent) == 0 {
 		return nil, false
 	}
@@ -103,19 +103,19 @@ func silent(s *Snapshot) (nodes []memory.Silence, all bool) {
 	return nodes, len(nodes) > 0 && len(nodes) == len(ours)
 }
 
-// unseenFor is how long a running container may have no readings: longer than three of the slowest interval, and than
-// clocks of nodes may be behind.
+// unseenFor is how long a running container may have no readings: more than three of the slowest intervals, plus the
+// delay of a node's clock.
 const unseenFor = 15 * time.Minute
 
-// unseen describes, by name, a container of a ready pod that has no readings for a while, as on a node whose usage
-// cannot be read: what the others use does not show what it needs. A new memfit knows none until it has read them.
-func (st *State) unseen(s *Snapshot, now time.Time) map[string]string {
+// unreadUsage describes one ready pod for each container name whose usage has not been read for unseenFor. The usage of
+// the other replicas does not show what this container needs.
+func (st *State) unreadUsage(s *Snapshot, now time.Time) map[string]string {
 	all := map[string]string{}
 	if s.Unmeasured {
 		return all
 	}
 	for _, pod := range slices.Backward(s.Governed) {
-		if !serves(pod) {
+		if !available(pod) {
 			continue
 		}
 		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
@@ -129,8 +129,8 @@ func (st *State) unseen(s *Snapshot, now time.Time) map[string]string {
 					last = in.recent.lastAt()
 				}
 				if now.Sub(last) > unseenFor {
-					all[c.Name] = fmt.Sprintf("usage of container %s in pod %s on node %s was not read since %s", c.Name, pod.Name,
-						pod.Spec.NodeName, format.Time(last))
+					all[c.Name] = fmt.Sprintf("usage of container %s in pod %s on node %s has not been read since %s", c.Name,
+						pod.Name, pod.Spec.NodeName, format.Time(last))
 				}
 			}
 		}
@@ -139,19 +139,19 @@ func (st *State) unseen(s *Snapshot, now time.Time) map[string]string {
 }
 
 const (
-	// fewRestarts is the least number of reported restarts: one or two may be from a probe.
+	// fewRestarts is the least number of restarts to report: a probe may cause one or two.
 	fewRestarts = 3
-	// linesKept bounds the quoted lines of a termination message, and maxLastLines their bytes.
+	// linesKept and maxLastLines bound the quoted lines of a termination message and their bytes.
 	linesKept, maxLastLines = 2, 256
 	maxVolumes              = 8
 
-	exitBus         = 135 // SIGBUS: a page of a full tmpfs was touched
+	exitBus         = 135 // SIGBUS, for example after access to a page of a full tmpfs
 	reasonOOMKilled = "OOMKilled"
 	reasonLost      = "ContainerStatusUnknown"
 )
 
 // unexplainedRestarts returns the restarts of a container in governed pods without a recorded kill; nil: fewer than
-// [fewRestarts], or none within the window.
+// [fewRestarts], or the last one is older than the window.
 func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.Time) *v1alpha1.UnexplainedRestarts {
 	var all, explained int64
 	var last *corev1.ContainerStateTerminated
@@ -163,7 +163,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 			continue
 		}
 		restarts := int64(status.RestartCount)
-		if oom.RestartsOnResize(spec) { // each resize of the pod may be one
+		if oom.RestartsOnResize(spec) { // each resize increases the generation
 			restarts = max(restarts-max(pod.Generation-1, 0), 0)
 		}
 		all += restarts
@@ -172,15 +172,15 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 		})
 		explained += int64(len(ended))
 		t := lastEnd(status)
-		isIt := func(k memory.OOMKill) bool { return k.Time.Equal(t.FinishedAt.UTC().Truncate(time.Second)) }
-		if t != nil && !slices.ContainsFunc(ended, isIt) && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
+		isLast := func(k memory.OOMKill) bool { return k.Time.Equal(t.FinishedAt.UTC().Truncate(time.Second)) }
+		if t != nil && !slices.ContainsFunc(ended, isLast) && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
 			last, in = t, pod
 		}
 	}
-	if total := l.Total(container); total > int64(len(kills)) { // some details were dropped
+	if total := l.Total(container); total > int64(len(kills)) { // the ledger dropped details of some kills
 		explained = total
 	}
-	if last == nil || all-explained < fewRestarts || now.Sub(last.FinishedAt.Time) > window(s) {
+	if last == nil || all-explained < fewRestarts || now.Sub(last.FinishedAt.Time) > recentWindow(s) {
 		return nil
 	}
 	u := &v1alpha1.UnexplainedRestarts{
@@ -198,7 +198,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 	return u
 }
 
-// lastEnd returns the end of the last instance; nil: unknown, or the kubelet has a reason.
+// lastEnd returns the last end of a container; nil: it has not ended, was OOM-killed, or its status was lost.
 func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	t := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 	if t == nil || t.Reason == reasonOOMKilled || t.Reason == reasonLost {
@@ -209,7 +209,7 @@ func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 
 // lastLines returns the last non-empty lines of a termination message on one line.
 func lastLines(message string) string {
-	const tail = 4 * maxLastLines // of a message, which the kubelet truncates to 4 KiB
+	const tail = 4 * maxLastLines // bytes
 	message = strings.ToValidUTF8(message[max(0, len(message)-tail):], "")
 	var kept []string
 	for _, line := range slices.Backward(strings.Split(message, "\n")) {
@@ -221,8 +221,8 @@ func lastLines(message string) string {
 	return quote.Cut(quote.Line(strings.Join(kept, " | ")), maxLastLines)
 }
 
-// restartsSentence returns "container app restarted 26 times, cause unknown: last exit 1 in pod web-0 at ...", with
-// what to do, in at most 400 characters.
+// restartsSentence returns "container app restarted 26 times, cause unknown: last exit 1 in pod web-0 at ...", followed
+// by what to do, in at most 400 characters.
 func restartsSentence(s *Snapshot, container string, u *v1alpha1.UnexplainedRestarts) string {
 	code := fmt.Sprint(u.ExitCode)
 	if u.ExitCode == exitBus {
@@ -237,11 +237,11 @@ func restartsSentence(s *Snapshot, container string, u *v1alpha1.UnexplainedRest
 	}
 	switch {
 	case u.Resized:
-		text += fmt.Sprintf("; the pod was raised in place and %s the size from its creation: %s, or set emptyDir.sizeLimit",
-			volumesKeep(u.MemoryVolumes), deletePod(s, u.Pod))
+		text += fmt.Sprintf("; the limit was raised in place, but %s the original size: %s, or set emptyDir.sizeLimit",
+			volumesKeep(u.MemoryVolumes), deletePodHint(s, u.Pod))
 	case len(u.MemoryVolumes) > 0:
-		text += fmt.Sprintf("; %s the files over restarts: if it is full, %s, or set a larger emptyDir.sizeLimit",
-			volumesKeep(u.MemoryVolumes), deletePod(s, u.Pod))
+		text += fmt.Sprintf("; %s files across restarts: when full, %s, or set a larger emptyDir.sizeLimit",
+			volumesKeep(u.MemoryVolumes), deletePodHint(s, u.Pod))
 	}
 	return text
 }
@@ -253,13 +253,13 @@ func volumesKeep(names []string) string {
 	return fmt.Sprintf("memory-backed volumes %s and %d more keep", names[0], len(names)-1)
 }
 
-func deletePod(s *Snapshot, pod string) string {
+func deletePodHint(s *Snapshot, pod string) string {
 	return fmt.Sprintf("delete the pod (kubectl delete pod %s -n %s)", pod, s.Owner.Ref.Namespace)
 }
 
-// reportRestarts sets the unexplained restarts, and adds them and outgrown volumes to the advisories.
+// reportRestarts sets the unexplained restarts in the status. It adds advisories about them and about outgrown volumes.
 func (d *decider) reportRestarts() {
-	v := &d.v
+	v := &d.out
 	var texts []string
 	resized := false
 	for i := range v.status.Containers {
@@ -270,46 +270,46 @@ func (d *decider) reportRestarts() {
 			texts = append(texts, sentenceCase(restartsSentence(d.s, c.Container, u)))
 		}
 	}
-	if v.outgrown = outgrown(d.s); v.outgrown != "" && !resized {
-		texts = append(texts, sentenceCase(v.outgrown))
+	if v.outgrownVolume = outgrownVolume(d.s); v.outgrownVolume != "" && !resized {
+		texts = append(texts, sentenceCase(v.outgrownVolume))
 	}
 	v.status.Advisories = append(texts, v.status.Advisories...)
 }
 
-// outgrown describes a pod that was raised in place and whose memory-backed volume kept its size; empty: none.
-func outgrown(s *Snapshot) string {
+// outgrownVolume describes a pod whose limit was raised in place, but not its memory-backed volume; empty: none.
+func outgrownVolume(s *Snapshot) string {
 	for _, p := range s.Governed {
 		for c := range constraints.Containers(&p.Spec) {
 			volumes := inject.MemoryVolumes(p, c)
 			n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })
 			if n >= 0 && inject.RaisedInPlace(p, s.Profile, c.Name) {
-				return fmt.Sprintf("pod %s was raised in place, and %s the size from its creation: %s when it needs more, or set "+
-					"emptyDir.sizeLimit", p.Name, volumesKeep([]string{volumes[n].Name}), deletePod(s, p.Name))
+				return fmt.Sprintf("the limit of pod %s was raised in place, but %s the original size: if the volume needs more, "+
+					"%s, or set emptyDir.sizeLimit", p.Name, volumesKeep([]string{volumes[n].Name}), deletePodHint(s, p.Name))
 			}
 		}
 	}
 	return ""
 }
 
-// qualified returns the Applied condition, with a reason why an applied size does not suffice, if any.
-func qualified(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
+// withProblems adds unexplained restarts and outgrown volumes to a True Applied condition, which may become False.
+func withProblems(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
 	if c.Status != metav1.ConditionTrue {
 		return c
 	}
-	switch r := v.restarting(); {
+	switch r := v.firstRestarting(); {
 	case r != nil && r.UnexplainedRestarts.Resized:
 		why := sentenceCase(restartsSentence(s, r.Container, r.UnexplainedRestarts))
 		return conditionApplied.False(v1alpha1.ReasonVolumeKeepsSize, why)
 	case r != nil:
 		c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)
-	case v.outgrown != "":
-		c.Message += "; " + v.outgrown
+	case v.outgrownVolume != "":
+		c.Message += "; " + v.outgrownVolume
 	}
 	return c
 }
 
-// restarting returns the first container with unexplained restarts; nil: none.
-func (v *result) restarting() *v1alpha1.ContainerRecommendation {
+// firstRestarting returns the first container with unexplained restarts; nil: none.
+func (v *result) firstRestarting() *v1alpha1.ContainerRecommendation {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.UnexplainedRestarts != nil {
 			return c
@@ -320,12 +320,12 @@ func (v *result) restarting() *v1alpha1.ContainerRecommendation {
 
 func sentenceCase(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] }
 
-// window returns how long events are recent.
-func window(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duration }
+// recentWindow returns the age up to which conditions report kills, stalls and restarts.
+func recentWindow(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duration }
 
-// withRestarts returns the condition without kills, with the first unexplained restarts.
+// withRestarts returns the OOMObserved condition, with the first unexplained restarts if there were no kills.
 func withRestarts(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
-	if r := v.restarting(); r != nil && c.Status == metav1.ConditionFalse {
+	if r := v.firstRestarting(); r != nil && c.Status == metav1.ConditionFalse {
 		c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)
 	}
 	return c

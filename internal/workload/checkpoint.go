@@ -15,18 +15,18 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// MaxCheckpoint bounds a MemoryCheckpoint, in bytes of JSON. etcd refuses requests above 1.5 MiB, and other stores
-// behind the API server (kine on MySQL) above 1 MiB. The ledger's own bound leaves space for all histories.
+// MaxCheckpoint bounds a MemoryCheckpoint, in bytes of JSON. etcd refuses requests above 1.5 MiB, and kine on MySQL
+// above 1 MiB. The ledger has its own bound, which leaves space for all histories.
 const MaxCheckpoint = 1 << 20
 
-// Pack returns the contents of the checkpoint, without histories.
+// Pack returns the contents of the checkpoint without histories and measurements (see [State.PackHistories]).
 func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	status := v1alpha1.MemoryCheckpointStatus{Version: v1alpha1.CheckpointVersion}
 	var err error
 	if status.Ledger, err = st.ledger.MarshalBinary(); err != nil {
 		return status, fmt.Errorf("encoding the ledger: %w", err)
 	}
-	if status.Sizing, err = packed("the state of resizes", &st.rollout); err != nil {
+	if status.Sizing, err = packed("the state of the rollout", &st.rollout); err != nil {
 		return status, err
 	}
 	status.Published, err = packed("the published sizes", &st.decided)
@@ -36,11 +36,11 @@ func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 // HasHistory reports whether there are histories to store.
 func (st *State) HasHistory() bool { return len(st.containers) > 0 }
 
-// PackHistories adds the histories of containers as far as they fit into the checkpoint, in the order of their names.
-// They come last because they can be measured again; counts and started changes cannot.
+// PackHistories adds measurements and the histories of containers, in the order of their names, until the checkpoint is
+// full. Histories that do not fit are omitted without an error, because usage can be measured again.
 func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	var err error
-	if status.Observed, err = packed("what was observed", &st.measurements); err != nil {
+	if status.Observed, err = packed("the measurements", &st.measurements); err != nil {
 		return err
 	}
 	left := MaxCheckpoint - envelope
@@ -64,11 +64,10 @@ func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	return nil
 }
 
-// envelope is the size of metadata and field names: a name, a namespace and an owner of at most 253 bytes each, and
-// managed fields.
+// envelope bounds the size of metadata and field names in a checkpoint, in bytes.
 const envelope = 4 << 10
 
-// packed encodes a value; empty if there is nothing to store.
+// packed encodes a value as JSON; nil: an empty value.
 func packed(what string, state any) ([]byte, error) {
 	data, err := json.Marshal(state)
 	if err != nil {
@@ -80,17 +79,17 @@ func packed(what string, state any) ([]byte, error) {
 	return data, nil
 }
 
-// MaxContainers is the API's bound of containers in one checkpoint and one recommendation.
+// MaxContainers is the API's bound of container names in one checkpoint and one recommendation.
 const MaxContainers = 32
 
 // ErrTooNew means that a newer memfit wrote the checkpoint.
 var ErrTooNew = errors.New("was written by a newer memfit")
 
 // Unpack sets the state from a checkpoint. An unreadable history starts empty and is listed in lost, because usage can
-// be measured again. An unreadable ledger is an error, because kills cannot be counted again.
+// be measured again. Any other unreadable part is an error, for example the ledger: kills cannot be counted again.
 func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > v1alpha1.CheckpointVersion {
-		return nil, fmt.Errorf("MemoryCheckpoint %s/%s %w (version %d, this one reads up to %d)",
+		return nil, fmt.Errorf("MemoryCheckpoint %s/%s %w (version %d, this memfit reads up to %d)",
 			c.Namespace, c.Name, ErrTooNew, c.Status.Version, v1alpha1.CheckpointVersion)
 	}
 	var ledger oom.Ledger
@@ -117,14 +116,15 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 	if err := unpacked(c, "the published sizes", c.Status.Published, &stored); err != nil {
 		return nil, err
 	}
-	if err := unpacked(c, "what was observed", c.Status.Observed, &seen); err != nil { // it is observed again
+	if err := unpacked(c, "the measurements", c.Status.Observed, &seen); err != nil { // can be measured again
 		lost, seen = append(lost, err), measurements{}
 	}
 	st.ledger, st.containers, st.rollout = ledger, containers, sizing
-	st.recall(stored, seen)
+	st.restore(stored, seen)
 	return lost, nil
 }
 
+// unpacked decodes the output of packed into state.
 func unpacked(c *v1alpha1.MemoryCheckpoint, what string, data []byte, state any) error {
 	if len(data) == 0 {
 		return nil

@@ -34,7 +34,7 @@ func remembered() *State {
 	size := memory.Size{Request: 128 * memory.MiB, Limit: 160 * memory.MiB}
 	st.containers["app"] = []*evidence{{
 		Program: "p1", Owner: memory.Size{Limit: 256 * memory.MiB}, Since: began, Seen: began.Add(5 * time.Hour),
-		Kin: []string{"p1", "p0"}, Held: size, history: h,
+		Kin: []string{"p1", "p0"}, Running: size, history: h,
 	}}
 	st.rollout = rollout.State{
 		LastChange: began, PastRestarts: []rollout.PastRestart{{Pod: "web-00001", UID: "u1", At: began}},

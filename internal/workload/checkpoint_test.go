@@ -54,7 +54,7 @@ func full(namespace string, pods, containers int) *State {
 		ref := memory.ContainerRef{Namespace: namespace, Pod: "web-00000", UID: "u", Container: fmt.Sprintf("app-%02d", c)}
 		for minute := range 3 * 24 * 60 {
 			at := began.Add(time.Duration(minute) * time.Minute)
-			m.measure(
+			m.addSamples(
 				[]memory.Sample{
 					{Container: ref, Time: at, Started: began, RSS: memory.Bytes(minute%977) * memory.MiB, HasRSS: true, Exact: true},
 				},

@@ -39,12 +39,12 @@ func workloadConditions(s *Snapshot, st *State, v *result, now time.Time) []meta
 		stallCondition(s, st, now),
 		driftCondition(s, v),
 		settingsCondition(&v.coverage),
-		qualified(appliedCondition(s, v), s, v),
+		withProblems(appliedCondition(s, v), s, v),
 	}
 }
 
-// Problem returns the reason of the first condition that needs attention; empty: none. A kill counts as long as running
-// pods do not have the recommended size.
+// Problem returns the reason of the first condition that needs attention; empty: none. A kill needs attention until
+// running pods have the recommended size.
 func Problem(all []metav1.Condition) string {
 	problems := []conditions.Problem{
 		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue},
@@ -69,7 +69,7 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 	switch {
 	case s.Profile.Spec.Sizing.Mode == v1alpha1.SizingDisabled:
 		return conditionReady.False(v1alpha1.ReasonModeDisabled, modeDisabled)
-	case len(v.recommended) == 0 && unmeasured(s):
+	case len(v.recommended) == 0 && hasNoUsage(s):
 		return conditionReady.False(v1alpha1.ReasonUsageMissing, v.status.Summary)
 	case len(v.recommended) == 0:
 		return conditionReady.False(v1alpha1.ReasonNotEnoughEvidence, v.status.Summary)
@@ -78,7 +78,7 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 }
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window, message := window(s), ""
+	window, message := recentWindow(s), ""
 	if kills := st.ledger.All(); len(kills) > 0 && now.Sub(kills[len(kills)-1].Time) <= window {
 		last := &kills[len(kills)-1]
 		message = fmt.Sprintf("OOM kill in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), report.Kill(last))
@@ -95,59 +95,58 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	return conditionOOM.True(v1alpha1.ReasonOOMKilled, message)
 }
 
-// ledgerFull reports that kills are not counted, and what to do; empty while the ledger has space.
+// ledgerFull describes a full ledger and what to do; empty: the ledger has space.
 func ledgerFull(l *oom.Ledger) string {
 	pods := l.NotFollowed()
 	if pods == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The record of OOM kills is full: kills in %s are not counted until other pods of this workload "+
-		"are gone, and nothing is counted twice. "+
-		"It holds some 10,000 pods whose containers restarted; find out why so many restart, or split the workload",
-		format.Count(pods, "pod"))
+	return fmt.Sprintf("The record of OOM kills is full, with about 10,000 pods whose containers restarted: kills in %s "+
+		"are not counted until other pods of this workload are deleted. Find out why so many containers restart, or split "+
+		"the workload", format.Count(pods, "pod"))
 }
 
-// driftCondition reports drift of memory: growth first, because it leads to kills, then outliers.
+// driftCondition returns the DriftDetected condition. Growth comes before outliers, because it leads to kills.
 func driftCondition(s *Snapshot, v *result) metav1.Condition {
 	var known bool
-	var outlier, filling string
+	var outlier, doubtful string
 	for i := range v.status.Containers {
 		name := v.status.Containers[i].Container
-		is := v.shapes[name]
-		known = known || is.Kind != shape.Unknown
-		if len(is.Outliers) > 0 && outlier == "" {
-			outlier = "Container " + name + ": " + v.aboveReplicas(name, is.Outliers[0])
-			if more := is.Outliers[1:]; len(more) > 0 {
+		classified := v.shapes[name]
+		known = known || classified.Kind != shape.Unknown
+		if len(classified.Outliers) > 0 && outlier == "" {
+			outlier = "Container " + name + ": " + v.aboveReplicas(name, classified.Outliers[0])
+			if more := classified.Outliers[1:]; len(more) > 0 {
 				outlier += "; also far above: " + strings.Join(more, ", ")
 			}
 		}
 		if leak := v.leaks[name]; leak.Doubt != "" {
-			filling = fmt.Sprintf("Container %s: %s: a leak, or still loading after its start, because %s", name, leak,
+			doubtful = fmt.Sprintf("Container %s: %s: a leak, or still loading after its start, because %s", name, leak,
 				leak.Doubt)
 		} else if leak.Instances > 0 {
-			return conditionDrift.True(v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+aboutRestart(s, v))
+			return conditionDrift.True(v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+restartNote(s, v))
 		}
-		if Drifts(is) {
+		if Drifts(classified) {
 			reason := v1alpha1.ReasonStepRetention
-			if is.Kind == shape.Climb {
+			if classified.Kind == shape.Climb {
 				reason = v1alpha1.ReasonClimb
 			}
-			return conditionDrift.True(reason, "Container "+name+": "+is.Summary+aboutRestart(s, v))
+			return conditionDrift.True(reason, "Container "+name+": "+classified.Summary+restartNote(s, v))
 		}
 	}
 	switch {
 	case outlier != "":
-		return conditionDrift.True(v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(s, v))
-	case filling != "":
-		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, filling)
+		return conditionDrift.True(v1alpha1.ReasonOutlierReplica, outlier+restartNote(s, v))
+	case doubtful != "":
+		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, doubtful)
 	case !known:
 		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, "Not enough samples to classify memory over time")
 	}
 	return conditionDrift.False(v1alpha1.ReasonNoDrift, "Memory neither climbs nor stays high after load")
 }
 
-// aboutRestart returns the effect of drift.action: Restart, or what to do without it.
-func aboutRestart(s *Snapshot, v *result) string {
+// restartNote returns the effect of drift.action: Restart, or what to do without it, to append to a message.
+func restartNote(s *Snapshot, v *result) string {
 	switch d := v.endangered; {
 	case s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart:
 		return "; find out what holds the memory, or set drift.action: Restart to buy time"
@@ -168,9 +167,9 @@ func settingsCondition(c *coverage) metav1.Condition {
 	return conditionSettings.True(v1alpha1.ReasonSettingsMatch, match)
 }
 
-// appliedCondition reports whether running pods have the recommended size, and if not, why.
+// appliedCondition returns the Applied condition: whether running pods have the recommended size, and if not, why.
 func appliedCondition(s *Snapshot, v *result) metav1.Condition {
-	with, without := applied(s, v)
+	with, without := countApplied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
 	case v.rollout.TakesBack:
 		return conditionApplied.False(v.rollout.Reason, v.rollout.Message)
@@ -210,7 +209,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	}
 }
 
-// newPodsGet describes the size of new pods: the recommended one, or how long it is larger.
+// newPodsGet describes the size of new pods: the recommended size, or until when they get a larger one.
 func newPodsGet(s *Snapshot, v *result) string {
 	if s.NoWebhook {
 		return NoWebhook("sizing.mode: Recommend")
@@ -228,27 +227,27 @@ func newPodsGet(s *Snapshot, v *result) string {
 		text := fmt.Sprintf("new pods get %s in container %s, until one pod has been watched with %s", get, c.Container,
 			c.Recommended.Limit)
 		if v.canaryWaits != "" {
-			text += "; the first one waits: sizing.disruption." + v.canaryWaits
+			text += fmt.Sprintf("; the first pod with %s waits: sizing.disruption.%s", c.Recommended.Limit, v.canaryWaits)
 		}
 		return text
 	}
 	if refused := v.status.RefusedRequest; refused != nil {
-		return fmt.Sprintf("new pods get its limits, but where they would request %s or more, which no node took within the "+
-			"last day, their template's requests", refused)
+		return fmt.Sprintf("new pods get the recommended limits. They keep their template's requests if they would "+
+			"otherwise request %s or more, because no node had memory for such a pod in the last day", refused)
 	}
 	return "new pods get it"
 }
 
 const installWebhook = "docs/guide/install.md#then-injection"
 
-// NoWebhook returns why new pods are unchanged, and what to do: install the webhook, or set a mode that does without.
+// NoWebhook returns why new pods are unchanged, and what to do: install the webhook, or set mode, a setting that needs
+// no webhook.
 func NoWebhook(mode string) string {
-	return "memfit was installed without its webhook, so it changes no new pod: install it (" + installWebhook +
+	return "memfit was installed without its webhook, so new pods are unchanged: install the webhook (" + installWebhook +
 		"), or set " + mode
 }
 
-// nextPod describes the recommendation of a workload without running pods. A failed Job, a bare pod and an owner of a
-// single run may never have another pod.
+// nextPod describes the recommendation of a workload without running pods, which may never have another pod.
 func nextPod(s *Snapshot, v *result) string {
 	size := "the recommended size is in status.containers"
 	if limit := limitColumn(v.status.Containers, recommendedLimit); limit != "" {
@@ -257,15 +256,15 @@ func nextPod(s *Snapshot, v *result) string {
 	ref := s.Owner.Ref
 	switch {
 	case !workloadkind.Lasting(ref.APIVersion, ref.Kind) && !workloadkind.IsIdentity(ref.APIVersion, ref.Kind):
-		return fmt.Sprintf("No running pods, and this %s may create no more; if it does, %s. Another %s has its own "+
+		return fmt.Sprintf("No running pods, and this %s may never create another; if it does, %s. Another %s has its own "+
 			"recommendation", ref.Kind, size, ref.Kind)
 	case kindOf(ref).Completes:
-		return "No running pods; for the next run " + size
+		return "No running pods; for the next run, " + size
 	}
-	return "No running pods; for the next pod " + size
+	return "No running pods; for the next pod, " + size
 }
 
-// InConflict returns the message about a conflict with another autoscaler; "" without a conflict.
+// InConflict returns the message about a conflict with another autoscaler; "": no conflict.
 func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
 	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied)
 	if c == nil || c.Reason != v1alpha1.ReasonConflict {
@@ -274,15 +273,15 @@ func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
 	return c.Message
 }
 
-// applied counts running pods that have the recommended size in every container.
-func applied(s *Snapshot, v *result) (with, without int32) {
+// countApplied counts the running pods with and without the recommended size in every container.
+func countApplied(s *Snapshot, v *result) (with, without int32) {
 	var managed []managedContainer
 	for i, pod := range s.Governed {
 		if i == 0 || !alike(pod, s.Governed[i-1]) {
 			managed = Managed(s.Profile, pod)
 		}
 		fits := true
-		for j := range managed { // replicas differ only in the kubelet's status
+		for j := range managed {
 			size, found := v.recommended[managed[j].Name]
 			fits = fits && (!found || size == sizeEffective(constraints.Find(pod, managed[j].Name)))
 		}

@@ -46,7 +46,7 @@ func TestAppliedGoesByWhatTheKubeletSays(t *testing.T) {
 	if !alike(s.Governed[0], s.Governed[1]) {
 		t.Fatal("the pods are not alike, so this tests nothing")
 	}
-	if with, without := applied(s, v); with != 2 || without != 2 {
+	if with, without := countApplied(s, v); with != 2 || without != 2 {
 		t.Errorf("%d pods have the size and %d have not, want 2 and 2", with, without)
 	}
 }
@@ -60,13 +60,13 @@ func TestNextPod(t *testing.T) {
 		{Container: "app", Recommended: &v1alpha1.Size{Limit: &limit}},
 	}
 	for ref, want := range map[memory.WorkloadRef]string{
-		{APIVersion: "apps/v1", Kind: "Deployment"}: "No running pods; for the next pod the recommended limit is 256Mi",
-		{APIVersion: "batch/v1", Kind: "CronJob"}:   "No running pods; for the next run the recommended limit is 256Mi",
-		{APIVersion: "batch/v1", Kind: "Job"}: "No running pods, and this Job may create no more; if it does, the " +
+		{APIVersion: "apps/v1", Kind: "Deployment"}: "No running pods; for the next pod, the recommended limit is 256Mi",
+		{APIVersion: "batch/v1", Kind: "CronJob"}:   "No running pods; for the next run, the recommended limit is 256Mi",
+		{APIVersion: "batch/v1", Kind: "Job"}: "No running pods, and this Job may never create another; if it does, the " +
 			"recommended limit is 256Mi. Another Job has its own recommendation",
-		{APIVersion: "tekton.dev/v1", Kind: "TaskRun"}: "No running pods, and this TaskRun may create no more; if " +
+		{APIVersion: "tekton.dev/v1", Kind: "TaskRun"}: "No running pods, and this TaskRun may never create another; if " +
 			"it does, the recommended limit is 256Mi. Another TaskRun has its own recommendation",
-		{APIVersion: "v1", Kind: "Pod"}: "No running pods, and this Pod may create no more; if it does, the " +
+		{APIVersion: "v1", Kind: "Pod"}: "No running pods, and this Pod may never create another; if it does, the " +
 			"recommended limit is 256Mi. Another Pod has its own recommendation",
 	} {
 		if got := nextPod(&Snapshot{Owner: memory.Workload{Ref: ref}}, v); got != want {
@@ -190,7 +190,7 @@ func TestKillsBelowWhatWasHeldBefore(t *testing.T) {
 			}
 		})
 	}
-	if held := heldBefore(used(300), leak, 3); held != 0 {
+	if held := usedBefore(used(300), leak, 3); held != 0 {
 		t.Errorf("one of three kills was forgotten, and yet %s were held before the first", held)
 	}
 }

@@ -23,16 +23,17 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
+// desired returns the input for resizing the container in running pods.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	return rollout.Desired{
-		// each pod has its own pod-level bounds
+		// without pod-level bounds, which each pod has itself
 		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.History),
 		Range: s.Facts.Range, Quota: s.Facts.Quota,
 	}
 }
 
-// shape returns the shape of the container's memory from its history of days. A leak that kills within minutes is too
-// fast for the thinned history, so instances close to their limit are examined separately.
+// shape classifies the container's memory over time by its history. For leaks that kill within minutes, it also
+// examines the readings of instances close to their limit.
 func (q *containerInput) shape() shape.Shape {
 	in := shape.FromHistory(q.History)
 	in.Limit, in.Replicas = q.container.current.Limit, q.replicas
@@ -53,18 +54,18 @@ func (q *containerInput) shape() shape.Shape {
 	return s
 }
 
-// findShape computes the shape, or uses the cached one while valid. It always examines an instance close to its limit.
+// findShape returns the cached shape if valid and no instance is close to its limit. Otherwise it computes the shape.
 func (q *containerInput) findShape() shapeCache {
-	j := shapeCache{limit: q.container.current.Limit, kills: len(q.Kills), replicas: len(q.replicas)}
-	if b := q.before; len(q.urgent) == 0 && q.Now.Before(b.until) && b.limit == j.limit && b.kills == j.kills &&
-		b.replicas == j.replicas {
+	cache := shapeCache{limit: q.container.current.Limit, kills: len(q.Kills), replicas: len(q.replicas)}
+	if b := q.cached; len(q.urgent) == 0 && q.Now.Before(b.until) && b.limit == cache.limit && b.kills == cache.kills &&
+		b.replicas == cache.replicas {
 		return b
 	}
-	j.shape = q.shape()
+	cache.shape = q.shape()
 	if q.History != nil {
-		j.until = q.Now.Add(min(q.History.Span()/shapePart, maxShape.Duration()))
+		cache.until = q.Now.Add(min(q.History.Span()/shapePart, maxShape.Duration()))
 	}
-	return j
+	return cache
 }
 
 // managedContainer is one container that the profile sizes.
@@ -74,33 +75,31 @@ type managedContainer struct {
 	pod      types.UID
 	policy   profile.Container
 	current  memory.Size
-	// another is true if another writer than memfit resized the pod last. guaranteed is true if its owner made the pod
-	// Guaranteed, which memfit keeps.
-	another, guaranteed bool
-	// podLimit and podRequest are the bounds by the whole pod's size (spec.resources); 0: none.
+	// resizedByOther is true if another writer than memfit resized the pod last.
+	resizedByOther bool
+	guaranteed     bool // the pod has QoS class Guaranteed, which memfit must keep
+	// podLimit and podRequest are the bounds that result from the pod-level size (spec.resources); 0: none.
 	podLimit, podRequest memory.Bytes
-	// volumesHold is the capacity of its memory-backed volumes; 0: none, or unknown.
-	volumesHold memory.Bytes
-	// floor is its evidence's floor.
-	floor memory.Bytes
-	// sharesLimit is true if the pod has a pod-level limit.
-	sharesLimit bool
+	volumesHold          memory.Bytes // the capacity of the memory-backed volumes; 0: none, or unknown
+	floor                memory.Bytes // [evidence.floor]
+	sharesLimit          bool         // the pod has a pod-level limit
 }
 
-// staysGuaranteed reports whether the pod is Guaranteed, other than by the sizes that memfit gave it.
+// staysGuaranteed reports whether the pod is Guaranteed by its owner's sizes, not only by memfit's.
 func (st *State) staysGuaranteed(c *managedContainer) bool {
 	owner := st.programs[instanceKey{c.pod, c.Name}].Owner
 	return c.guaranteed && (owner.Request == 0 || owner.Request >= owner.Limit)
 }
 
+// ownPolicy returns the profile's policy with the container's own bounds.
 func (c *managedContainer) ownPolicy() recommend.Policy {
 	p := c.policy.SizePolicy()
 	p.VolumesHold, p.SharesLimit, p.Before = c.volumesHold, c.sharesLimit, c.floor
 	return p
 }
 
-// newSize returns the policy for a recommendation. The size of the whole pod is not a bound if new pods get another;
-// for running ones it is checked at their resize.
+// newSize returns the policy for a recommendation. It contains the pod-level bounds only if memfit does not size new
+// pods, because otherwise memfit can also change the pod-level size.
 func (c *managedContainer) newSize() recommend.Policy {
 	p := c.ownPolicy()
 	if !c.policy.Sizing.Mode.SizesNewPods() {
@@ -110,8 +109,8 @@ func (c *managedContainer) newSize() recommend.Policy {
 	return p
 }
 
-// Managed returns the containers of a pod that memfit manages: app containers, native sidecars, and init containers
-// that the profile names.
+// Managed returns the containers of a pod that memfit manages, sorted by name: app containers, native sidecars, and
+// init containers that the profile lists.
 func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	var all []managedContainer
 	for c, init := range constraints.Containers(&pod.Spec) {
@@ -121,8 +120,8 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		}
 		m := managedContainer{
 			Name: c.Name, priorKey: priorKey(c), policy: policy, pod: pod.UID,
-			current: sizeEffective(constraints.Find(pod, c.Name)),
-			another: another(pod), volumesHold: inject.VolumesHold(pod, c),
+			current:        sizeEffective(constraints.Find(pod, c.Name)),
+			resizedByOther: resizedByOther(pod), volumesHold: inject.VolumesHold(pod, c),
 			guaranteed:  pod.Status.QOSClass == corev1.PodQOSGuaranteed,
 			sharesLimit: constraints.WholeSize(pod).Limit > 0,
 		}
@@ -133,8 +132,8 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	return all
 }
 
-// priorKey returns equal keys for containers that may behave similarly: the image without tag and digest and, if set, a
-// hash of command and arguments, because one image may run different programs.
+// priorKey returns the key of a container in [recommend.Priors]: the image without tag and digest and, if set, a hash
+// of command and arguments, because one image may run different programs.
 func priorKey(c *corev1.Container) string {
 	image, _ := runtimes.SplitImage(c.Image)
 	if len(c.Command)+len(c.Args) == 0 {
@@ -143,7 +142,7 @@ func priorKey(c *corev1.Container) string {
 	return image + "#" + strconv.FormatUint(hashOf([][]string{c.Command, c.Args}), 36)
 }
 
-// Known returns the priors of the containers of a pod that a profile sizes.
+// Known returns the priors for the containers of a pod that a profile sizes.
 func Known(all recommend.Priors, p *profile.Profile, pod *corev1.Pod) recommend.Priors {
 	known := recommend.Priors{}
 	for _, c := range Managed(p, pod) {
@@ -154,7 +153,7 @@ func Known(all recommend.Priors, p *profile.Profile, pod *corev1.Pod) recommend.
 	return known
 }
 
-// sizeEffective returns the size reported by the kubelet, otherwise the pod spec's.
+// sizeEffective returns the size that the kubelet reported; unreported values are from the pod spec.
 func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.Size {
 	size := constraints.SizeOf(&c.Resources)
 	if status != nil && status.Resources != nil {
@@ -164,29 +163,25 @@ func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.S
 	return size
 }
 
+// containerInput is the data for decisions about one program in one container.
 type containerInput struct {
-	// Input is the input of its size, without what the other fields determine. Current is its size without a loan, which
-	// is one pod's and no evidence of a need.
+	// Input is the input of the size, except Policy, Traits, Last, Leak, Doubt and Climbing. Current is without a loan.
 	recommend.Input
-	container managedContainer
-	program   string // of the evidence; empty: unknown
-	plan      *inject.ContainerPlan
-	replicas  []shape.Replica
-	urgent    []shape.Instance
-	published memory.Size
-	// reverted is a size that was rolled back and must not be repeated; nil: none.
-	reverted *rollout.Revert
-	before   shapeCache
-	leak     shape.Ramps
-	// onFullNode is true if its node ran out of memory, and ended it. That shows nothing about its limit.
-	onFullNode bool
-	// measured are settings with an effect predicted by an agent.
-	measured []string
+	container  managedContainer
+	program    string // empty: unknown
+	plan       *inject.ContainerPlan
+	replicas   []shape.Replica
+	urgent     []shape.Instance
+	published  memory.Size
+	reverted   *rollout.Revert // a rolled-back size that must not be repeated; nil: none
+	cached     shapeCache
+	leak       shape.Ramps
+	onFullNode bool     // the kernel killed the container because its node ran out of memory
+	predicted  []string // settings whose effect an agent predicted
 }
 
 type containerResult struct {
-	status v1alpha1.ContainerRecommendation
-	// recommendation is the current one: its size is in status.
+	status         v1alpha1.ContainerRecommendation
 	recommendation recommend.Recommendation
 	shapeCache
 }
@@ -199,17 +194,16 @@ func (q *containerInput) result() containerResult {
 	}
 	known := q.plan.Advisories()
 	advice := slices.DeleteFunc(
-		append([]string{q.plan.NoRoom()}, q.plan.Advice(q.measured...)...),
+		append([]string{q.plan.NoRoom()}, q.plan.Advice(q.predicted...)...),
 		func(text string) bool { return slices.Contains(known, text) },
 	)
 	follows, _ := q.plan.CapFollows()
-	for _, kind := range kinds(q.Kills) {
+	for _, kind := range killKinds(q.Kills) {
 		if kind == memory.OOMHeapAbort && follows {
-			continue // the limit raises the cap, which is among the reasons
+			continue // a higher limit raises the cap, and the reasons mention it
 		}
-		// the runtime that determined the kind of the kill
-		runs := cmp.Or(q.plan.Runs(), string(q.container.policy.Runtime.Type))
-		advice = append(advice, report.Advice(kind, runs, q.plan.CapSetBy()))
+		runtime := cmp.Or(q.plan.Runs(), string(q.container.policy.Runtime.Type))
+		advice = append(advice, report.Advice(kind, runtime, q.plan.CapSetBy()))
 	}
 	if q.onFullNode {
 		advice = append(advice, report.NodeRanOut)
@@ -253,11 +247,11 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	s.Evidence = apiEvidence(rec.Evidence)
 	s.Evidence.Replicas = int32(min(q.Replicas, 1<<30)) //nolint:gosec // bounded above
 	if rec.Size == (memory.Size{}) && q.published != (memory.Size{}) {
-		// Keep the previous number without evidence: new pods must not fall back to a size at which they were killed.
+		// Without data, keep the published size: new pods must not get a size at which earlier pods were killed.
 		rec.Size = q.published
 		s.Reasons = head(append([]string{"no data now: the recommendation is unchanged"}, s.Reasons...), 16)
 	}
-	if rec.Size != (memory.Size{}) { // apply the current bounds to an earlier one
+	if rec.Size != (memory.Size{}) { // an earlier or reverted size may exceed the current bounds
 		var bounded []string
 		rec.Size, bounded = in.Policy.Bound(rec.Size, q.container.current)
 		s.Reasons = head(append(bounded, s.Reasons...), 16)

@@ -27,56 +27,47 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
+// result contains the decisions of one step. The keys of the maps with string keys are container names.
 type result struct {
-	status   v1alpha1.MemoryRecommendationStatus
-	coverage coverage
-	// The maps are by container. shapes are the shapes of memory, and shapeCaches the same with the data they are valid
-	// for. leaks are containers that grow from every start until they are killed. found is the runtime that agents
-	// detected, used the highest demand of one running replica, replicas the usage of all.
-	shapes      map[string]shape.Shape
-	shapeCaches map[string]shapeCache
-	leaks       map[string]shape.Ramps
-	liveHeaps   map[string]liveHeap
-	found       map[string]*v1alpha1.FoundRuntime
-	used        map[string]used
-	replicas    map[string][]shape.Replica
-	// recommended are the current sizes, sizes the ones of each running program.
-	recommended map[string]memory.Size
-	sizes       map[rollout.Key]memory.Size
-	// endangered is a pod that should be restarted for its memory; nil: none.
-	endangered *rollout.Candidate
-	// findings are the outcomes of earlier changes, rollout the changes of running pods to make now. rolledBack are
-	// findings of the last minutes.
-	findings, rolledBack []rollout.Finding
-	rollout              rollout.Transition
-	timing               Timing
-	// outgrown describes a pod that was raised in place without its memory-backed volume; empty: none.
-	outgrown string
-	// canaryWaits is what the first new pod with a lower limit waits for; empty: nothing.
-	canaryWaits string
-	learned     recommend.Priors
-	// unnamed is the advice about init containers that are killed and that the profile does not list, by container.
-	unnamed map[string]string
+	status         v1alpha1.MemoryRecommendationStatus
+	coverage       coverage
+	shapes         map[string]shape.Shape // of memory over time
+	shapeCaches    map[string]shapeCache
+	leaks          map[string]shape.Ramps // containers that grow from every start until they are killed
+	liveHeaps      map[string]liveHeap
+	found          map[string]*v1alpha1.FoundRuntime // detected by agents
+	used           map[string]used                   // the highest demand of one running replica
+	replicas       map[string][]shape.Replica        // the usage of all running replicas
+	recommended    map[string]memory.Size            // of each container's newest program
+	sizes          map[rollout.Key]memory.Size       // recommended for each running program
+	endangered     *rollout.Candidate                // a pod that should be restarted for its memory; nil: none
+	findings       []rollout.Finding                 // outcomes of earlier changes
+	rolledBack     []rollout.Finding                 // rollbacks of the last minutes
+	rollout        rollout.Transition                // changes of running pods
+	timing         Timing
+	outgrownVolume string // see [outgrownVolume]
+	canaryWaits    string // what the first new pod with a lower limit waits for; empty: nothing
+	learned        recommend.Priors
+	unlistedInit   map[string]string // see [unlistedInitAdvice]
 }
 
 // decider computes a result from a snapshot and a state, without changing them.
 type decider struct {
-	s   *Snapshot
-	st  *State
-	now time.Time
-	v   result
-	// plan is the plan for a pod like the newest one, and observed the replicas' data for it.
-	plan     inject.Plan
+	s        *Snapshot
+	st       *State
+	now      time.Time
+	out      result
+	plan     inject.Plan // for a new pod like the newest one
 	plans    plans
 	observed map[string]inject.Observed
-	// kills are the kills and stalls of all containers that ask for higher limits.
-	kills   []memory.OOMKill
-	rollout rollout.Input
+	kills    []memory.OOMKill // the kills and stalls of all containers that can raise a limit
+	rollout  rollout.Input
 }
 
+// decide makes all decisions of a step, from the state that already includes the snapshot's events.
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now, kills: st.ledger.KillsAndStalls(now)}
-	d.v = result{
+	d.out = result{
 		liveHeaps: st.liveHeaps(now), recommended: map[string]memory.Size{}, sizes: map[rollout.Key]memory.Size{},
 		shapes:      map[string]shape.Shape{},
 		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
@@ -84,29 +75,29 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	}
 	for _, pod := range s.Governed {
 		if unschedulable(pod) {
-			d.v.timing.decide(waitedFor - now.Sub(pod.CreationTimestamp.Time))
+			d.out.timing.decide(waitedFor - now.Sub(pod.CreationTimestamp.Time))
 		}
 	}
-	d.v.found = findRuntimes(s, st.Found)
-	d.observed = observedOf(d.v.liveHeaps, st.sizes(), d.v.found)
+	d.out.found = findRuntimes(s, st.Found)
+	d.observed = observedOf(d.out.liveHeaps, st.sizes(), d.out.found)
 	d.plan = inject.MakePlan(inject.Input{
 		Pod: s.Template, Profile: s.Profile, Observed: d.observed, Created: true, PerRun: s.perRun(),
 	})
-	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // PerRun makes no difference to its callers
+	d.plans = plans{pod: s.Template, observed: d.observed, plan: d.plan} // its callers ignore PerRun
 	d.rollout = rolloutInput(s, st, d.observed, &d.plans, now)
-	d.v.rolledBack = rollout.RolledBack(d.rollout, now.Add(-replayed))
-	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.helped())
+	d.out.rolledBack = rollout.RolledBack(d.rollout, now.Add(-replayed))
+	d.rollout.State, d.out.findings = rollout.Observe(d.rollout, d.avoidableKills())
 	if s.Template != nil {
 		d.containers()
 	}
-	d.disturb()
+	d.planPodChanges()
 	d.summarize()
-	return d.v
+	return d.out
 }
 
-// helped returns the kills and stalls against which a higher limit helps. Unlike in sizing, it includes a full heap
-// whose cap may be a share of the limit, because memfit may have lowered that limit.
-func (d *decider) helped() (all []memory.OOMKill) {
+// avoidableKills returns the kills and stalls that a higher limit can prevent. Unlike sizing, it includes a full heap
+// whose cap may be a share of the limit, because memfit may have lowered this limit.
+func (d *decider) avoidableKills() (all []memory.OOMKill) {
 	type program struct {
 		kills  []memory.OOMKill
 		traits recommend.Traits
@@ -128,35 +119,35 @@ func (d *decider) helped() (all []memory.OOMKill) {
 	return all
 }
 
-// killsOf returns the kills and stalls that are evidence about a program, oldest first; e nil: any program.
+// killsOf returns the kills and stalls that are evidence about e's program, oldest first; e nil: about any program.
 func (d *decider) killsOf(container string, e *evidence) []memory.OOMKill {
 	return slices.DeleteFunc(slices.Clone(d.kills), func(k memory.OOMKill) bool {
-		return k.Container.Container != container || e != nil && !e.counts(k.Program)
+		return k.Container.Container != container || e != nil && !e.countsKillsOf(k.Program)
 	})
 }
 
-// containers decides about each container of the newest pod, and of older pods.
+// containers decides about each container of the newest pod, then about those that only older pods have.
 func (d *decider) containers() {
-	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, &d.st.ledger)
-	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
-		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
+	d.out.unlistedInit = unlistedInitAdvice(d.s.Profile, d.s.Template, &d.st.ledger)
+	for _, container := range slices.Sorted(maps.Keys(d.out.unlistedInit)) {
+		d.out.status.Remedies = append(d.out.status.Remedies, d.out.unlistedInit[container])
 	}
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range head(managed, MaxContainers) {
-		in := d.input(c, d.plan.Container(c.Name), d.st.newest(c.Name))
+		in := d.inputFor(c, d.plan.Container(c.Name), d.st.newest(c.Name))
 		in.Ease = ease(d.s, c.Name, c.current.Limit, d.observed)
 		r := in.result()
-		d.take(&in, r)
-		d.outdated(in, r.shapeCache)
+		d.addContainer(&in, r)
+		d.decideOutdated(in, r.shapeCache)
 	}
-	d.sayWhole(managed)
-	d.older()
-	d.offerOthers()
+	d.reportPodSize(managed)
+	d.decideOlder()
+	d.setOtherPrograms()
 }
 
-// outdated decides about pods with an earlier size of their owner, as behind a StatefulSet's partition: only evidence
-// raises them.
-func (d *decider) outdated(in containerInput, s shapeCache) {
+// decideOutdated decides about pods that were created with an earlier size of their owner, for example behind a
+// StatefulSet's partition. It raises their limits by evidence, but not to the current owner's size.
+func (d *decider) decideOutdated(in containerInput, s shapeCache) {
 	key := rollout.Key{Container: in.container.Name, Program: in.program}
 	desired, sized := d.rollout.Desired[key]
 	key.Outdated = true
@@ -164,19 +155,20 @@ func (d *decider) outdated(in containerInput, s shapeCache) {
 	if !sized || !found {
 		return
 	}
-	// package rollout keeps the QoS class of each
+	// guaranteed is false because package rollout keeps each pod's QoS class
 	in.Current, in.container.current, in.container.guaranteed = least, least, false
-	in.published = memory.Size{} // it is for pods with the current owner's size; without evidence, keep these
+	in.published = memory.Size{} // applies only to pods with the current owner's size
 	r := containerResult{shapeCache: s}
 	in.recommend(&r)
 	desired.Recommendation = r.recommendation
 	d.rollout.Desired[key] = desired
 }
 
-// leastOutdated returns the lowest size of pods with an earlier size of their owner, without loans; false: none.
-// Another writer's size is for that pod only: if all have one, the owner's size counts.
+// leastOutdated returns the size with the lowest limit of pods with an earlier size of their owner, without loans;
+// false: no such pod. It prefers pods that no other writer resized. For a pod that another writer resized, the owner's
+// size counts.
 func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) {
-	onlyOthers := true
+	onlyByOther := true
 	for i := range d.rollout.Pods {
 		pod := &d.rollout.Pods[i]
 		for j := range pod.Containers {
@@ -184,75 +176,76 @@ func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) 
 			if c.Key() != of {
 				continue
 			}
-			size, others := c.Actual, pod.Writer != ""
+			size, byOther := c.Actual, pod.Writer != ""
 			if from, _, lent := d.rollout.State.Lent(pod.UID, c.Name); lent {
 				size = from
 			}
-			if others && c.Owner != (memory.Size{}) {
+			if byOther && c.Owner != (memory.Size{}) {
 				if size = c.Owner; size.Limit == rollout.NoLimit {
 					size.Limit = 0
 				}
 			}
-			if !found || onlyOthers && !others || onlyOthers == others && size.Limit < least.Limit {
-				least, found, onlyOthers = size, true, others
+			if !found || onlyByOther && !byOther || onlyByOther == byOther && size.Limit < least.Limit {
+				least, found, onlyByOther = size, true, byOther
 			}
 		}
 	}
 	return least, found
 }
 
-// older decides about programs and containers that only older pods have, as during a rollout.
-func (d *decider) older() {
+// decideOlder decides about programs and containers that only older pods have, for example during a rollout.
+func (d *decider) decideOlder() {
 	decided := map[rollout.Key]bool{}
 	undecided := func(pod *corev1.Pod, name string) *evidence {
-		program := d.st.runs(pod.UID, name)
+		program := d.st.programID(pod.UID, name)
 		e := d.st.evidenceOf(name, program)
-		if e == d.st.newest(name) && d.newestHas(name) || decided[rollout.Key{Container: name, Program: program}] {
+		if e == d.st.newest(name) && d.inNewestPod(name) || decided[rollout.Key{Container: name, Program: program}] {
 			return nil
 		}
 		return e
 	}
-	var last *corev1.Pod
+	var previous *corev1.Pod
 	for _, pod := range d.s.Governed {
-		if pod.DeletionTimestamp != nil || last != nil && alike(pod, last) || !slices.ContainsFunc(
+		if pod.DeletionTimestamp != nil || previous != nil && alike(pod, previous) || !slices.ContainsFunc(
 			ContainersOf(&pod.Spec), func(name string) bool { return undecided(pod, name) != nil },
 		) {
-			continue // most pods run the newest program, and Managed is expensive
+			continue // avoid the expensive Managed: most pods run the newest program
 		}
-		last = pod
+		previous = pod
 		plan := inject.MakePlan(inject.Input{Pod: pod, Profile: d.s.Profile, Created: true, PerRun: d.s.perRun()})
 		for _, c := range Managed(d.s.Profile, pod) {
 			if e := undecided(pod, c.Name); e != nil {
 				decided[rollout.Key{Container: c.Name, Program: e.Program}] = true
-				d.olderIn(c, plan.Container(c.Name), e)
+				d.decideOlderContainer(c, plan.Container(c.Name), e)
 			}
 		}
 	}
 }
 
-func (d *decider) newestHas(name string) bool {
+// inNewestPod reports whether the newest pod has a container with the name.
+func (d *decider) inNewestPod(name string) bool {
 	spec, _ := constraints.Find(d.s.Template, name)
 	return spec != nil
 }
 
-// olderIn decides about a container of an older pod. Evidence of its own program raises it; it is not lowered, because
-// it is soon replaced. The status shows it if the newest pod does not have the container.
-func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evidence) {
+// decideOlderContainer decides about a container of an older pod. It never lowers the limit, because the pod is soon
+// replaced. The status contains the container if the newest pod does not have it.
+func (d *decider) decideOlderContainer(c managedContainer, plan *inject.ContainerPlan, e *evidence) {
 	key := rollout.Key{Container: c.Name, Program: e.Program}
-	shown, mode := e == d.st.newest(c.Name) && len(d.v.status.Containers) < MaxContainers, d.s.Profile.Spec.Sizing.Mode
+	shown, mode := e == d.st.newest(c.Name) && len(d.out.status.Containers) < MaxContainers, d.s.Profile.Spec.Sizing.Mode
 	if !shown && !mode.SizesNewPods() {
 		return
 	}
 	c.policy.Sizing.Decrease = v1alpha1.DecreaseNever
-	in := d.input(c, plan, e)
+	in := d.inputFor(c, plan, e)
 	r := in.result()
-	d.v.sizes[key] = r.recommendation.Size
+	d.out.sizes[key] = r.recommendation.Size
 	switch {
 	case shown:
 		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
-		d.take(&in, r)
-		// Without a canary: a canary of the old release would delay the canary of the new release.
-		c := &d.v.status.Containers[len(d.v.status.Containers)-1]
+		d.addContainer(&in, r)
+		// Recommend the size of new pods: a canary of the old release would delay the canary of the new release.
+		c := &d.out.status.Containers[len(d.out.status.Containers)-1]
 		if c.Recommended != nil && c.NewPods != nil && d.s.paused == "" {
 			c.Recommended = c.NewPods.DeepCopy()
 		}
@@ -260,13 +253,13 @@ func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evi
 		d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
 	}
 	if desired, decided := d.rollout.Desired[key]; decided {
-		key.Outdated = true // also soon replaced, with any owner's size
+		key.Outdated = true // the decision is the same for pods with an earlier owner's size
 		d.rollout.Desired[key] = desired
 	}
 }
 
-// input returns the data about one program in one container; e nil: unknown.
-func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
+// inputFor returns the data about one program in one container; e nil: the program is unknown.
+func (d *decider) inputFor(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
 	c.guaranteed = st.staysGuaranteed(&c)
 	if e != nil {
@@ -275,10 +268,10 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	in := containerInput{
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
-			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: silence(d.s),
+			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: whyNoUsage(d.s),
 			Prior: d.prior(&c), Unseen: d.rollout.Unseen[c.Name],
 		},
-		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
+		container: c, plan: plan, cached: st.shapes[c.Name], predicted: predictedSettings(d.s, c.Name),
 	}
 	if in.onFullNode = slices.ContainsFunc(in.Kills, nodeRanOut); c.current.Limit > 0 {
 		in.Kills = slices.DeleteFunc(in.Kills, nodeRanOut)
@@ -286,21 +279,21 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	switch from, _, lent := st.rollout.Lent(c.pod, c.Name); {
 	case lent:
 		in.Current = from
-	case c.another && e != nil: // another writer resized this pod only
-		in.Current = cmp.Or(e.Held, e.Owner, c.current)
+	case c.resizedByOther && e != nil: // another writer resized this pod only
+		in.Current = cmp.Or(e.Running, e.Owner, c.current)
 	}
 	if e != nil {
 		in.program, in.History = e.Program, e.history
 		in.Runs = peaks(e.Runs, in.Kills)
-		pods = st.ofProgram(pods, c.Name, e.Program)
+		pods = st.podsOfProgram(pods, c.Name, e.Program)
 	}
-	if last := st.Published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
+	if last := st.Published[c.Name]; e == nil || e == st.newest(c.Name) && e.countsKillsOf(last.Program) {
 		in.published = last.Size
 	}
 	in.Replicas = len(pods)
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
-	in.InUse, in.InUseSeen = st.fullest(c.Name, pods, (*readings).low) // a burst between two readings does not count
-	if s, found := st.ledger.IneffectiveRaise(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {
+	in.InUse, in.InUseSeen = st.highestUse(c.Name, pods, (*readings).low) // low ignores short bursts
+	if s, found := st.ledger.IneffectiveRaise(c.Name, d.now); found && (e == nil || e.countsKillsOf(s.Program)) {
 		in.Unrelieved = s
 	}
 	key := rollout.Key{Container: c.Name, Program: in.program}
@@ -311,24 +304,24 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	return in
 }
 
-// leak returns the leak shown by the kills of a container, if any. It is in doubt if instances used no more than an
-// earlier one for a day, which they may still have been filling.
+// leak returns the leak that the kills of a container show; zero: none. Doubt is set if an earlier day reached the same
+// use without a kill, so that the killed instances may still have been loading.
 func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
 	name := in.container.Name
-	leak := shape.FindRamps(in.Kills, st.climbing(name, pods), in.Now)
+	leak := shape.FindRamps(in.Kills, st.largestGrowing(name, pods), in.Now)
 	if leak.Instances == 0 {
 		return leak
 	}
 	all := st.ledger.Total(name) + st.ledger.StallTotal(name)
-	if held := heldBefore(in.History, in.Kills, all); leak.Last <= held {
-		leak.Doubt = held.String() + " were in use on days before its first kill"
+	if earlier := usedBefore(in.History, in.Kills, all); leak.Last <= earlier {
+		leak.Doubt = "it used " + earlier.String() + " on a day before the first kill"
 	}
 	return leak
 }
 
-// heldBefore returns the highest use of a day that ended before the first kill or stall; 0: unknown, because there is
-// no history or some kills were dropped: an earlier leak also has peaks.
-func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most memory.Bytes) {
+// usedBefore returns the highest use of the days before the first kill or stall; 0: unknown. all is the number of all
+// kills and stalls: if the ledger dropped some, the first kill is unknown, and an earlier leak may have caused the use.
+func usedBefore(h *history.Container, kills []memory.OOMKill, all int64) (most memory.Bytes) {
 	if h == nil || len(kills) == 0 || int64(len(kills)) < all {
 		return 0
 	}
@@ -340,9 +333,10 @@ func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 	return most
 }
 
-func (d *decider) take(in *containerInput, r containerResult) {
-	v, st, name := &d.v, d.st, in.container.Name
-	d.use(&r.status)
+// addContainer adds the decision about a container to the result.
+func (d *decider) addContainer(in *containerInput, r containerResult) {
+	v, st, name := &d.out, d.st, in.container.Name
+	d.setUsage(&r.status)
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
 	r.status.Breakdown, r.status.BreakdownOutlier = breakdown(d.s, name)
 	r.status.Suggestions = suggestions(d.s, name)
@@ -373,45 +367,46 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	}
 	if young := r.recommendation.Teaches; young > 0 && !d.s.perRun() {
 		v.learned.Add(in.container.priorKey, recommend.Learned{
-			Hours: young.Hours(), Day: period.DayOf(d.now), Containers: d.bit(name),
+			Hours: young.Hours(), Day: period.DayOf(d.now), Containers: d.containerBit(name),
 		})
 	}
-	d.offer(&r.status)
+	d.setNewPods(&r.status)
 	v.status.Containers = append(v.status.Containers, r.status)
 	v.timing.decide(r.recommendation.RequeueAfter)
 }
 
-// prior returns the prior of containers with the same key; none for runs of one identity, which differ in arguments.
+// prior returns the prior of containers with the same key; zero: none, or the pods are runs with different arguments.
 func (d *decider) prior(c *managedContainer) recommend.Prior {
 	if len(d.s.Priors) == 0 || d.s.perRun() {
 		return recommend.Prior{}
 	}
-	return d.s.Priors.Of(c.priorKey, d.bit(c.Name), d.now)
+	return d.s.Priors.Of(c.priorKey, d.containerBit(c.Name), d.now)
 }
 
-// bit returns the bit of a container in [recommend.Learned.Containers].
-func (d *decider) bit(container string) uint64 {
+// containerBit returns the bit of a container in [recommend.Learned.Containers].
+func (d *decider) containerBit(container string) uint64 {
 	return 1 << (hashOf([]string{d.s.Owner.Ref.String(), container}) % 64)
 }
 
-// use sets the highest demand of one running replica: as read now, or by an earlier process of memfit.
-func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
+// setUsage sets the highest demand of one running replica in the status. Until this process has read usage, it is the
+// value from the checkpoint.
+func (d *decider) setUsage(status *v1alpha1.ContainerRecommendation) {
 	name := status.Container
-	most, seen := d.st.fullest(name, d.s.Governed, (*readings).most)
-	u := used{Most: most, Seen: seen.UTC().Truncate(time.Second)}
-	if last := d.st.Used[name]; most == 0 && last.recalled {
-		u = last
+	demand, seen := d.st.highestUse(name, d.s.Governed, (*readings).most)
+	highest := used{Most: demand, Seen: seen.UTC().Truncate(time.Second)}
+	if last := d.st.Used[name]; demand == 0 && last.restored {
+		highest = last
 	}
-	if u.Most > 0 {
-		d.v.used[name] = u
-		status.Usage, status.UsageTime = format.Quantity(u.Most), &metav1.Time{Time: u.Seen}
+	if highest.Most > 0 {
+		d.out.used[name] = highest
+		status.Usage, status.UsageTime = format.Quantity(highest.Most), &metav1.Time{Time: highest.Seen}
 	}
 }
 
-// disturb decides about changes of running pods: internal/drift proposes a pod to restart for its memory, and
-// internal/rollout decides, within one budget for restarts and sizes.
-func (d *decider) disturb() {
-	v := &d.v
+// planPodChanges decides about changes of running pods. Package drift proposes a pod to restart for its memory, and
+// package rollout decides about restarts and sizes within one budget.
+func (d *decider) planPodChanges() {
+	v := &d.out
 	if d.s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart {
 		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes, d.rollout.State.PastRestarts)
 	}
@@ -419,11 +414,12 @@ func (d *decider) disturb() {
 	v.timing.decide(v.rollout.RequeueAfter)
 }
 
+// summarize sets the parts of the status that depend on all containers.
 func (d *decider) summarize() {
-	v := &d.v
+	v := &d.out
 	d.reportNodeHeaps()
 	d.reportRestarts()
-	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found), &d.plans)
+	v.coverage = countCoverage(d.s, observedOf(v.liveHeaps, v.recommended, v.found), &d.plans)
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.Identity = d.st.Identity.DeepCopy()
@@ -443,9 +439,10 @@ func (d *decider) summarize() {
 	v.status.Problem = Problem(v.status.Conditions)
 }
 
+// summaries returns the summary of each container for Events.
 func (v *result) summaries() map[string]string {
 	all := map[string]string{}
-	maps.Copy(all, v.unnamed)
+	maps.Copy(all, v.unlistedInit)
 	for i := range v.status.Containers {
 		all[v.status.Containers[i].Container] = v.status.Containers[i].Summary
 	}
@@ -469,7 +466,7 @@ func (v *result) aboveReplicas(container, pod string) string {
 	return fmt.Sprintf("Pod %s uses %s, its replicas %s (median of %d)", pod, use, all[len(all)/2], len(all))
 }
 
-// outlierSentence returns aboveReplicas for the Event on the pod, with what to do.
+// outlierSentence returns aboveReplicas and what to do, for the Event on the pod.
 func (v *result) outlierSentence(pod string) string {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.OutlierPods, pod) {

@@ -17,7 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// Remains returns what to keep of a workload that was deleted, for [Snapshot.Earlier]. It shares its data.
+// Remains returns the part of the state to keep after the workload was deleted, for [Snapshot.Earlier]. The result
+// shares data with st.
 func (st *State) Remains() *State {
 	return &State{
 		ledger: st.ledger, containers: st.containers, rollout: st.rollout, decided: st.decided,
@@ -25,9 +26,10 @@ func (st *State) Remains() *State {
 	}
 }
 
-// succeed takes over the evidence of an earlier workload of this name about programs that run, with the same owner's
-// sizes. Changes of pods that were begun, permits and lower limits are not taken over: the first pod is watched again.
-func (st *State) succeed(earlier *State, run []*corev1.Pod, now time.Time) {
+// inheritFrom copies evidence from an earlier workload with the same name, for running programs with an equal owner's
+// size. It does not copy changes of pods, permits and lower limits, so the first pod with a lower limit is watched
+// again.
+func (st *State) inheritFrom(earlier *State, run []*corev1.Pod, now time.Time) {
 	if earlier == nil || len(st.containers) > 0 {
 		return
 	}

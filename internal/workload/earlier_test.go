@@ -132,7 +132,7 @@ func TestNewPodsGetWhatRunningPodsHaveWithoutARecommendation(t *testing.T) {
 		"none runs":              {sizeMi(16, 32), memory.Size{}, memory.Size{}},
 		"no limit":               {sizeMi(16, 0), sizeMi(20, 64), sizeMi(20, 0)},
 	} {
-		c := creation{owner: tc.owner, held: tc.held}
+		c := creation{owner: tc.owner, running: tc.held}
 		if got := c.size(); got != tc.want {
 			t.Errorf("%s: new pods get %s, want %s", name, got, tc.want)
 		}

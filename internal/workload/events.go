@@ -20,47 +20,47 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Event is one Event to write. The functions below build it, and the reconciler writes it. The note is never a format.
+// Event is one Event, which the reconciler writes. Note is not a format string.
 type Event struct {
-	// Regarding is the object of the Event, Related another one; nil: none.
+	// Regarding is the object of the Event. Related is another object; nil: none.
 	Regarding, Related         *corev1.ObjectReference
 	Kind, Reason, Action, Note string
-	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: none.
+	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: no second Event.
 	OnRelated string
-	Container string // empty: the pod or the workload
-	// At is when it happened; zero: now. ID distinguishes it from others of its reason, objects and time; empty: Note
-	// does. A repeated Event with equal At and ID is not written twice.
-	At time.Time
+	Container string    // empty: the Event is about the pod or the workload
+	At        time.Time // zero: now
+	// ID distinguishes Events with the same reason, objects and At; empty: Note does. The reconciler writes an Event with
+	// the same At and ID only once.
 	ID string
 }
 
-// replayed is the age of kills and rollbacks that a new process reports again, in case an earlier process ended between
-// its checkpoint and its Events. Existing Events are not written twice.
+// replayed is the age up to which a new process reports kills and rollbacks again, because an earlier process may have
+// ended between its checkpoint and its Events.
 const replayed = 2 * time.Minute
 
 // newEvents returns the Events about kills, stalls, rollbacks and findings.
 func newEvents(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stallChanges) (all []Event) {
 	summaries := v.summaries()
 	for i := range kills {
-		all = append(all, oomKilled(s, &kills[i], summaries[kills[i].Container.Container]))
+		all = append(all, oomKilledEvent(s, &kills[i], summaries[kills[i].Container.Container]))
 	}
 	for i := range explained {
-		all = append(all, killExplained(s, &explained[i]))
+		all = append(all, killExplainedEvent(s, &explained[i]))
 	}
 	all = append(all, stallEvents(s, stalls, summaries)...)
 	for _, f := range slices.Concat(v.rolledBack, v.findings) {
-		all = append(all, found(s.Owner, f))
+		all = append(all, outcomeEvent(s.Owner, f))
 	}
 	return all
 }
 
-// changes returns the Events about differences from the last reports, and the new state of reports.
-func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
+// changeEvents returns the Events about changes since the last step, and the state that Events have reported then.
+func changeEvents(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	all = st.shapeEvents(s, v, &now)
 	for i := range v.status.Containers {
 		name := v.status.Containers[i].Container
-		if size, found := v.recommended[name]; found && !near(size, st.Published[name].Size) {
-			e := ofWorkload(s.Owner, corev1.EventTypeNormal, v1alpha1.EventRecommendationChanged, "Recommended",
+		if size, found := v.recommended[name]; found && !nearlyEqual(size, st.Published[name].Size) {
+			e := workloadEvent(s.Owner, corev1.EventTypeNormal, v1alpha1.EventRecommendationChanged, "Recommended",
 				"Container "+name+": "+v.status.Containers[i].Summary)
 			e.Container = name
 			all = append(all, e)
@@ -74,11 +74,11 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 		}
 		note := fmt.Sprintf("%s run without the current settings of profile %s; %s. %s",
 			format.OfPods(outOfDate, v.coverage.Governed), s.Profile.Ref.Name, v.coverage.outOfDate, next)
-		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventInjectionOutOfDate, "Compared", note))
+		all = append(all, workloadEvent(s.Owner, corev1.EventTypeWarning, v1alpha1.EventInjectionOutOfDate, "Compared", note))
 	}
 	full := ledgerFull(&st.ledger)
 	if now.LedgerFull = full != ""; now.LedgerFull && !st.LedgerFull {
-		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.ReasonLedgerFull, "Counted", full))
+		all = append(all, workloadEvent(s.Owner, corev1.EventTypeWarning, v1alpha1.ReasonLedgerFull, "Counted", full))
 	}
 	conflict := InConflict(&v.status)
 	if now.Conflicted = conflict != ""; now.Conflicted && !st.Conflicted {
@@ -86,12 +86,12 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 		if mode := s.Profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
 			kind = corev1.EventTypeNormal // memfit would not change pods anyway
 		}
-		all = append(all, ofWorkload(s.Owner, kind, v1alpha1.ReasonConflict, "Compared", conflict))
+		all = append(all, workloadEvent(s.Owner, kind, v1alpha1.ReasonConflict, "Compared", conflict))
 	}
 	return all, now
 }
 
-// WorkloadObject returns a reference to the workload; to the MemoryRecommendation of an identity.
+// WorkloadObject returns a reference to the workload or, for an identity, to its MemoryRecommendation.
 func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
 	if identity.Is(o.Ref) {
 		return &corev1.ObjectReference{
@@ -119,9 +119,9 @@ func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference
 	}
 }
 
-// ofContainer returns an Event about a container of a pod, and on its workload with the summary, if any.
-func ofContainer(s *Snapshot, c memory.ContainerRef, kind, reason, note, summary string) Event {
-	e := ofPod(s.Owner, containerObject(s, c), kind, reason, "Observed", note)
+// containerEvent returns an Event about a container, on its pod and, with the summary, on its workload.
+func containerEvent(s *Snapshot, c memory.ContainerRef, kind, reason, note, summary string) Event {
+	e := podEvent(s.Owner, containerObject(s, c), kind, reason, "Observed", note)
 	e.Container, e.OnRelated = c.Container, "Pod "+c.Pod+": "+note
 	if summary != "" {
 		e.OnRelated += ". " + summary
@@ -129,46 +129,48 @@ func ofContainer(s *Snapshot, c memory.ContainerRef, kind, reason, note, summary
 	return e
 }
 
-// oomKilled reports a kill on the pod, where Kubernetes writes no Event (k/k#69676), and on the workload.
-func oomKilled(s *Snapshot, k *memory.OOMKill, summary string) Event {
+// oomKilledEvent returns the Event of a kill on the pod and on the workload. Kubernetes itself writes no such Event
+// (k/k#69676).
+func oomKilledEvent(s *Snapshot, k *memory.OOMKill, summary string) Event {
 	reason := v1alpha1.EventOOMKilled
 	if k.Kind == memory.OOMHeapAbort { // not a kill by the kernel
 		reason = v1alpha1.EventHeapExhausted
 	}
-	e := ofContainer(s, k.Container, corev1.EventTypeWarning, reason, report.Kill(k), summary)
+	e := containerEvent(s, k.Container, corev1.EventTypeWarning, reason, report.Kill(k), summary)
 	e.At, e.ID = k.Seen, fmt.Sprintf("%s %d %s", k.Kind, k.Time.Unix(), k.Why)
 	return e
 }
 
-// killExplained reports an agent's record of an earlier kill.
-func killExplained(s *Snapshot, k *memory.OOMKill) Event {
+// killExplainedEvent returns the Event of an agent's record of an earlier kill.
+func killExplainedEvent(s *Snapshot, k *memory.OOMKill) Event {
 	note := fmt.Sprintf("Container %s %s at %s: %s", k.Container.Container, report.KillVerb(k), format.Time(k.Time),
 		k.Account)
-	return ofContainer(s, k.Container, corev1.EventTypeNormal, v1alpha1.EventOOMKillExplained, note, "")
+	return containerEvent(s, k.Container, corev1.EventTypeNormal, v1alpha1.EventOOMKillExplained, note, "")
 }
 
-func ofWorkload(o memory.Workload, kind, reason, action, note string) Event {
+func workloadEvent(o memory.Workload, kind, reason, action, note string) Event {
 	return Event{Regarding: WorkloadObject(o), Kind: kind, Reason: reason, Action: action, Note: note}
 }
 
-func ofPod(o memory.Workload, pod *corev1.ObjectReference, kind, reason, action, note string) Event {
+func podEvent(o memory.Workload, pod *corev1.ObjectReference, kind, reason, action, note string) Event {
 	return Event{Regarding: pod, Related: WorkloadObject(o), Kind: kind, Reason: reason, Action: action, Note: note}
 }
 
-// podReference returns a reference to a cached pod, which has no kind.
+// podReference returns a reference to a pod. Cached pods have no apiVersion and kind.
 func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-// Restarted reports the eviction of a pod for its memory, on the pod and on its workload.
+// Restarted returns the Event of an eviction of a pod for its memory use, on the pod and on its workload.
 func Restarted(o memory.Workload, pod *corev1.Pod, why string) Event {
 	why = "to prevent an OOM kill (drift.action: Restart): " + why
-	e := ofPod(o, podReference(pod), corev1.EventTypeNormal, v1alpha1.EventRestartedForMemory, "Evicted", "Evicted "+why)
+	const reason = v1alpha1.EventRestartedForMemory
+	e := podEvent(o, podReference(pod), corev1.EventTypeNormal, reason, "Evicted", "Evicted "+why)
 	e.OnRelated = "Pod " + pod.Name + " was evicted " + why
 	return e
 }
 
-// ChangedPod returns an Event of the pod after the API server accepted a change; the kubelet's result follows later.
+// ChangedPod returns an Event of the pod after the API server accepted a change. A later Event reports the result.
 func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	reason, action, note := v1alpha1.EventResizing, "Resized", "Resizing in place: "
 	switch {
@@ -178,61 +180,62 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	case a.Undo:
 		note = "Rolling back a resize that did not take effect: "
 	}
-	return ofPod(o, podReference(pod), corev1.EventTypeNormal, reason, action, note+a.Why)
+	return podEvent(o, podReference(pod), corev1.EventTypeNormal, reason, action, note+a.Why)
 }
 
 // RefusedPod returns an Event of the workload after the API server refused a change of a pod.
 func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string) Event {
-	e := ofWorkload(o, corev1.EventTypeWarning, v1alpha1.EventResizeRefused, "Resized",
+	e := workloadEvent(o, corev1.EventTypeWarning, v1alpha1.EventResizeRefused, "Resized",
 		"Pod "+pod.Name+": "+a.Why+": "+why)
 	e.Related = podReference(pod)
 	return e
 }
 
-// found reports the outcome of a change, on the pod and on its workload.
-func found(o memory.Workload, f rollout.Finding) Event {
+// outcomeEvent returns the Event of the outcome of a change, on the pod and on its workload.
+func outcomeEvent(o memory.Workload, f rollout.Finding) Event {
 	kind := corev1.EventTypeWarning
 	if f.Kind == rollout.Resized || f.Kind == rollout.Replaced || f.Kind == rollout.Returned {
 		kind = corev1.EventTypeNormal
 	}
 	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID}
-	e := ofPod(o, pod, kind, string(f.Kind), "Observed", f.Message)
+	e := podEvent(o, pod, kind, string(f.Kind), "Observed", f.Message)
 	e.OnRelated, e.At, e.ID = "Pod "+f.Pod+": "+f.Message, f.At, f.ID
 	return e
 }
 
-// MemoryLoaned reports a loan, on the pod and on its workload.
+// MemoryLoaned returns the Event of a loan, on the pod and on its workload.
 func MemoryLoaned(o memory.Workload, pod *corev1.Pod, container, note string) Event {
-	return aboutRescue(o, pod, container, note, corev1.EventTypeNormal, v1alpha1.EventMemoryLoaned)
+	return rescueEvent(o, pod, container, note, corev1.EventTypeNormal, v1alpha1.EventMemoryLoaned)
 }
 
-// OOMExpected reports that a container is about to be OOM-killed and gets no loan, on the pod and on its workload.
+// OOMExpected returns the Event that a container is about to be OOM-killed and gets no loan, on the pod and on its
+// workload.
 func OOMExpected(o memory.Workload, pod *corev1.Pod, container, note string) Event {
-	return aboutRescue(o, pod, container, note, corev1.EventTypeWarning, v1alpha1.EventOOMExpected)
+	return rescueEvent(o, pod, container, note, corev1.EventTypeWarning, v1alpha1.EventOOMExpected)
 }
 
-func aboutRescue(o memory.Workload, pod *corev1.Pod, container, note, kind, reason string) Event {
-	e := ofPod(o, podReference(pod), kind, reason, "Rescued", sentenceCase(note))
+func rescueEvent(o memory.Workload, pod *corev1.Pod, container, note, kind, reason string) Event {
+	e := podEvent(o, podReference(pod), kind, reason, "Rescued", sentenceCase(note))
 	e.Container, e.OnRelated = container, "Pod "+pod.Name+": "+note
 	return e
 }
 
-// Stalled returns the Event that reconciles of a workload do not succeed.
+// Stalled returns the Event that reconciles of a workload fail.
 func Stalled(o memory.Workload, reason, why string) Event {
-	return ofWorkload(o, corev1.EventTypeWarning, reason, "Observed", why)
+	return workloadEvent(o, corev1.EventTypeWarning, reason, "Observed", why)
 }
 
 // ProfileProblem returns an Event of a workload whose requested profile is unavailable.
 func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Event {
-	return ofWorkload(o, corev1.EventTypeWarning, problem.EventReason(), "Decided", why)
+	return workloadEvent(o, corev1.EventTypeWarning, problem.EventReason(), "Decided", why)
 }
 
 // PodsNotCreated returns the Event that the webhook leaves new pods of a workload unchanged.
 func PodsNotCreated(o memory.Workload, note string) Event {
-	return ofWorkload(o, corev1.EventTypeWarning, v1alpha1.EventPodsNotCreated, "Admitted", note)
+	return workloadEvent(o, corev1.EventTypeWarning, v1alpha1.EventPodsNotCreated, "Admitted", note)
 }
 
-// restartHint returns how to replace the workload's pods.
+// restartHint returns what users can do to replace the workload's pods.
 func restartHint(s *Snapshot) string {
 	w := s.Owner.Ref
 	switch k, found := workloadkind.Of(w.APIVersion, w.Kind); {
@@ -242,7 +245,7 @@ func restartHint(s *Snapshot) string {
 	case !kindOf(w).Recreates:
 		return "nothing replaces a bare Pod, so delete it and create it again at a convenient time"
 	case s.isRun(s.Template):
-		return "the next run has it"
+		return "the next run gets the change"
 	}
 	return "delete its pods one by one at a convenient time"
 }

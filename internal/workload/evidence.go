@@ -26,75 +26,74 @@ import (
 )
 
 const (
-	// programsKept bounds the kept programs of a container name: the current one, its predecessor, and one more to roll
-	// back to. If more run, pods of some are not managed (see [State.kept]).
+	// programsKept bounds the programs of a container name: the current one, its predecessor, and one more to roll back
+	// to. If more programs run, memfit does not manage the pods of the others (see [State.programsToKeep]).
 	programsKept = 3
-	// kinKept bounds the programs whose kills count for a later one. Kills matter for hours, so this many releases are
-	// enough.
+	// kinKept bounds [evidence.Kin]. Kills matter for hours, so a few releases are enough.
 	kinKept = 4
-	// ownersDay is how long memfit does not go below a new size of the owner: a day, for the daily rhythm of load.
+	// ownersDay is how long sizes stay at or above a new size of the owner: a full daily cycle of load.
 	ownersDay = period.Day
 )
 
-// evidence is the data about one program in one container, as stored, besides its history.
+// evidence is the data about one program in one container. The checkpoint stores it beside the history.
 type evidence struct {
-	// Program is the fingerprint of the program (see [inject.Program]); empty for evidence from before memfit saw a pod.
+	// Program is the fingerprint of the program (see [inject.Program]); empty if memfit has not seen a pod yet.
 	Program string `json:"p,omitempty"`
-	// Owner is the size that the workload's owner set; Since is the creation of the first pod with that size.
+	// Owner is the size that the workload's owner set. Since is the creation of the first pod with this size.
 	Owner memory.Size `json:"o,omitzero"`
 	Since time.Time   `json:"s,omitzero"`
 	// Seen is when a pod with this program last existed and was not being deleted.
 	Seen time.Time `json:"t,omitzero"`
-	// Kin lists the programs whose kills count for this one: itself, and those that it replaced with the same owner's
-	// size.
+	// Kin lists this program and the programs that it replaced with an unchanged Owner. Their kills count for it.
 	Kin []string `json:"k,omitempty"`
-	// Held is the largest current size of its running pods that were created with Owner, or of the last that ran.
-	Held memory.Size `json:"h,omitzero"`
-	// Most is the highest limit of a pod that was created with Owner, and MostAt when memfit first saw it: a pod created
-	// later with less was lowered.
-	Most   memory.Bytes `json:"m,omitempty"`
-	MostAt time.Time    `json:"a,omitzero"`
-	// Size is its last recommended size; zero: none.
+	// Running is the largest size of the running pods that were created with Owner. It remains when no pod runs.
+	Running memory.Size `json:"h,omitzero"`
+	// HighestLimit is the highest limit in Running so far, and HighestAt is when memfit first saw it.
+	HighestLimit memory.Bytes `json:"m,omitempty"`
+	HighestAt    time.Time    `json:"a,omitzero"`
+	// Size is the last recommended size; zero: none.
 	Size memory.Size `json:"d,omitzero"`
-	// Runs are the last runs, oldest first, of a workload whose pods run to completion.
+	// Runs are the last runs, oldest first, if the workload's pods run to completion.
 	Runs []run `json:"r,omitempty"`
-	// Before is what the replaced program showed, whose owner's size was another; zero: nothing.
-	Before  predecessor `json:"b,omitzero"`
-	history *history.Container
+	// Predecessor describes the replaced program if Owner changed with the program; zero otherwise.
+	Predecessor predecessor `json:"b,omitzero"`
+	history     *history.Container
 }
 
-// predecessor is the recommended limit of a program, and how long its evidence was. It raises nothing: the owner may
-// have changed the numbers because of it.
+// predecessor is the recommended limit of a replaced program and the length of its history.
 type predecessor struct {
 	Limit memory.Bytes  `json:"l,omitempty"`
-	Shown time.Duration `json:"s,omitempty"`
+	Span  time.Duration `json:"s,omitempty"`
 }
 
-// floor returns what a limit is not lowered below until this program has run for as long as its predecessor: the limit
-// that this one needed, or the owner's if that is lower. 0: none.
+// floor returns a lower bound of the limit until the history is as long as the predecessor's was. The bound is the
+// predecessor's recommended limit, but at most the owner's limit; 0: no bound.
 func (e *evidence) floor() memory.Bytes {
-	if e.history.Span() >= e.Before.Shown {
+	if e.history.Span() >= e.Predecessor.Span {
 		return 0
 	}
 	if e.Owner.Limit == 0 {
-		return e.Before.Limit
+		return e.Predecessor.Limit
 	}
-	return min(e.Owner.Limit, e.Before.Limit)
+	return min(e.Owner.Limit, e.Predecessor.Limit)
 }
 
+// predecessor returns the description of e for the program that replaces it.
 func (e *evidence) predecessor() predecessor {
 	p := predecessor{e.Size.Limit, min(e.history.Span(), (history.DaysKept * period.Day).Duration())}
 	if e.floor() > 0 {
-		p.Limit, p.Shown = max(p.Limit, e.Before.Limit), max(p.Shown, e.Before.Shown)
+		p.Limit, p.Span = max(p.Limit, e.Predecessor.Limit), max(p.Span, e.Predecessor.Span)
 	}
 	return p
 }
 
-// fresh reports whether the owner's size is so new that no evidence may go below it.
-func (e *evidence) fresh(now time.Time) bool { return now.Before(e.Since.Add(ownersDay.Duration())) }
+// ownerSizeNew reports whether the owner's size is younger than [ownersDay].
+func (e *evidence) ownerSizeNew(now time.Time) bool {
+	return now.Before(e.Since.Add(ownersDay.Duration()))
+}
 
-// counts reports whether a kill of a program is evidence about this one.
-func (e *evidence) counts(program string) bool {
+// countsKillsOf reports whether a kill of the given program counts as evidence about e's program.
+func (e *evidence) countsKillsOf(program string) bool {
 	return program == "" || e.Program == "" || slices.Contains(e.Kin, program)
 }
 
@@ -116,8 +115,7 @@ func (st *State) newest(container string) *evidence {
 	return nil
 }
 
-// historyOf returns the history of an instance; nil if its program is unknown, because a sample must not count for
-// another program.
+// historyOf returns the history of an instance's program; nil: the program is not known for certain.
 func (st *State) historyOf(in *instance, container string) *history.Container {
 	if e := st.evidenceOf(container, in.program); e != nil {
 		return e.history
@@ -128,51 +126,52 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 	return st.History(container)
 }
 
-// learn determines the programs of the pods and their owners' sizes. Call it before recording kills or samples.
-func (st *State) learn(s *Snapshot, now time.Time) {
+// readPrograms reads the programs and the owner's sizes from the pods. Call it before recording kills or samples.
+func (st *State) readPrograms(s *Snapshot, now time.Time) {
 	st.completes = s.isRun(s.Template)
-	pods, known := s.Pods, s.Governed
-	if len(known) == 0 && s.Template != nil { // pods that live for seconds may have ended before they were first seen
-		known = []*corev1.Pod{s.Template}
+	pods, governed := s.Pods, s.Governed
+	if len(governed) == 0 && s.Template != nil { // pods that live for seconds may have ended before they were first seen
+		governed = []*corev1.Pod{s.Template}
 		pods = append(slices.Clip(pods), s.Template)
 	}
 	st.programs = make(map[instanceKey]inject.Program, len(pods))
 	for i, pod := range pods {
 		for _, name := range ContainersOf(&pod.Spec) {
 			key := instanceKey{pod.UID, name}
-			if i > 0 && alike(pod, pods[i-1]) { // most replicas are, and reading a record is expensive
+			if i > 0 && alike(pod, pods[i-1]) { // usually true, and reading a record is expensive
 				st.programs[key] = st.programs[instanceKey{pods[i-1].UID, name}]
 			} else {
 				st.programs[key] = inject.ProgramOf(pod, name, s.perRun())
 			}
 		}
 	}
-	st.succeed(s.Earlier, known, now)
-	run := st.running(known)
+	st.inheritFrom(s.Earlier, governed, now)
+	run := st.running(governed)
 	for _, name := range slices.Sorted(maps.Keys(run)) {
-		st.remember(name, run[name], now)
+		st.keepPrograms(name, run[name], now)
 	}
-	st.readOwnerSizes(known, now)
+	st.readOwnerSizes(governed, now)
 	for key, in := range st.instances {
 		in.program = cmp.Or(st.programs[key].ID, in.program)
 	}
-	st.hold(s.Governed, now)
-	st.noteNodes(s, now)
-	st.noteRefused(s, now)
+	st.recordRunningSizes(s.Governed, now)
+	st.recordNodes(s, now)
+	st.recordRefused(s, now)
 }
 
+// running is a program of existing pods.
 type running struct {
 	program string
 	oldest  *corev1.Pod
-	pods    int // that are not terminating
+	pods    int // without terminating pods
 }
 
-// running returns the current programs of each container name, the newest pod's first.
+// running returns the programs of existing pods by container name, starting with the newest pod's program.
 func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	run := map[string][]running{}
 	for _, pod := range newestFirst {
 		for _, name := range ContainersOf(&pod.Spec) {
-			program, all := st.runs(pod.UID, name), run[name]
+			program, all := st.programID(pod.UID, name), run[name]
 			i := slices.IndexFunc(all, func(r running) bool { return r.program == program })
 			if i < 0 {
 				i, all = len(all), append(all, running{program: program})
@@ -186,10 +185,11 @@ func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
 	return run
 }
 
-// kept returns the programs of a container name to keep, at most programsKept: the newest pod's, then other running
-// programs, known ones with the most pods first, then the last that ran. An unknown running program does not replace a
-// known one, because two that displace each other would collect no evidence.
-func (st *State) kept(name string, run []running) []string {
+// programsToKeep returns at most programsKept programs of a container name: the newest pod's program, then other
+// running programs, then the programs that ran last. Running programs with evidence come before those without, because
+// programs that displaced each other at every step would never collect evidence. Then those with the most pods come
+// first.
+func (st *State) programsToKeep(name string, run []running) []string {
 	all := slices.Clone(run)
 	for _, e := range st.containers[name] {
 		if !slices.ContainsFunc(run, func(r running) bool { return r.program == e.Program }) {
@@ -214,14 +214,14 @@ func (st *State) kept(name string, run []running) []string {
 	return programs
 }
 
-// remember records the current programs of a container name, and drops programs that are not kept.
-func (st *State) remember(name string, run []running, now time.Time) {
-	kept := st.kept(name, run)
+// keepPrograms creates the evidence of new programs of a container name, and drops programs that are not kept.
+func (st *State) keepPrograms(name string, run []running, now time.Time) {
+	kept := st.programsToKeep(name, run)
 	for _, r := range slices.Backward(run) { // oldest first, to put the newest in front
 		if !slices.Contains(kept, r.program) {
 			continue
 		}
-		if e := st.meet(r.oldest, name, now); r.pods > 0 || e.Seen.IsZero() {
+		if e := st.ensureEvidence(r.oldest, name, now); r.pods > 0 || e.Seen.IsZero() {
 			e.Seen = now.UTC().Truncate(time.Second)
 		}
 	}
@@ -234,19 +234,19 @@ func (st *State) remember(name string, run []running, now time.Time) {
 	})
 }
 
-// readOwnerSizes takes the owner's size of each program from its newest pod, and its start from the oldest pod with the
-// same size.
+// readOwnerSizes sets the owner's size of each program from its newest pod, and Since from the oldest pod with the same
+// size.
 func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 	read := map[*evidence]bool{}
 	for _, pod := range newestFirst {
 		for _, name := range ContainersOf(&pod.Spec) {
-			p, since := st.programIn(pod, name), earliest(pod, now)
+			p, since := st.programIn(pod, name), createdAt(pod, now)
 			e := st.evidenceOf(name, p.ID)
 			switch {
 			case e == nil: // not kept
 				continue
 			case !read[e] && e.Owner != p.Owner:
-				e.Owner, e.Since, e.Held, e.Most, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
+				e.Owner, e.Since, e.Running, e.HighestLimit, e.Size = p.Owner, since, memory.Size{}, 0, memory.Size{}
 				st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
 			case e.Owner == p.Owner && since.Before(e.Since):
 				e.Since = since
@@ -256,8 +256,8 @@ func (st *State) readOwnerSizes(newestFirst []*corev1.Pod, now time.Time) {
 	}
 }
 
-// programIn returns the program of a container of a pod. It does not change; the owner's size is in its record, or else
-// in its spec, until it is resized.
+// programIn returns the program of a container of a pod. If the pod has no record of the owner's size and was resized,
+// it uses the size in the evidence.
 func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	p := st.programs[instanceKey{pod.UID, name}]
 	if p.Recorded || !inject.WasResized(pod) {
@@ -270,42 +270,43 @@ func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	return p
 }
 
-// knowsOwner reports whether the owner's size is known, even if unset.
+// knowsOwner reports whether the owner's size is known. A known size may be unset.
 func (st *State) knowsOwner(pod *corev1.Pod, name string) bool {
 	return st.programs[instanceKey{pod.UID, name}].Recorded || !inject.WasResized(pod)
 }
 
-// earliest returns when a pod was created, or now if the API server's clock is ahead of memfit's.
-func earliest(pod *corev1.Pod, now time.Time) time.Time {
+// createdAt returns the creation time of a pod, but at most now, because the API server's clock may be ahead.
+func createdAt(pod *corev1.Pod, now time.Time) time.Time {
 	if created := pod.CreationTimestamp.UTC(); created.Before(now) {
 		return created
 	}
 	return now.UTC().Truncate(time.Second)
 }
 
-// meet returns the evidence of a pod's program, which becomes the newest. A new program continues the evidence of the
-// replaced one if the owner's size is the same; otherwise it starts empty, with a floor for its limit.
-func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
+// ensureEvidence returns the evidence of a pod's program, and makes it the newest of its container. A new program
+// inherits the evidence of the newest program if the owner's size is equal. Otherwise it starts empty with a
+// Predecessor.
+func (st *State) ensureEvidence(pod *corev1.Pod, name string, now time.Time) *evidence {
 	p := st.programIn(pod, name)
 	e, before := st.evidenceOf(name, p.ID), st.newest(name)
 	switch {
-	case e == nil && before != nil && before.Program == "": // from before memfit saw a pod
+	case e == nil && before != nil && before.Program == "": // evidence from before memfit saw a pod
 		e, before.Program, before.Kin = before, p.ID, []string{p.ID}
 		if e.Owner = p.Owner; e.Since.IsZero() {
-			e.Since = earliest(pod, now)
+			e.Since = createdAt(pod, now)
 		}
 	case e == nil && before != nil && before.Owner == p.Owner:
 		st.rollout.Inherit(rollout.Key{Container: name, Program: before.Program}, p.ID)
-		inherited, copied := *before, *before.history
+		inherited, copiedHistory := *before, *before.history
 		e = &inherited
-		e.Program, e.Seen, e.Runs, e.history = p.ID, time.Time{}, slices.Clone(before.Runs), &copied
+		e.Program, e.Seen, e.Runs, e.history = p.ID, time.Time{}, slices.Clone(before.Runs), &copiedHistory
 		e.Kin = append([]string{p.ID}, head(before.Kin, kinKept-1)...)
 	case e == nil:
 		e = &evidence{
-			Program: p.ID, Owner: p.Owner, Since: earliest(pod, now), Kin: []string{p.ID}, history: history.New(),
+			Program: p.ID, Owner: p.Owner, Since: createdAt(pod, now), Kin: []string{p.ID}, history: history.New(),
 		}
 		if before != nil {
-			e.Before = before.predecessor()
+			e.Predecessor = before.predecessor()
 		}
 	}
 	others := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })
@@ -313,40 +314,40 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 	return e
 }
 
-// hold records the largest size of running pods of each program, and keeps the last one while none runs. It ignores
-// unscheduled pods, those with an earlier owner's size, and those that another writer resized.
-func (st *State) hold(governed []*corev1.Pod, now time.Time) {
+// recordRunningSizes updates Running and HighestLimit of each program. It ignores unscheduled pods, pods with an
+// earlier owner's size, and pods that another writer resized.
+func (st *State) recordRunningSizes(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {
 		for _, e := range all {
-			var held memory.Size
+			var largest memory.Size
 			unlimited := false
 			for _, pod := range governed {
-				if st.runs(pod.UID, name) != e.Program || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil ||
-					another(pod) || st.programIn(pod, name).Owner != e.Owner {
+				if st.programID(pod.UID, name) != e.Program || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil ||
+					resizedByOther(pod) || st.programIn(pod, name).Owner != e.Owner {
 					continue
 				}
 				if spec, _ := constraints.Find(pod, name); spec != nil {
 					size := constraints.SizeOf(&spec.Resources)
-					if from, _, on := st.rollout.Lent(pod.UID, name); on {
-						size = from // a loan is one pod's
+					if from, _, lent := st.rollout.Lent(pod.UID, name); lent {
+						size = from // without the loan
 					}
-					held, unlimited = held.Max(size), unlimited || size.Limit == 0
+					largest, unlimited = largest.Max(size), unlimited || size.Limit == 0
 				}
 			}
 			if unlimited {
-				held.Limit = 0
+				largest.Limit = 0
 			}
-			if held != (memory.Size{}) {
-				e.Held = held
+			if largest != (memory.Size{}) {
+				e.Running = largest
 			}
-			if held.Limit > e.Most {
-				e.Most, e.MostAt = held.Limit, now.UTC().Truncate(time.Second)
+			if largest.Limit > e.HighestLimit {
+				e.HighestLimit, e.HighestAt = largest.Limit, now.UTC().Truncate(time.Second)
 			}
 		}
 	}
 }
 
-// ProgramOf returns the program of a container, also of a killed one; empty: unknown.
+// ProgramOf returns the program of a running or killed container; empty: unknown.
 func (st *State) ProgramOf(c memory.ContainerRef) string {
 	program := st.programs[keyOf(&c)].ID
 	if in := st.instance(&c); in != nil {
@@ -355,19 +356,19 @@ func (st *State) ProgramOf(c memory.ContainerRef) string {
 	return program
 }
 
-// runs returns the program of a container of a pod; empty: unknown.
-func (st *State) runs(pod types.UID, container string) string {
+// programID returns the program of a container of a pod; empty: unknown.
+func (st *State) programID(pod types.UID, container string) string {
 	return st.programs[instanceKey{pod, container}].ID
 }
 
-func (st *State) ofProgram(pods []*corev1.Pod, container, program string) []*corev1.Pod {
-	var some []*corev1.Pod
+func (st *State) podsOfProgram(pods []*corev1.Pod, container, program string) []*corev1.Pod {
+	var matching []*corev1.Pod
 	for _, pod := range pods {
-		if st.runs(pod.UID, container) == program {
-			some = append(some, pod)
+		if st.programID(pod.UID, container) == program {
+			matching = append(matching, pod)
 		}
 	}
-	return some
+	return matching
 }
 
 func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
@@ -375,11 +376,11 @@ func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
 	if err != nil {
 		return v1alpha1.CheckpointContainer{}, err
 	}
-	of, err := json.Marshal(e)
-	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: of}, err
+	encoded, err := json.Marshal(e)
+	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: encoded}, err
 }
 
-// unpackEvidence reads the output of pack. On error, the result is empty.
+// unpackEvidence decodes the output of pack. On error, it returns what could be decoded.
 func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	e := &evidence{history: history.New()}
 	err := e.history.UnmarshalBinary(packed.History)
@@ -393,19 +394,19 @@ func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	if len(packed.Evidence) == 0 {
 		return e, err
 	}
-	if wrong := json.Unmarshal(packed.Evidence, e); wrong != nil {
-		return &evidence{history: e.history}, errors.Join(err, wrong)
+	if jsonErr := json.Unmarshal(packed.Evidence, e); jsonErr != nil {
+		return &evidence{history: e.history}, errors.Join(err, jsonErr)
 	}
 	e.Kin, e.Runs = head(e.Kin, kinKept), head(e.Runs, runsKept)
 	return e, err
 }
 
-// runsKept bounds the kept runs of a program: a month of a daily run, in some 800 bytes.
+// runsKept bounds the runs of a program: a month of daily runs takes about 800 bytes.
 const runsKept = 30
 
-// run is the peak of one pod that runs to completion. Its ID is a hash of the pod's UID.
+// run is one pod that runs to completion.
 type run struct {
-	ID   uint32       `json:"i"`
+	ID   uint32       `json:"i"` // a hash of the pod's UID
 	Peak memory.Bytes `json:"p"`
 }
 
@@ -415,7 +416,7 @@ func runID(pod types.UID) uint32 {
 	return h.Sum32()
 }
 
-// withRun updates runs with the demand of one of them, which may be new.
+// withRun returns runs with the demand of the run id, which is added if missing.
 func withRun(runs []run, id uint32, demand memory.Bytes) []run {
 	i := slices.IndexFunc(runs, func(r run) bool { return r.ID == id })
 	if i < 0 {
@@ -427,7 +428,7 @@ func withRun(runs []run, id uint32, demand memory.Bytes) []run {
 	return runs
 }
 
-// peaks returns the peak of each run. A run that was killed at its limit needed at least that.
+// peaks returns the peak of each run. The peak of a killed run is at least its limit.
 func peaks(runs []run, kills []memory.OOMKill) []memory.Bytes {
 	if len(runs) == 0 {
 		return nil

@@ -98,7 +98,7 @@ func TestWhichProgramsAreKept(t *testing.T) {
 			st, now := NewState(), began.Add(100*time.Hour)
 			for i, program := range slices.Backward(strings.Fields(tc.known)) {
 				now = now.Add(time.Minute)
-				st.learn(snapshotOf(release("known-"+program, program, 50-i)), now)
+				st.readPrograms(snapshotOf(release("known-"+program, program, 50-i)), now)
 			}
 			var pods []*corev1.Pod
 			for i, program := range strings.Fields(tc.running) {
@@ -111,7 +111,7 @@ func TestWhichProgramsAreKept(t *testing.T) {
 			}
 			for range 3 {
 				now = now.Add(time.Minute)
-				st.learn(snapshotOf(pods...), now)
+				st.readPrograms(snapshotOf(pods...), now)
 				var got []string
 				for _, program := range []string{"a", "b", "c", "d", "e"} {
 					if st.evidenceOf("app", inject.ProgramOf(release("x", program, 0), "app", false).ID) != nil {
@@ -191,7 +191,7 @@ func TestAContainerThatTheNewestPodDoesNotHaveIsDecidedFor(t *testing.T) {
 		s.Events.Samples = append(s.Events.Samples, sampleOf(pods()[0], "cache", 100*memory.MiB, at))
 	}
 	watched, _ := Step(NewState(), s, now)
-	watched.newest("cache").Most = memory.GiB // it was resized to that
+	watched.newest("cache").HighestLimit = memory.GiB // it was resized to that
 	_, e = Step(watched, snapshotOf(pods()...), now.Add(time.Minute))
 	all, canaries := inject.OffersIn(e.Status.Containers)["cache"], inject.CanariesIn(e.Status.Containers)["cache"]
 	if all.Size.Limit != memory.GiB || canaries.Size.Limit < all.Size.Limit {

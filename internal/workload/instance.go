@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// nearLimit reports whether the instance uses most of its limit and grows.
+// nearLimit reports whether the instance uses at least urgentPercent of its limit and grows.
 func (i *instance) nearLimit() bool {
 	return i != nil && i.limit > 0 && i.recent.now() >= i.limit.Percent(urgentPercent) && i.recent.rises()
 }
@@ -37,29 +37,26 @@ func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 
 // instance is one running container.
 type instance struct {
-	program  string // empty: not known yet
-	restarts int32
-	// capKnown is true if heapCap was read, stallsKnown if a current stall in the ledger was restored, and ended if the
-	// instance has ended.
-	capKnown, stallsKnown, ended bool
-	started                      memory.Instant
-	peak                         memory.Bytes
-	// limit is the effective limit; high is the usage from which the kernel throttles it ([oom.Observation.High]). 0:
-	// none.
-	limit, high memory.Bytes
-	seen        memory.Instant
-	// statusSeen is when its status was last read, by memfit's clock.
-	statusSeen memory.Instant
-	recent     readings
-	// lows are its low points between collections; heapCap is the cap in its environment, 0: none.
-	lows    history.Lows
-	heapCap memory.Bytes
-	stalls  oom.StallWatch
+	program     string // empty: not known yet
+	restarts    int32
+	capKnown    bool // heapCap was read
+	stallsKnown bool // stalls has the current stall in the ledger, if any
+	ended       bool
+	started     memory.Instant
+	peak        memory.Bytes
+	limit       memory.Bytes   // effective; 0: none
+	high        memory.Bytes   // usage above which the kernel throttles ([oom.Observation.High]); 0: none
+	seen        memory.Instant // when memfit last received a status or sample
+	statusSeen  memory.Instant // when memfit last read the pod's status
+	recent      readings
+	lows        history.Lows // of usage, between garbage collections
+	heapCap     memory.Bytes // in the container's environment; 0: none
+	stalls      oom.StallWatch
 }
 
-// noteLimits stores the limits of containers, and adds the previous limits to observations: the last seen limit, or the
-// limit at creation. Call it before updating the ledger, so that each kill counts with the limit of its own pod.
-func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
+// recordLimits stores the limits of containers, and sets the previous limit of each observation: the last seen limit,
+// or the limit at creation. Call it before updating the ledger, which records each kill with a limit.
+func (st *State) recordLimits(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
 		in, program := st.instance(&o.Container), st.programs[keyOf(&o.Container)]
@@ -72,8 +69,9 @@ func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 	}
 }
 
-// settle processes ends of instances. Call it after updating the ledger, because it drops the peaks of ended instances.
-func (st *State) settle(observations []oom.Observation, now time.Time) {
+// processEnds resets the data of restarted instances. Call it after updating the ledger, which needs the peaks of ended
+// instances.
+func (st *State) processEnds(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
 		in := st.instance(&o.Container)
@@ -88,12 +86,13 @@ func (st *State) settle(observations []oom.Observation, now time.Time) {
 	}
 }
 
-// endedIn reports whether a status shows that this instance, or a later one, has ended.
+// endedIn reports whether an observation contains the end of this instance or of a later one.
 func (in *instance) endedIn(o *oom.Observation) bool {
 	n := len(o.Ended)
 	return n > 0 && o.Ended[n-1].Index >= in.restarts
 }
 
+// endOf returns when the last ended instance of an observation finished; now: unknown.
 func endOf(o *oom.Observation, now time.Time) time.Time {
 	if n := len(o.Ended); n > 0 && !o.Ended[n-1].Finished.IsZero() {
 		if at := o.Ended[n-1].Finished; at.Before(now) {
@@ -103,7 +102,8 @@ func endOf(o *oom.Observation, now time.Time) time.Time {
 	return now
 }
 
-func (st *State) measure(samples []memory.Sample, now time.Time) {
+// addSamples adds samples to instances, histories and runs.
+func (st *State) addSamples(samples []memory.Sample, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range samples {
 		s := &samples[i]
@@ -114,7 +114,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 		}
 		in.seen = at
 		if started := memory.InstantOf(s.Started); started > in.started {
-			// a new process; the pod's status reports the end of the previous one
+			// a new process; the pod's status will report the end of the previous process
 			in.started, in.peak, in.recent, in.lows = started, 0, readings{}, history.Lows{}
 		}
 		if s.HasRSS || s.Exact { // a working set contains page cache
@@ -129,10 +129,10 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 			e.Runs = withRun(e.Runs, runID(s.Container.UID), s.Demand())
 		}
 	}
-	st.note(samples)
+	st.keepSamples(samples)
 }
 
-// peak returns the highest demand of the running or just ended instance.
+// peak returns the highest demand of the running or just ended instance; 0: unknown.
 func (st *State) peak(c memory.ContainerRef) memory.Bytes {
 	if in := st.instance(&c); in != nil {
 		return in.peak
@@ -148,5 +148,5 @@ func (st *State) limit(c memory.ContainerRef) memory.Bytes {
 	return 0
 }
 
-// instanceKept is how long a missing container is kept, so that a late event still finds its peak.
+// instanceKept is how long instances of a deleted pod are kept for late events.
 const instanceKept = time.Hour

@@ -17,16 +17,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// liveHeap is the replicas' heap data of one container.
+// liveHeap is the heap data of one container from all replicas.
 type liveHeap struct {
-	set history.LiveSet
-	// early is true if the set is from less than six hours of data, and to be replaced later.
-	early bool
-	// heapCap is the least cap of replicas; 0 while one of them has none.
-	heapCap memory.Bytes
+	set         history.LiveSet
+	provisional bool         // the set is from less than six hours of data
+	heapCap     memory.Bytes // the lowest cap of the replicas; 0: not every replica has a cap
 }
 
-// readHeapCaps reads the unknown heap caps of instances. The environment of a pod never changes.
+// readHeapCaps reads the heap cap of each instance once, because the environment of a pod never changes.
 func (st *State) readHeapCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		for c := range constraints.Containers(&pod.Spec) {
@@ -37,9 +35,9 @@ func (st *State) readHeapCaps(pods []*corev1.Pod) {
 	}
 }
 
-// liveHeaps merges, by container, the current data of instances and the published values. Only instances without a heap
-// cap count for the live set, because one with a cap has proven that its cap suffices. If all replicas have a cap, the
-// published value is unchanged, because nothing could disprove it.
+// liveHeaps merges the current data of instances with the stored live sets, by container. Only instances without a heap
+// cap change a live set, because a cap bounds what an instance can show. If all replicas have a cap, the stored live
+// set remains.
 func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	all := make(map[string]liveHeap, len(st.LiveSets))
 	for name, set := range st.LiveSets {
@@ -47,7 +45,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	}
 	settled, recent, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}
 	for key, in := range st.instances {
-		low, whole := in.lows.Low()
+		low, sixHours := in.lows.Low()
 		if low == 0 || !in.capKnown {
 			continue
 		}
@@ -58,7 +56,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 				a.heapCap = in.heapCap
 			}
 			all[name] = a
-		case whole:
+		case sixHours:
 			uncapped[name], settled[name] = true, max(settled[name], low)
 		default:
 			uncapped[name], recent[name] = true, max(recent[name], low)
@@ -68,14 +66,15 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 		a := all[name]
 		a.heapCap = 0
 		if a.set = a.set.With(settled[name], now); a.set.Bytes == 0 {
-			a.set, a.early = a.set.With(recent[name], now), true
+			a.set, a.provisional = a.set.With(recent[name], now), true
 		}
 		all[name] = a
 	}
 	return all
 }
 
-// observedOf returns what plans use about running replicas, equal to what the webhook reads in the recommendation.
+// observedOf returns the data about running replicas for [inject.MakePlan]. The webhook reads equal data in the
+// recommendation.
 func observedOf(
 	all map[string]liveHeap, recommended map[string]memory.Size, found map[string]*v1alpha1.FoundRuntime,
 ) map[string]inject.Observed {
@@ -93,7 +92,7 @@ func observedOf(
 	return out
 }
 
-// publish writes the heap data into the evidence of a container whose heap can be capped.
+// publish writes the heap data into e.
 func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	e.HeapCap, e.LiveSet = format.Exact(a.heapCap), format.Exact(a.set.Bytes)
 	if a.set.Bytes > 0 {
@@ -101,11 +100,11 @@ func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	}
 }
 
-// keptLiveSets returns the live sets to store: not those from less than six hours.
+// keptLiveSets returns the live sets to store, without provisional ones.
 func keptLiveSets(all map[string]liveHeap) map[string]history.LiveSet {
 	out := make(map[string]history.LiveSet, len(all))
 	for name, a := range all {
-		if a.set.Bytes > 0 && !a.early {
+		if a.set.Bytes > 0 && !a.provisional {
 			out[name] = a.set
 		}
 	}

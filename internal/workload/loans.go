@@ -17,17 +17,16 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// Rescue is memfit's data about the container of an alarm.
+// Rescue is the data about a container that is about to be OOM-killed, as an agent's alarm reports.
 type Rescue struct {
-	Known  rescue.Known
-	Policy rescue.Policy
-	// Size is the size in the pod's spec. Guaranteed: the request follows the limit, to keep the QoS class.
-	Size       memory.Size
-	Guaranteed bool
+	Known      rescue.Known
+	Policy     rescue.Policy
+	Size       memory.Size // in the pod's spec
+	Guaranteed bool        // the request must equal the limit to keep the QoS class
 }
 
-// RescueOf returns the input of a loan decision, except the change budget and the node; false: memfit does not size the
-// container.
+// RescueOf returns the input of a loan decision, except the change budget and the node. found is false if memfit does
+// not size the container, or the pod is ending or has ended.
 func RescueOf(
 	p *profile.Profile, pod *corev1.Pod, container string, f *constraints.Facts, paused string,
 ) (r Rescue, found bool) {
@@ -39,7 +38,7 @@ func RescueOf(
 	c := &managed[i]
 	spec, status := constraints.Find(pod, container)
 	r.Size, r.Guaranteed = constraints.SizeOf(&spec.Resources), pod.Status.QOSClass == corev1.PodQOSGuaranteed
-	if resizeOf(pod).Deferred && !r.Guaranteed { // with the deferred request, the loan would wait as well
+	if resizeOf(pod).Deferred && !r.Guaranteed { // the deferred request would delay the loan
 		r.Size.Request = min(r.Size.Request, c.current.Request)
 	}
 	r.Known = rescue.Known{Limit: c.current.Limit, Asked: r.Size.Limit}
@@ -50,8 +49,8 @@ func RescueOf(
 		Enabled: c.policy.Rescues(), Paused: paused != "", Conflict: f.Conflict != "",
 		RestartsOnResize: oom.RestartsOnResize(spec),
 	}
-	r.bound(rescue.LimitMax, c.policy.SizePolicy().LimitMax)
-	r.bound(rescue.PodLimit, c.podLimit)
+	r.addBound(rescue.LimitMax, c.policy.SizePolicy().LimitMax)
+	r.addBound(rescue.PodLimit, c.podLimit)
 	refused := func(limit memory.Bytes) string {
 		return f.Refusal(pod, map[string]memory.Size{container: r.With(limit)})
 	}
@@ -68,14 +67,14 @@ func RescueOf(
 	return r, true
 }
 
-// bound adds a largest limit, if any.
-func (r *Rescue) bound(cause rescue.Cause, most memory.Bytes) {
+// addBound adds an upper bound of the limit; 0: no bound.
+func (r *Rescue) addBound(cause rescue.Cause, most memory.Bytes) {
 	if most > 0 {
 		r.Policy.Bounds = append(r.Policy.Bounds, rescue.Bound{Cause: cause, Most: most})
 	}
 }
 
-// With returns the size with another limit.
+// With returns the size with the given limit.
 func (r *Rescue) With(limit memory.Bytes) memory.Size {
 	size := memory.Size{Request: r.Size.Request, Limit: limit}
 	if r.Guaranteed {
@@ -84,7 +83,7 @@ func (r *Rescue) With(limit memory.Bytes) memory.Size {
 	return size
 }
 
-// DemandOf returns the kubelet's last demand of a container; zero: unknown.
+// DemandOf returns the last demand of a container that was read from its kubelet, and its time; zero: unknown.
 func (st *State) DemandOf(c memory.ContainerRef) (demand memory.Bytes, at time.Time) {
 	in := st.instance(&c)
 	if in == nil || in.recent.workingSetOnly {

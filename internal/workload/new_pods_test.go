@@ -27,7 +27,7 @@ func TestAPermitEndsWithThePodThatUsedIt(t *testing.T) {
 	d := decider{s: &Snapshot{
 		Profile: governing(build.Profile("shop", "web", v1alpha1.RuntimeJVM, build.Sizing(v1alpha1.SizingInPlaceOrEvict))),
 	}, st: NewState(), now: began}
-	d.v.rollout.State = rollout.State{
+	d.out.rollout.State = rollout.State{
 		Lowerings: []rollout.Lowering{{
 			Container: "app", From: memory.Size{Limit: memory.GiB}, To: memory.Size{Limit: 400 * memory.MiB}, At: began,
 		}},
@@ -190,7 +190,7 @@ func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
 	for _, c := range d.shown.Conditions {
 		text += c.Message + "\n"
 	}
-	if !strings.Contains(text, "the first one waits: sizing.disruption.rollbackQuery returned 1 series") {
+	if !strings.Contains(text, "waits: sizing.disruption.rollbackQuery returned 1 series") {
 		t.Errorf("no condition has what the lower limit waits for:\n%s", text)
 	}
 
@@ -218,7 +218,7 @@ func TestALimitThatTheOwnerSetsAfterARollbackToNoneIsRaised(t *testing.T) {
 	} {
 		for _, pause := range []string{"", "memfit.dev/pause on Namespace shop"} {
 			e := &evidence{Program: "p", Owner: memory.Size{Limit: tc.owner}}
-			e.Held = memory.Size{Limit: tc.owner}
+			e.Running = memory.Size{Limit: tc.owner}
 			st := NewState()
 			st.containers["app"] = []*evidence{e}
 			d := decider{s: &Snapshot{paused: pause}, st: st, now: began}
@@ -246,10 +246,10 @@ func TestAPodThatNoNodeHasTakenHoldsNothing(t *testing.T) {
 	}
 	pods := []*corev1.Pod{pod("web-2", "20Gi").Obj(), pod("web-1", "12Gi").On("n1").Obj()}
 	st := NewState()
-	st.learn(&Snapshot{Pods: pods, Governed: pods, Template: pods[0]}, began)
+	st.readPrograms(&Snapshot{Pods: pods, Governed: pods, Template: pods[0]}, began)
 	for _, e := range st.containers["app"] {
-		if e.Held.Limit > 12*memory.GiB || e.Most > 12*memory.GiB {
-			t.Errorf("held is %v, and the most was %s, of a pod that never ran", e.Held, e.Most)
+		if e.Running.Limit > 12*memory.GiB || e.HighestLimit > 12*memory.GiB {
+			t.Errorf("held is %v, and the most was %s, of a pod that never ran", e.Running, e.HighestLimit)
 		}
 	}
 	if len(st.containers["app"]) == 0 {
@@ -338,7 +338,7 @@ func TestAnotherNodeOfThatSizeMayNotCome(t *testing.T) {
 		st, s := NewState(), &Snapshot{Governed: tc.pods}
 		st.RanOn = ranOn{Size: 61 * gib, Day: began.Truncate(24*time.Hour).AddDate(0, 0, -tc.days)}
 		s.Facts.NodeSize = map[string]memory.Bytes{"a": 14 * gib, "gpu": 512 * gib, "b": tc.another}
-		if st.noteNodes(s, began); st.RanOn.Size != tc.want {
+		if st.recordNodes(s, began); st.RanOn.Size != tc.want {
 			t.Errorf("%s: the largest node is %s, want %s", name, st.RanOn.Size, tc.want)
 		}
 	}
@@ -356,13 +356,13 @@ func TestOtherProgramsGetWhatTheProfileAllows(t *testing.T) {
 		}))
 	for _, program := range []string{"v1", "v2", "v3", "v4"} {
 		st.containers["app"] = append(st.containers["app"], &evidence{
-			Program: program, Owner: sizeMi(0, 128), Held: sizeMi(0, 1024), Seen: began, Since: began,
+			Program: program, Owner: sizeMi(0, 128), Running: sizeMi(0, 1024), Seen: began, Since: began,
 		})
 	}
 	d := decider{s: s, st: st, now: began}
-	d.v.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Program: st.newest("app").Program}}
-	d.offerOthers()
-	others := d.v.status.Containers[0].OtherPrograms
+	d.out.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Program: st.newest("app").Program}}
+	d.setOtherPrograms()
+	others := d.out.status.Containers[0].OtherPrograms
 	if len(others) != 2 {
 		t.Fatalf("%d other programs have a size, want two", len(others))
 	}

@@ -31,7 +31,7 @@ func withoutWebhook(kind string, mode v1alpha1.SizingMode) *Snapshot {
 // TestWithoutTheWebhookNewPodsArePromisedNothing: where memfit observes only, restarting a workload helps nothing, and
 // conditions and Events name what is missing.
 func TestWithoutTheWebhookNewPodsArePromisedNothing(t *testing.T) {
-	const missing = "memfit was installed without its webhook, so it changes no new pod: install it " +
+	const missing = "memfit was installed without its webhook, so new pods are unchanged: install the webhook " +
 		"(docs/guide/install.md#then-injection), or set "
 	governed := []*corev1.Pod{build.Pod("shop", "web-1").Container("app", build.Limit("128Mi")).Obj()}
 	v := &result{recommended: map[string]memory.Size{"app": {Limit: 256 * memory.MiB, Request: 256 * memory.MiB}}}
@@ -57,7 +57,7 @@ func TestWithoutTheWebhookNewPodsArePromisedNothing(t *testing.T) {
 
 	v.status.Conditions = []metav1.Condition{conditionDrift.False("", "")}
 	v.coverage.Governed, v.coverage.Missed, v.coverage.outOfDate = 1, 1, "pod web-1: memfit has not seen this pod"
-	events, _ := changes(withoutWebhook("Deployment", v1alpha1.SizingRecommend), NewState(), v)
+	events, _ := changeEvents(withoutWebhook("Deployment", v1alpha1.SizingRecommend), NewState(), v)
 	if len(events) != 1 || events[0].Reason != v1alpha1.EventInjectionOutOfDate ||
 		!strings.HasSuffix(events[0].Note, ". "+missing+"tuning.mode: DryRun") {
 		t.Errorf("the Events are %+v", events)

@@ -45,9 +45,9 @@ type day struct {
 	replicas int
 	// need is the steady demand of each image.
 	need map[string]memory.Bytes
-	// burst is added to the demand of all pods.
-	burst memory.Bytes
-	pause string
+	// burst is added to the demand of all pods, start to that of processes in their first two minutes.
+	burst, start memory.Bytes
+	pause        string
 	// series is how many the owner's rollbackQuery has; nil: there is no query.
 	series *int
 	// guaranteed: the owner sets CPU as well, and requests equal limits.
@@ -207,7 +207,11 @@ func (d *day) deploy(what string) {
 }
 
 func (d *day) demand(p *dayPod) memory.Bytes {
-	return d.need[p.image] + p.need + d.burst + min(d.live, p.heapCap())
+	use := d.need[p.image] + p.need + d.burst + min(d.live, p.heapCap())
+	if d.now.Sub(p.started) < 2*time.Minute {
+		use += d.start
+	}
+	return use
 }
 
 // heapCap is the largest heap of Node.js that the environment allows.

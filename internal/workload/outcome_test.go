@@ -33,7 +33,7 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 			err:   forbidden(who + `cannot patch resource "pods/resize" in API group "" in the namespace "shop"`),
 			lacks: true,
 			want: rollout.Outcome{
-				Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants it, or rights.resizePods of the chart",
+				Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants the right, or rights.resizePods of the chart",
 			},
 		},
 		"no right to evict": {
@@ -41,12 +41,12 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 			err:    forbidden("another authorizer's words"),
 			lacks:  true,
 			want: rollout.Outcome{
-				Kind: rollout.OutcomeNoRight, Why: "config/rbac/evict-pods grants it, or rights.evictPods of the chart",
+				Kind: rollout.OutcomeNoRight, Why: "config/rbac/evict-pods grants the right, or rights.evictPods of the chart",
 			},
 		},
 		"no right to restart": {
 			action: rollout.Action{Evict: true, Restart: true}, err: forbidden(""), lacks: true,
-			want: rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/evict-pods grants it"},
+			want: rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/evict-pods grants the right"},
 		},
 		"a policy that words it as an authorizer does": {
 			err:  forbidden(who + `cannot patch resource "pods/resize" at night`),

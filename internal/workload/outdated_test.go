@@ -35,7 +35,7 @@ func TestPodsWithEarlierNumbersStayAsTheyAreWithoutEvidence(t *testing.T) {
 	key := rollout.Key{Container: "app", Program: "p"}
 	d.rollout.Desired = map[rollout.Key]rollout.Desired{key: {Recommendation: recommend.Recommendation{Size: newest}}}
 	d.rollout.Pods = []rollout.Pod{outdatedPod("web-1", 256, 256, "")}
-	d.outdated(containerInput{
+	d.decideOutdated(containerInput{
 		Input: recommend.Input{Now: began}, program: "p", published: newest, plan: d.plan.Container("app"),
 		container: managedContainer{Name: "app", policy: d.s.Profile.Container("app", nil), current: newest},
 	}, shapeCache{})

@@ -17,13 +17,12 @@ import (
 )
 
 const (
-	// MaxObservations bounds a container's unread observations. If some are dropped, the restart count of the newest has
-	// the sum, and only details of kills are lost.
+	// MaxObservations bounds the pending observations of a container. If some are dropped, the newest restart count still
+	// includes all kills, and only details are lost.
 	MaxObservations = 8
-	// MaxSamples bounds a workload's unread samples: 1000 replicas for a minute, or a small workload for hours.
+	// MaxSamples bounds the pending samples of a workload: 1000 replicas for a minute, or a small workload for hours.
 	MaxSamples = 4096
-	// MaxDeparted bounds the deleted pods of a workload with unread observations, which accumulate while a checkpoint
-	// cannot be written.
+	// MaxDeparted bounds Departed, which grows while the checkpoint cannot be written.
 	MaxDeparted = 1024
 )
 
@@ -34,27 +33,28 @@ type PendingEvents struct {
 	Source       string // of the samples
 	// Counters are the kernel's counts of kills in running containers.
 	Counters []memory.KillCounter
-	// Requested is true if there are events other than samples, or a step was requested.
+	// Requested is true if anything other than samples requested a step.
 	Requested bool
-	// Departed are the pods deleted since, in order. Beyond MaxDeparted, the oldest are dropped with their observations.
+	// Departed are the pods deleted since the last step, in order. Beyond MaxDeparted, the oldest are dropped together
+	// with their observations.
 	Departed []Departure
-	// Profile is the profile of Last, a deleted pod. They are for a workload without pods; nil otherwise.
-	Profile *profile.Profile
+	// Last is the last deleted pod of a workload without pods; nil otherwise. Profile is its profile.
 	Last    *corev1.Pod
-	// Past is the earlier history of the workload; nil: not requested. It does not come through the Inbox.
+	Profile *profile.Profile
+	// Past is the earlier history of the workload; nil: not requested. The reconciler sets it, not the Inbox.
 	Past *Past
 
-	// places are the indexes in Observations by pod; nil: unknown.
+	// places are the indexes in Observations, by pod; nil: not computed.
 	places map[types.UID][]int32
 }
 
-// Departure is a deleted pod, with the UID of its workload; empty: unknown.
+// Departure is a deleted pod and its workload (Owner); an empty Owner is unknown.
 type Departure struct{ Pod, Owner types.UID }
 
-// Empty reports whether there are no events. A request of a step without an event does not count: it may be lost.
+// Empty reports whether there are no events that must not be lost: observations, samples and counters.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
-// Append adds later events.
+// Append adds newer events.
 func (e *PendingEvents) Append(newer *PendingEvents) {
 	for i := range newer.Observations {
 		e.AddObservation(&newer.Observations[i])
@@ -71,8 +71,8 @@ func (e *PendingEvents) Append(newer *PendingEvents) {
 	}
 }
 
-// Clone returns a copy that shares only the list of samples, by far the longest, which both may append to but not
-// change. The receiver may drop items of other workloads from the other lists.
+// Clone returns a copy. It shares the samples with e, because they are many: append to them, but do not change them.
+// The other lists are copies.
 func (e *PendingEvents) Clone() PendingEvents {
 	c := *e
 	c.Observations, c.Counters = slices.Clone(e.Observations), slices.Clone(e.Counters)
@@ -81,8 +81,8 @@ func (e *PendingEvents) Clone() PendingEvents {
 	return c
 }
 
-// AddObservation appends o unless it repeats the last observation of its container, and keeps at most MaxObservations
-// of each, in order. Its time does not depend on other pods.
+// AddObservation appends o unless it repeats the last observation of its container. It keeps at most MaxObservations of
+// each container, in order. Its run time does not depend on the number of pods.
 func (e *PendingEvents) AddObservation(o *oom.Observation) {
 	own := make([]int32, 0, MaxObservations)
 	for _, at := range e.placesOf(o.Container.UID) {
@@ -98,7 +98,7 @@ func (e *PendingEvents) AddObservation(o *oom.Observation) {
 		e.Observations = append(e.Observations, *o)
 		return
 	}
-	// Keep the first observation, which may be the only one with the oldest kill, and drop the next.
+	// Drop the second observation. The first may be the only one with details of the oldest kill.
 	for i := 1; i < len(own)-1; i++ {
 		e.Observations[own[i]] = e.Observations[own[i+1]]
 	}
@@ -117,7 +117,7 @@ func (e *PendingEvents) placesOf(pod types.UID) []int32 {
 	return e.places[pod]
 }
 
-// AddDeparted records a deleted pod.
+// AddDeparted records a deleted pod. Beyond MaxDeparted, it drops the oldest quarter.
 func (e *PendingEvents) AddDeparted(d Departure) {
 	e.Departed = append(e.Departed, d)
 	if len(e.Departed) <= MaxDeparted {
@@ -131,12 +131,13 @@ func (e *PendingEvents) AddDeparted(d Departure) {
 	e.dropObservations(dropped)
 }
 
-func (e *PendingEvents) dropObservations(of map[types.UID]bool) {
-	e.Observations = slices.DeleteFunc(e.Observations, func(o oom.Observation) bool { return of[o.Container.UID] })
+// dropObservations drops the observations of the given pods.
+func (e *PendingEvents) dropObservations(pods map[types.UID]bool) {
+	e.Observations = slices.DeleteFunc(e.Observations, func(o oom.Observation) bool { return pods[o.Container.UID] })
 	e.places = nil
 }
 
-// AddSamples appends samples, and drops the oldest beyond the bound.
+// AddSamples appends samples, and drops the oldest beyond MaxSamples.
 func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 	e.Samples = append(e.Samples, samples...)
 	if over := len(e.Samples) - MaxSamples; over > 0 {
@@ -144,7 +145,7 @@ func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 	}
 }
 
-// AddCounters appends counters, and drops the oldest beyond the bound: the newest have the sum.
+// AddCounters appends counters, and drops the oldest beyond MaxSamples: newer counters include the kills of older ones.
 func (e *PendingEvents) AddCounters(counters ...memory.KillCounter) {
 	e.Counters = append(e.Counters, counters...)
 	if over := len(e.Counters) - MaxSamples; over > 0 {
@@ -152,7 +153,7 @@ func (e *PendingEvents) AddCounters(counters ...memory.KillCounter) {
 	}
 }
 
-// OnlySamples reports whether there are only samples; false without any event, because the step is then due.
+// OnlySamples reports whether there are samples and no other events.
 func (e *PendingEvents) OnlySamples() bool { return len(e.Samples) > 0 && e.Quiet() }
 
 // Quiet reports whether there are no events other than samples.

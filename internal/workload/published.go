@@ -23,89 +23,78 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// published is the decided size of a container, and its program.
+// published is the last decided size of a container.
 type published struct {
 	Size    memory.Size `json:"s"`
-	Program string      `json:"p,omitempty"`
+	Program string      `json:"p,omitempty"` // to which Size applies
 }
 
-// announced is the state reported by Events, so that nothing is reported twice.
+// announced is the state that Events have reported, so that no Event is repeated.
 type announced struct {
-	// Drifting is the reason of DriftDetected while it is true, and Outliers are the pods far above the others.
-	Drifting string   `json:"drifting,omitempty"`
-	Outliers []string `json:"outliers,omitempty"`
-	// OutOfDate is true if pods ran without the profile's current settings. Conflicted is true if another autoscaler
-	// manages this memory. LedgerFull is true if kills are not counted any more.
-	OutOfDate  bool `json:"outOfDate,omitempty"`
-	Conflicted bool `json:"conflicted,omitempty"`
-	LedgerFull bool `json:"ledgerFull,omitempty"`
+	Drifting   string   `json:"drifting,omitempty"`   // the reason of DriftDetected; empty: not True
+	Outliers   []string `json:"outliers,omitempty"`   // pods that use far more than their replicas
+	OutOfDate  bool     `json:"outOfDate,omitempty"`  // pods run without the profile's current settings
+	Conflicted bool     `json:"conflicted,omitempty"` // another autoscaler manages the memory
+	LedgerFull bool     `json:"ledgerFull,omitempty"` // new kills are not counted
 }
 
 // used is the highest demand of one running replica of a container.
 type used struct {
-	Most memory.Bytes `json:"most"`
-	Seen time.Time    `json:"seen"`
-	// recalled is true if the values were read by an earlier process of memfit, and reported until this process reads
-	// usage.
-	recalled bool
+	Most     memory.Bytes `json:"most"`
+	Seen     time.Time    `json:"seen"`
+	restored bool         // from the checkpoint; this process has not read usage yet
 }
 
-// decided is the last decided and reported state, stored before the MemoryRecommendation is written.
+// decided is the last decided and reported state. It is stored before the MemoryRecommendation is written.
 type decided struct {
-	// Published are the last decided sizes, by container, which remain while evidence is missing. An Event reports a size
-	// that is not near them.
+	// Published are the last decided sizes, by container. They remain while evidence is missing. An Event reports a size
+	// that is not near the published size.
 	Published map[string]published `json:"sizes,omitempty"`
 	announced
-	// Identity identifies the workload's pods; nil: their owner does.
-	Identity *v1alpha1.PodIdentity `json:"identity,omitempty"`
+	Identity *v1alpha1.PodIdentity `json:"identity,omitempty"` // nil: the owner identifies the pods
 }
 
-// measurements are observations besides histories. Like these they may be minutes old when read.
+// measurements are data about usage and nodes beside the histories. In a checkpoint, they may be minutes old.
 type measurements struct {
-	// Source is the source of samples, Past the source of earlier history; empty: none.
-	Source string `json:"source,omitempty"`
-	Past   string `json:"past,omitempty"`
-	// By container: the highest demand of one replica, the last live sets of replicas without a heap cap, and the last
-	// detected runtime of replicas.
+	Source string `json:"source,omitempty"` // of samples; empty: none
+	Past   string `json:"past,omitempty"`   // the source of earlier history; empty: none
+	// The keys of the maps are container names.
 	Used     map[string]used                   `json:"used,omitempty"`
-	LiveSets map[string]history.LiveSet        `json:"liveSets,omitempty"`
+	LiveSets map[string]history.LiveSet        `json:"liveSets,omitempty"` // of replicas without a heap cap
 	Found    map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
-	// RanOn is the largest node that runs pods of the workload.
-	RanOn ranOn `json:"ranOn,omitzero"`
-	// Refused is a request that memfit gave a pod and that no node took.
-	Refused refusedRequest `json:"refused,omitzero"`
+	RanOn    ranOn                             `json:"ranOn,omitzero"`
+	Refused  refusedRequest                    `json:"refused,omitzero"`
 }
 
-// refusedRequest is the memory request of a whole pod, and when it was found that no node takes it.
+// refusedRequest is the lowest memory request of a whole pod that memfit raised and no node has memory for.
 type refusedRequest struct {
 	Size memory.Bytes `json:"size"`
-	At   time.Time    `json:"at"`
+	At   time.Time    `json:"at"` // when the request was refused
 }
 
-// ranOn is the allocatable memory of a node with a pod of the workload, and when one last ran.
+// ranOn is the largest node that runs pods of the workload.
 type ranOn struct {
-	Size memory.Bytes `json:"size"`
-	Day  time.Time    `json:"day"`
+	Size memory.Bytes `json:"size"` // allocatable memory
+	Day  time.Time    `json:"day"`  // the last day with a pod on a node of this size
 }
 
 const (
 	// ranOnKept is how long a node counts after a pod of the workload ran on it: long enough for monthly runs.
 	ranOnKept = 35 * 24 * time.Hour
-	// movedAfter is how long it counts, from the beginning of a day, while pods run only on smaller nodes and none of its
-	// size exists: longer than a night with fewer replicas and nodes.
+	// movedAfter is how long a deleted node counts while pods run only on smaller nodes: longer than a night with fewer
+	// replicas and nodes.
 	movedAfter = 2 * 24 * time.Hour
-	// waitedFor is how long a pod may wait for a node from an autoscaler, which takes 1 to 5 minutes. With less, a slow
-	// autoscaler makes the next pods small; with more, more pods wait.
+	// waitedFor is how long a pod may wait for an autoscaler to add a node, which usually takes 1 to 5 minutes.
 	waitedFor = 10 * time.Minute
-	// refusedFor is how long new pods keep their template's requests after no node took more: longer than a rollout, so
-	// that not each of its pods waits, and a day for a cluster that is full by day.
+	// refusedFor is how long new pods keep their template's requests after no node had memory for more: longer than a
+	// rollout, so that only its first pod waits.
 	refusedFor = 24 * time.Hour
 )
 
-// noteNodes records the largest node that runs pods of the workload. It may not exist when the next pod is created, as
-// after a night without pods; an autoscaler then adds a similar one. It no longer counts if a pod has waited too long
-// for one, or pods have run on smaller nodes since.
-func (st *State) noteNodes(s *Snapshot, now time.Time) {
+// recordNodes records the largest node that runs pods of the workload. The node may be deleted while no pod needs it,
+// because an autoscaler adds a similar node for the next pod. recordNodes drops a deleted node if a pod has waited too
+// long for such a node, or pods have run on smaller nodes since.
+func (st *State) recordNodes(s *Snapshot, now time.Time) {
 	if now.Sub(st.RanOn.Day) > ranOnKept {
 		st.RanOn = ranOn{}
 	}
@@ -125,7 +114,7 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	switch {
 	case runs > 0 && runs >= st.RanOn.Size:
 		st.RanOn = ranOn{Size: runs, Day: today}
-	case left == st.RanOn.Size, len(s.Facts.NodeSize) == 0: // exists, or nodes are unknown
+	case left == st.RanOn.Size, len(s.Facts.NodeSize) == 0: // the node exists, or nodes are unknown
 	case waits:
 		st.RanOn = ranOn{Size: left, Day: today}
 	case runs > 0 && now.Sub(st.RanOn.Day) >= movedAfter:
@@ -133,24 +122,25 @@ func (st *State) noteNodes(s *Snapshot, now time.Time) {
 	}
 }
 
-// noteRefused records the least request of a pod that no node takes, if memfit gave it.
-func (st *State) noteRefused(s *Snapshot, now time.Time) {
+// recordRefused records the lowest request of a pod that memfit raised and no node has memory for.
+func (st *State) recordRefused(s *Snapshot, now time.Time) {
 	if now.Sub(st.Refused.At) >= refusedFor {
 		st.Refused = refusedRequest{}
 	}
 	for _, pod := range s.Governed {
 		request := constraints.Need(pod, nil).Request
 		least := st.Refused.Size == 0 || request < st.Refused.Size
-		if least && refused(pod, now) && len(st.raisedRequests(pod)) > 0 {
+		if least && noNodeHasMemory(pod, now) && len(st.raisedRequests(pod)) > 0 {
 			st.Refused = refusedRequest{Size: request, At: now.UTC().Truncate(time.Second)}
 		}
 	}
 }
 
-// raisedRequests returns the containers of a pod that request more than without memfit, with that size. A Guaranteed
-// pod's limit goes with its request. An unset request cannot be returned, and is 0.
+// raisedRequests returns the containers whose request memfit raised at the pod's creation, with the size that reverses
+// the raise: the owner's request and, for Guaranteed pods, the owner's limit. A request of 0 cannot be restored in
+// place.
 func (st *State) raisedRequests(pod *corev1.Pod) map[string]memory.Size {
-	if another(pod) {
+	if resizedByOther(pod) {
 		return nil
 	}
 	raised := map[string]memory.Size{}
@@ -167,10 +157,10 @@ func (st *State) raisedRequests(pod *corev1.Pod) map[string]memory.Size {
 	return raised
 }
 
-// refused reports whether no node takes the memory request of a pod: the scheduler's message names memory among the
-// reasons, as in "0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient memory." No field has them. The plugin
-// NodeResourcesFit writes this text; behind a scheduler that does not, no request is taken back.
-func refused(pod *corev1.Pod, now time.Time) bool {
+// noNodeHasMemory reports whether no node has memory for a pod. Only the scheduler's message shows this: the plugin
+// NodeResourcesFit writes "0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient memory." With a scheduler that
+// does not use this plugin, memfit lowers no request.
+func noNodeHasMemory(pod *corev1.Pod, now time.Time) bool {
 	message, _ := unscheduled(pod)
 	return waitsLong(pod, now) && strings.Contains(message, "Insufficient memory")
 }
@@ -185,8 +175,8 @@ func unschedulable(pod *corev1.Pod) bool {
 	return is
 }
 
-// unscheduled returns the scheduler's message about a pod for which it finds no node; false: none.
-func unscheduled(pod *corev1.Pod) (message string, is bool) {
+// unscheduled returns the scheduler's message about a pod without a suitable node; false: not the case.
+func unscheduled(pod *corev1.Pod) (message string, found bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			return c.Message, true
@@ -195,15 +185,15 @@ func unscheduled(pod *corev1.Pod) (message string, is bool) {
 	return "", false
 }
 
-// publish stores the result of a step as published. A size near the published one does not replace it, so that slow
-// changes add up to a new one. It does not depend on the MemoryRecommendation, which is only a projection of the state.
+// publish stores the decided sizes and measurements of a step. A size near the published size does not replace it, so
+// that slow changes add up until an Event reports them.
 func (st *State) publish(v *result) {
 	before := st.Published
 	st.Published = make(map[string]published, len(v.recommended))
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
 		if size, found := v.recommended[c.Container]; found {
-			if last, had := before[c.Container]; had && near(size, last.Size) {
+			if last, had := before[c.Container]; had && nearlyEqual(size, last.Size) {
 				size = last.Size
 			}
 			st.Published[c.Container] = published{size, c.Program}
@@ -211,7 +201,7 @@ func (st *State) publish(v *result) {
 	}
 	for key, size := range v.sizes {
 		if e := st.evidenceOf(key.Container, key.Program); e != nil {
-			e.Size = e.sized(size)
+			e.Size = e.stableSize(size)
 		}
 	}
 	st.Used, st.LiveSets, st.Found = v.used, keptLiveSets(v.liveHeaps), v.found
@@ -225,16 +215,16 @@ func (st *State) sizes() map[string]memory.Size {
 	return all
 }
 
-func (st *State) recall(d decided, o measurements) {
+func (st *State) restore(d decided, o measurements) {
 	for name, u := range o.Used {
-		u.recalled = true
+		u.restored = true
 		o.Used[name] = u
 	}
 	st.decided, st.measurements = d, o
 }
 
-// identify records the identity of the workload's pods, and the day on which some exist, at one write a day.
-func (st *State) identify(s *Snapshot, now time.Time) {
+// recordIdentity records the identity of the workload's pods and the last day with a pod, at one write a day.
+func (st *State) recordIdentity(s *Snapshot, now time.Time) {
 	if s.Identity != nil {
 		st.Identity = &v1alpha1.PodIdentity{
 			Platform: s.Identity.Platform, Values: s.Identity.Values, Labels: s.Identity.Keys,
@@ -243,12 +233,12 @@ func (st *State) identify(s *Snapshot, now time.Time) {
 	}
 }
 
-// Worth has hashes of a status that decide about a write: News is of fields that are written immediately, and Figures
-// of those that change with every burst and restart of a container, and may wait.
+// Worth contains hashes of a status. The reconciler writes the status immediately if News changes, and later if only
+// Figures changes: the fields that change with every burst or restart of a container.
 type Worth struct{ News, Figures uint64 }
 
-// figures removes the fluctuating fields from a container's recommendation, which then only shows their presence, and
-// returns them rounded.
+// figures replaces the fluctuating fields of a container's recommendation with placeholders, and returns their rounded
+// values.
 func figures(r *v1alpha1.ContainerRecommendation) string {
 	var use, rate *resource.Quantity
 	var replicas int64
@@ -264,17 +254,17 @@ func figures(r *v1alpha1.ContainerRecommendation) string {
 	return fmt.Sprint(use, rate, replicas)
 }
 
-// WorthOf returns the worth of a status. A size close to the published one counts as equal. It omits text, and rounds
-// numbers so that they rarely change: a steady workload costs a few API writes a day, instead of one for each sample.
+// WorthOf returns the hashes of a status. It replaces a size near the published size with the published size, omits
+// text, and rounds numbers. So a steady workload costs a few API writes a day, instead of one for each sample.
 func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
 	c := s.DeepCopy()
-	moves := make([]string, len(c.Containers))
+	fluctuating := make([]string, len(c.Containers))
 	for i := range c.Containers {
 		r := &c.Containers[i]
 		asRecommended := r.Recommended != nil && r.NewPods != nil &&
-			near(profile.SizeOf(*r.NewPods), profile.SizeOf(*r.Recommended))
+			nearlyEqual(profile.SizeOf(*r.NewPods), profile.SizeOf(*r.Recommended))
 		if last, had := st.Published[r.Container]; had && r.Recommended != nil &&
-			near(profile.SizeOf(*r.Recommended), last.Size) {
+			nearlyEqual(profile.SizeOf(*r.Recommended), last.Size) {
 			r.Recommended = new(profile.APISize(last.Size))
 		}
 		if asRecommended {
@@ -283,12 +273,12 @@ func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
 		r.Reasons, r.Summary, r.Evidence.WindowSeconds, r.UsageTime = nil, "", 0, nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
 		if r.Breakdown != nil {
-			r.Breakdown = []string{""} // whether it exists, not its contents
+			r.Breakdown = []string{""} // only its presence counts
 		}
 		if r.Suggestions != nil {
 			r.Suggestions = []string{""}
 		}
-		moves[i] = figures(r)
+		fluctuating[i] = figures(r)
 		e := &r.Evidence
 		for _, q := range []**resource.Quantity{&e.PeakDemand, &e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.LiveSetMedian} {
 			*q = coarse(*q)
@@ -300,32 +290,32 @@ func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
 	}
 	for i := range c.Conditions {
 		c.Conditions[i].LastTransitionTime, c.Conditions[i].ObservedGeneration = metav1.Time{}, 0
-		if c.Conditions[i].Reason != v1alpha1.ReasonConflict { // whose message names the other writer
+		if c.Conditions[i].Reason != v1alpha1.ReasonConflict { // this message names the other writer
 			c.Conditions[i].Message = ""
 		}
 	}
 	c.Summary, c.CurrentLimit, c.RecommendedLimit, c.ObservedGeneration = "", "", "", 0
-	return Worth{News: hashOf(c), Figures: hashOf(moves)}
+	return Worth{News: hashOf(c), Figures: hashOf(fluctuating)}
 }
 
 func hashOf(v any) uint64 {
 	h := fnv.New64a()
 	if err := json.NewEncoder(h).Encode(v); err != nil {
-		return 0 // cannot happen with these types; 0 means: write
+		return 0 // cannot happen with these types
 	}
 	return h.Sum64()
 }
 
-// nearPercent is the difference up to which a limit counts as equal: evidence changes numbers slightly every hour, and
-// every change is a write and an Event. nearRequestPercent is for a request, which follows use up and down: the
-// default of minChangePercent.
+// nearPercent and nearRequestPercent are the largest differences at which limits and requests count as equal. Evidence
+// changes sizes slightly every hour, and every change causes a write and an Event. Requests have the default of
+// minChangePercent.
 const (
 	nearPercent        = 5
 	nearRequestPercent = 10
 )
 
-// near reports whether a size is nearly equal to the published one.
-func near(a, b memory.Size) bool {
+// nearlyEqual reports whether two sizes are nearly equal.
+func nearlyEqual(a, b memory.Size) bool {
 	return nearBytes(a.Limit, b.Limit, nearPercent) && nearBytes(a.Request, b.Request, nearRequestPercent)
 }
 
@@ -336,7 +326,7 @@ func nearBytes(a, b memory.Bytes, percent int32) bool {
 	return max(a, b).Minus(min(a, b)) <= b.Percent(percent)
 }
 
-// rounded125 rounds down to 1, 2 or 5 times a power of ten: three writes for each tenfold evidence.
+// rounded125 rounds n down to 1, 2 or 5 times a power of ten. So a count causes three writes while it grows tenfold.
 func rounded125(n int64) int64 {
 	for unit := int64(1); unit > 0 && unit <= n; unit *= 10 {
 		switch {
@@ -351,7 +341,7 @@ func rounded125(n int64) int64 {
 	return 0
 }
 
-// coarse rounds up to an eighth of a power of two: 6 to 12 %.
+// coarse rounds a quantity up by less than an eighth, and a quantity below 8Mi to whole Mi.
 func coarse(q *resource.Quantity) *resource.Quantity {
 	if q == nil {
 		return nil

@@ -287,7 +287,7 @@ func TestWithoutTheRightToGiveBackTheCommandIsNamed(t *testing.T) {
 	d.run(30*time.Minute, 10*time.Second)
 	c := meta.FindStatusCondition(d.shown.Conditions, v1alpha1.ConditionApplied)
 	const command = "kubectl -n shop rollout restart deployment/web"
-	if c.Reason != v1alpha1.ReasonRefused || !strings.Contains(c.Message, "config/rbac/resize-pods grants it") ||
+	if c.Reason != v1alpha1.ReasonRefused || !strings.Contains(c.Message, "config/rbac/resize-pods grants the right") ||
 		!strings.Contains(c.Message, command) {
 		d.fail("Applied is %s: %s", c.Reason, c.Message)
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// The rights to resize and to evict are not in the manager's role but in components: config/rbac/resize-pods for users
-// whose profiles have sizing.mode: InPlace or InPlaceOrEvict, config/rbac/evict-pods for InPlaceOrEvict and
+// The manager's role has no right to resize or evict pods. Users add these rights with kustomize components:
+// config/rbac/resize-pods for sizing.mode: InPlace or InPlaceOrEvict, and config/rbac/evict-pods for InPlaceOrEvict and
 // drift.action: Restart.
 
 // resizes reports whether a mode lets memfit change running pods.
@@ -40,7 +40,7 @@ func (s *Snapshot) Disturbs() bool {
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
 }
 
-// RollbackQuery returns the profile's query, if memfit may lower a limit of running or new pods; empty: none.
+// RollbackQuery returns the profile's rollbackQuery if memfit may lower a limit; empty: none.
 func (s *Snapshot) RollbackQuery() string {
 	if s.Profile == nil || s.Profile.Spec.Sizing.Disruption == nil || !s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		return ""
@@ -56,23 +56,23 @@ func RolloutIn(c *v1alpha1.MemoryCheckpoint) (sizing rollout.State, err error) {
 	if c.Status.Version > v1alpha1.CheckpointVersion {
 		return sizing, ErrTooNew
 	}
-	err = unpacked(c, "the state of resizes", c.Status.Sizing, &sizing)
+	err = unpacked(c, "the state of the rollout", c.Status.Sizing, &sizing)
 	return sizing, err
 }
 
-// rolloutInput returns the input of a decision about running pods, without recommended sizes.
+// rolloutInput returns the input of [rollout.Decide], except Desired and Restart.
 func rolloutInput(
 	s *Snapshot, st *State, observed map[string]inject.Observed, plans *plans, now time.Time,
 ) rollout.Input {
 	in := rollout.Input{
-		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
+		Now: now, Policy: rolloutPolicy(s, countLive(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
 		Succeeded: uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }),
-		Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict, Waiting: st.waiting(s, now),
-		Unseen: st.unseen(s, now),
+		Elsewhere: s.ungoverned(), Paused: s.paused, Conflict: s.Facts.Conflict, Waiting: st.waiting(s, now),
+		Unseen: st.unreadUsage(s, now),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
-		// no other sizes, but follow loans and requested changes, and give lower limits back
+		// memfit needs Pods only to restart them, to end loans, and to finish or roll back started changes
 		r := &st.rollout
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart &&
 			len(r.Loans)+len(r.Steps)+len(r.Lowerings)+len(r.Reverts) == 0 {
@@ -89,10 +89,10 @@ func rolloutInput(
 	return in
 }
 
-// waiting returns the pods that no node takes with the requests that memfit gave them, oldest first.
+// waiting returns the pods that no node has memory for because memfit raised their requests, oldest first.
 func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 	for _, pod := range slices.Backward(s.Governed) {
-		if !refused(pod, now) {
+		if !noNodeHasMemory(pod, now) {
 			continue
 		}
 		to := st.raisedRequests(pod)
@@ -124,7 +124,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
 		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
 	}
-	p.Windows, _ = profile.Windows(d) // invalid ones never open; the profile's condition names them
+	p.Windows, _ = profile.Windows(d) // without invalid windows, which the profile's condition reports
 	kind := kindOf(s.Owner.Ref)
 	if p.OnEachNode = kind.PerNode; !kind.Recreates {
 		p.NoEvict = "no controller recreates this pod"
@@ -132,7 +132,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	return p
 }
 
-// runningPod returns a pod as its status shows it. plan is its current plan.
+// runningPod converts a pod and its status. plan is the pod's current plan.
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil,
@@ -147,7 +147,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	managed := Managed(s.Profile, pod)
 	if p.Whole = runningWhole(s, pod, managed); p.Whole == nil && st.Refused.Size > 0 {
 		p.Given = func(sizes map[string]memory.Size) (map[string]memory.Size, string) {
-			return st.given(s, pod, managed, sizes, now)
+			return st.replacementSizes(s, pod, managed, sizes, now)
 		}
 	}
 	for _, c := range managed {
@@ -159,14 +159,14 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		program := st.programIn(pod, c.Name)
 		running.Program, running.Changed = program.ID, program.Changed
-		if e := st.evidenceOf(c.Name, program.ID); e != nil { // otherwise unknown and not managed
+		if e := st.evidenceOf(c.Name, program.ID); e != nil { // nil: memfit does not manage the program
 			running.Owner = program.Owner
-			if e.fresh(now) {
+			if e.ownerSizeNew(now) {
 				running.OwnerUntil = e.Since.Add(ownersDay.Duration())
 			}
 			running.Outdated = running.Owner != e.Owner
-			if p.Created.After(e.MostAt) && !running.Outdated {
-				running.Before = e.Most
+			if p.Created.After(e.HighestAt) && !running.Outdated {
+				running.Before = e.HighestLimit
 			}
 			if p.Writer == "" && inject.WasResized(pod) {
 				owner := cmp.Or(running.Owner.Limit, program.Created)
@@ -178,7 +178,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		}
 		ref := refOf(pod, c.Name)
 		if status != nil {
-			lifeOf(&running, pod, spec, status, now)
+			setLifecycle(&running, pod, spec, status, now)
 		}
 		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 && !running.Shared {
 			running.Effective = limit
@@ -190,7 +190,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		}
 		frozen := plan.Container(c.Name).Frozen()
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
-		if st.heldByCap(ref, frozen, running.Demand) {
+		if st.limitedByCap(ref, frozen, running.Demand) {
 			running.CapFor = frozen.For
 		}
 		p.Containers = append(p.Containers, running)
@@ -198,11 +198,11 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	return p
 }
 
-// given fits the sizes of a new pod instead of this one to the request that no node took, as the webhook does. Another
-// pod than a canary gets no less than those that run.
-func (st *State) given(
+// replacementSizes returns the sizes that the webhook would give to a replacement of pod: the desired sizes, reduced if
+// no node took their request. why explains a reduction.
+func (st *State) replacementSizes(
 	s *Snapshot, pod *corev1.Pod, managed []managedContainer, sizes map[string]memory.Size, now time.Time,
-) (given map[string]memory.Size, why string) {
+) (reduced map[string]memory.Size, why string) {
 	var asks []constraints.Ask
 	for i := range managed {
 		c := &managed[i]
@@ -210,9 +210,9 @@ func (st *State) given(
 		if !asked || !st.knowsOwner(pod, c.Name) {
 			continue
 		}
-		if c.current.Limit > 0 && want.Limit >= c.current.Limit {
-			of := st.creationOf(s, &st.rollout, c.Name, want, now)
-			want = of.size()
+		if c.current.Limit > 0 && want.Limit >= c.current.Limit { // not a canary: at least the size of running pods
+			inputs := st.creationOf(s, &st.rollout, c.Name, want, now)
+			want = inputs.size()
 		}
 		asks = append(asks, constraints.Ask{
 			Container: c.Name, Base: st.programIn(pod, c.Name).Owner, Want: want,
@@ -221,18 +221,18 @@ func (st *State) given(
 	}
 	facts := constraints.Facts{Refused: st.Refused.Size}
 	fitted, _ := facts.Fit(pod, constraints.Whole{}, asks)
-	given = maps.Clone(sizes)
+	reduced = maps.Clone(sizes)
 	for i := range fitted {
 		if len(fitted[i].Why) > 0 {
-			given[asks[i].Container], why = fitted[i].Size, cmp.Or(why, strings.Join(fitted[i].Why, "; "))
+			reduced[asks[i].Container], why = fitted[i].Size, cmp.Or(why, strings.Join(fitted[i].Why, "; "))
 		}
 	}
-	return given, why
+	return reduced, why
 }
 
-// heldByCap reports whether a heap cap that a restart does not change is what a process needs more of: it ended at it
-// last, or, if it only collects there, uses more.
-func (st *State) heldByCap(c memory.ContainerRef, f inject.Frozen, demand memory.Bytes) bool {
+// limitedByCap reports whether a process needs a higher heap cap: it last ended with a full heap or, if the cap is
+// soft, uses more than the cap.
+func (st *State) limitedByCap(c memory.ContainerRef, f inject.Frozen, demand memory.Bytes) bool {
 	if !f.Hard {
 		return demand > f.Cap.Plus(f.Overhead).Percent(105)
 	}
@@ -240,11 +240,12 @@ func (st *State) heldByCap(c memory.ContainerRef, f inject.Frozen, demand memory
 	return killed && last.Kind == memory.OOMHeapAbort
 }
 
-// briefLife is how long a container must run for a resize to reach it: the kubelet lists its containers every second
-// and then acts, which takes up to two; statuses have whole seconds, one more.
+// briefLife is how long a container must run for a resize to take effect: the kubelet needs up to two seconds, and the
+// times in a status are rounded to whole seconds.
 const briefLife = 3 * time.Second
 
-func lifeOf(
+// setLifecycle sets the restarts, times and ends of a container from its status.
+func setLifecycle(
 	c *rollout.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
 ) {
 	c.Restarts, c.Ready = status.RestartCount, status.Ready
@@ -288,11 +289,11 @@ func resizeOf(pod *corev1.Pod) rollout.Resize {
 	return r
 }
 
-// FieldManager is memfit's name in the managed fields of the pods it resizes.
+// FieldManager is memfit's name in the managed fields of pods.
 const FieldManager = "memfit"
 
-// ResizedBy returns the last writer other than memfit that resized the memory of a pod, and when. The cache keeps these
-// managed fields (see informers.SlimPod).
+// ResizedBy returns the manager of the last resize of a pod and its time; empty: no resize, or memfit's own. It reads
+// managed fields, which the cache keeps for resizes (see informers.SlimPod).
 func ResizedBy(pod *corev1.Pod) (manager string, at time.Time) {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range pod.ManagedFields {
@@ -309,12 +310,12 @@ func ResizedBy(pod *corev1.Pod) (manager string, at time.Time) {
 	return last.Manager, at
 }
 
-func another(pod *corev1.Pod) bool {
+func resizedByOther(pod *corev1.Pod) bool {
 	writer, _ := ResizedBy(pod)
 	return writer != ""
 }
 
-// lastDay returns the highest demand of today and yesterday: at least the last 24 hours.
+// lastDay returns the highest demand of today and yesterday, which include the last 24 hours; 0: unknown.
 func lastDay(h *history.Container) memory.Bytes {
 	if h == nil {
 		return 0
@@ -327,11 +328,12 @@ func lastDay(h *history.Container) memory.Bytes {
 	return peak
 }
 
-// BudgetForbids is why a pod is neither evicted nor restarted now.
+// BudgetForbids is the reason for not evicting or restarting a pod.
 const BudgetForbids = "a PodDisruptionBudget does not allow it now"
 
-// OutcomeOf returns the outcome of an API server's response, and the error again if it is uncertain. noRight: memfit
-// lacks the right, which the response does not show, because admission refuses with the same reason.
+// OutcomeOf converts the API server's response to an action; it returns err if the outcome is uncertain. noRight is
+// true if RBAC does not permit the action. The response does not show this, because admission also responds with
+// Forbidden.
 func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, error) {
 	switch {
 	case err == nil:
@@ -339,22 +341,23 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// The path is missing, not the pod.
 		return rollout.Outcome{Kind: rollout.OutcomeRefused, All: true,
-			Why: "this API server does not serve pods/resize, which is on by default since Kubernetes 1.33: check the " +
-				"feature gate InPlacePodVerticalScaling"}, nil
+			Why: "this API server does not serve pods/resize (on by default since Kubernetes 1.33): check the feature gate " +
+				"InPlacePodVerticalScaling"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	case a.Evict && apierrors.IsTooManyRequests(err):
 		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: BudgetForbids}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err),
 		apierrors.IsBadRequest(err):
-		o := rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error())}
+		why := "the API server refused the change: " + quote.Line(err.Error())
+		o := rollout.Outcome{Kind: rollout.OutcomeRefused, Why: why}
 		switch {
 		case !noRight || !apierrors.IsForbidden(err):
 			return o, nil
 		case a.Evict:
-			o.Why += " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
+			o.Why += " (the kustomize component config/rbac/evict-pods grants the right, or rights.evictPods of the chart)"
 		default:
-			o.Why += " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
+			o.Why += " (the kustomize component config/rbac/resize-pods grants the right, or rights.resizePods of the chart)"
 		}
 		o.Kind = rollout.OutcomeNoRight
 		return o, nil
@@ -369,11 +372,11 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 		_, asked := a.Sizes[c.Name]
 		restarts = restarts || asked && oom.RestartsOnResize(c)
 	}
-	return serves(pod) && (a.Evict || !a.Undo && restarts)
+	return available(pod) && (a.Evict || !a.Undo && restarts)
 }
 
 // TooFewServe returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
-// 0: unknown, so that all pods that have not ended count, also unscheduled and terminating ones.
+// 0: unknown, so that the number of pods that have not ended counts.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	for _, pod := range s.Pods {
@@ -390,7 +393,8 @@ func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	return st.rollout.Availability(pods, wanted, a.UID).TooFew(rolloutPolicy(s, wanted).MaxUnavailable)
 }
 
-func living(s *Snapshot) int {
+// countLive returns the number of pods that have not ended and are not terminating.
+func countLive(s *Snapshot) int {
 	return len(uids(s.Pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !ended(pod) }))
 }
 
@@ -399,7 +403,7 @@ func ready(pod *corev1.Pod) bool {
 	return is
 }
 
-func readySince(pod *corev1.Pod) (is bool, since time.Time) {
+func readySince(pod *corev1.Pod) (ready bool, since time.Time) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
 			return true, c.LastTransitionTime.UTC()
@@ -408,10 +412,12 @@ func readySince(pod *corev1.Pod) (is bool, since time.Time) {
 	return false, time.Time{}
 }
 
-func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }
+func available(pod *corev1.Pod) bool {
+	return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod)
+}
 
-// InsteadOfResize returns how users give pods a higher limit that memfit has no right to give them; empty: not
-// higher, or new pods do not get it.
+// InsteadOfResize returns what users can do to give pods a higher limit without memfit's right to resize; empty: the
+// limit is not higher, or new pods do not get it.
 func InsteadOfResize(s *Snapshot, pod *corev1.Pod, a rollout.Action) string {
 	for name, to := range a.Sizes {
 		spec, _ := constraints.Find(pod, name)

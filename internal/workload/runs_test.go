@@ -130,7 +130,7 @@ func TestTheJobsOfACustomResourceAreRuns(t *testing.T) {
 		if in := rolloutInput(s, NewState(), nil, &plans{}, began); len(in.Pods) != 1 || in.Pods[0].Completes != want {
 			t.Errorf("%s: the pods are %+v, want one run: %t", policy, in.Pods, want)
 		}
-		if got := restartHint(s) == "the next run has it"; got != want {
+		if got := restartHint(s) == "the next run gets the change"; got != want {
 			t.Errorf("%s: the next run is named: %t, want %t", policy, got, want)
 		}
 	}

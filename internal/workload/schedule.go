@@ -14,50 +14,46 @@ import (
 )
 
 const (
-	// maxRequeue is the interval of steps without events, to recover a lost event from the cache. minRequeue bounds the
-	// steps of a workload with continuous changes.
+	// maxRequeue is the longest time between two steps. A step without events recovers lost events from the cache.
 	maxRequeue = 10 * period.Minute
+	// minRequeue is the shortest time until a step that no event requested.
 	minRequeue = 10 * time.Second
-	// restPart: with only samples, a workload rests at most for a quarter of its history, because a short history changes
-	// with every sample.
+	// restPart bounds the rest after a step to a quarter of the shortest history.
 	restPart = 4
-	// Samples alone cause at most stepsPerSecond steps, of half a millisecond each: 3 % of a core. With more workloads
-	// than fit into an Interval at that rate, each waits longer, but at most longestRest: samples far from the limit
-	// change nothing within five minutes. Other events do not wait.
+	// stepsPerSecond bounds the steps that only samples request, for all workloads together. A step takes half a
+	// millisecond, so these steps take 3 % of a core.
 	stepsPerSecond = 50
-	longestRest    = 5 * time.Minute
-	// restPerPod is the rest after a step for each pod of the workload, for any event. A step compares every pod with its
-	// profile, at some 20 us each: without a rest, rolling out 1000 replicas would be 3000 events of 1000 comparisons.
-	// Below fewPods there is no rest: a step takes a millisecond.
+	// longestRest bounds the rest with many workloads: samples far from the limit can wait five minutes.
+	longestRest = 5 * time.Minute
+	// restPerPod is the rest after a step for each pod, because a step compares every pod with the profile in 20 us.
+	// Without a rest, rolling out 1000 replicas would cause 3000 steps with 1000 comparisons each.
 	restPerPod = 2 * time.Millisecond
-	fewPods    = 50
-	// restOfRuns is the time between two steps of an identity: at most 24 writes a minute, for any number of runs.
+	// fewPods is the number of pods below which restPerPod does not apply: such a step takes a millisecond.
+	fewPods = 50
+	// restOfRuns is the time between two steps of an identity: at most 24 writes a minute for any number of runs.
 	restOfRuns = 5 * time.Second
 )
 
-// Timing is the input for the time of a workload's next step. [Step] sets what depends on the workload, and the
-// reconciler the rest.
+// Timing is the input for the time of a workload's next step. [Step] sets Decision and Known, the reconciler the rest.
 type Timing struct {
-	// Decision is when a decision may change without an event: evidence ages (a kill is urgent for an hour), some changes
-	// of pods send no event, and maintenance windows open by the clock. 0: never.
-	Decision time.Duration
-	Known    time.Duration // the shortest history of any container
-	// Interval is the administrator's least time between two steps for samples alone, and Workloads the number of
-	// workloads that share the processor.
-	Interval  time.Duration
-	Workloads int
+	// Decision is the time until a decision may change without an event, for example because a maintenance window opens
+	// or a kill is no longer urgent; 0: never.
+	Decision  time.Duration
+	Known     time.Duration // the length of the shortest history of a container
+	Interval  time.Duration // the configured least time between two steps that only samples request
+	Workloads int           // the number of workloads of this process
 	// Checkpoint is the time until the stored history is too old; 0 or less: there is no history to store.
 	Checkpoint time.Duration
 }
 
-// decide records when a decision may change without an event; 0: never.
+// decide records the time until a decision may change without an event; 0: never.
 func (t *Timing) decide(after time.Duration) {
 	if after > 0 && (t.Decision == 0 || after < t.Decision) {
 		t.Decision = after
 	}
 }
 
-// Next returns when the next step is due: requeueAfter without any event, and rest with only samples.
+// Next returns the time until the next step: requeueAfter without events, and at least rest with only samples.
 func (t *Timing) Next() (requeueAfter, rest time.Duration) {
 	requeueAfter = maxRequeue.Duration()
 	if t.Decision > 0 {
@@ -77,21 +73,20 @@ func (t *Timing) Next() (requeueAfter, rest time.Duration) {
 
 // Arrival is the input for the delay of a step that an event requests.
 type Arrival struct {
-	// SteppedAt was the last step, and until RestUntil samples alone do not cause another.
-	Now, SteppedAt, RestUntil time.Time
-	Pods                      int
-	// Runs is true if the pods are runs of one identity, perhaps a thousand a minute. The webhook reads their kills
-	// itself, so that the next run is not too small while a step waits.
-	Runs bool
-	// Ended is true if a container ended, or a kill was counted. OnlySamples is true if only samples and unchanged
-	// counters came.
-	Ended, OnlySamples bool
-	// Suspect is true if the result of the last write is unknown: it may not have stored the state.
-	Suspect bool
+	Now       time.Time
+	SteppedAt time.Time // of the last step
+	RestUntil time.Time // samples alone request no step before
+	Pods      int
+	// Runs is true if the pods are runs of one identity, perhaps a thousand a minute. Their steps can wait even after a
+	// kill, because the webhook reads kills itself before it sizes the next run.
+	Runs        bool
+	Ended       bool // a container ended, or a kill was counted
+	OnlySamples bool // there are only samples and unchanged counters
+	Suspect     bool // the last write may have failed, so the state may not be stored
 }
 
-// Wait returns the delay of a requested step; 0: none. absorb: meanwhile, samples are absorbed into the state, which
-// may show that the step must not wait ([State.Absorb]).
+// Wait returns the delay of a requested step; 0: none. absorb reports whether samples are added to the state during the
+// delay, which [State.Absorb] may end.
 func (a *Arrival) Wait() (wait time.Duration, absorb bool) {
 	if a.Runs {
 		if wait := a.SteppedAt.Add(restOfRuns).Sub(a.Now); wait > 0 {
@@ -120,19 +115,19 @@ func (st *State) ContainerEnded(events *PendingEvents) bool {
 	})
 }
 
-// DropOldCounters drops unchanged counters of kills, and reports whether there were any. Each is read every minute, and
-// nearly all are unchanged.
+// DropOldCounters drops unchanged counters of kills, and reports whether it dropped any. Counters are read every
+// minute, and nearly all are unchanged.
 func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	had := len(events.Counters)
 	events.Counters = slices.DeleteFunc(events.Counters, func(c memory.KillCounter) bool { return !st.ledger.News(c) })
 	return len(events.Counters) < had
 }
 
-// Absorb absorbs samples between two steps, and reports whether a step must not wait: an instance grows close to its
-// limit, or a stall begins or ends. A step takes a hundred times as long, and samples change decisions slowly.
+// Absorb adds samples to the state between two steps, because a step takes a hundred times as long. It reports whether
+// a step is pressing: an instance grows close to its limit, or a stall begins or ends.
 func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(events.Samples)
-	st.measure(events.Samples, now)
+	st.addSamples(events.Samples, now)
 	st.Source = cmp.Or(events.Source, st.Source)
 	for i := range events.Samples {
 		pressing = pressing || st.instance(&events.Samples[i].Container).nearLimit()

@@ -19,17 +19,16 @@ import (
 )
 
 const (
-	// urgentPercent of the limit is the use from which an instance's readings are examined: below, the history suffices.
+	// urgentPercent of the limit is the least demand of an instance whose readings are examined beside the history.
 	urgentPercent = 70
-	// urgentSpan is the least period of those readings, in real time: a starting application also fills memory.
+	// urgentSpan is the least period of these readings in real time, because a starting application also fills memory.
 	urgentSpan = 5 * time.Minute
-	// nearLimitPercent of the limit is the use from which growth counts during the warm-up, ten minutes in package shape:
-	// an instance that grows steadily since its start, and would reach the limit within the same time again, is killed
-	// within minutes.
+	// nearLimitPercent of the limit is the demand from which growth counts even during the warm-up of ten minutes (see
+	// package shape): a steadily growing instance could be killed within minutes.
 	nearLimitPercent = 85
 )
 
-// replicas returns the usage of pods, for comparison. It omits working sets, because page cache differs.
+// replicas returns the RSS of pods. It omits pods with only a working set, because page cache makes replicas differ.
 func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica {
 	var all []shape.Replica
 	for _, pod := range pods {
@@ -41,25 +40,26 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica 
 	return all
 }
 
-// fullest returns the highest demand of one of the pods, and when it was read; 0: not read. of selects the reading.
-func (st *State) fullest(
-	container string, pods []*corev1.Pod, of func(*readings) memory.Bytes,
+// highestUse returns the highest value that reading selects from the readings of one pod, and when the pod was last
+// read; 0: none.
+func (st *State) highestUse(
+	container string, pods []*corev1.Pod, reading func(*readings) memory.Bytes,
 ) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
-		if in := st.instanceIn(pod, container); in != nil && of(&in.recent) > most {
-			most, seen = of(&in.recent), in.recent.lastAt()
+		if in := st.instanceIn(pod, container); in != nil && reading(&in.recent) > most {
+			most, seen = reading(&in.recent), in.recent.lastAt()
 		}
 	}
 	return most, seen
 }
 
-// urgent returns the instances of a container name that use most of their limit, with their readings.
+// urgent returns the growing instances that use at least urgentPercent of limit, with their readings.
 func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []shape.Instance {
 	var all []shape.Instance
 	for _, pod := range pods {
 		in := st.instanceIn(pod, container)
 		if in == nil || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) ||
-			!in.recent.rises() { // which has at least five points
+			!in.recent.rises() { // has at least five points if true
 			continue
 		}
 		i := in.recent.instance(refOf(pod, container), in.started.Time())
@@ -74,8 +74,8 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 	return all
 }
 
-// climbing returns the fullest growing instance of a container name.
-func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.RunningInstance) {
+// largestGrowing returns the growing instance with the highest demand; zero: none.
+func (st *State) largestGrowing(container string, pods []*corev1.Pod) (l shape.RunningInstance) {
 	for _, pod := range pods {
 		in := st.instanceIn(pod, container)
 		if in == nil || in.started == 0 || in.recent.workingSetOnly || !in.recent.rises() {
@@ -88,12 +88,12 @@ func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.Running
 	return l
 }
 
-// Drifts reports whether memory climbs or stays high, with more than low confidence.
+// Drifts reports whether memory climbs, or stays high after load, with more than low confidence.
 func Drifts(s shape.Shape) bool {
 	return s.Confidence != memory.Low && (s.Kind == shape.Climb || s.Kind == shape.StepRetention)
 }
 
-// outliersIn returns the pods far above their replicas in any container, sorted, without duplicates.
+// outliersIn returns the pods that use far more than their replicas in any container, sorted, without duplicates.
 func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	var all []string
 	for i := range status.Containers {
@@ -105,6 +105,7 @@ func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	return slices.Compact(all)
 }
 
+// shapeEvents returns the Events about new drift and new outliers, and sets Drifting and Outliers of now.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
 	now.Outliers = outliersIn(&v.status)
 	drift := meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected)
@@ -112,7 +113,7 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		now.Drifting = drift.Reason
 	}
 	if now.Drifting != "" && now.Drifting != st.Drifting {
-		e := ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", drift.Message)
+		e := workloadEvent(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", drift.Message)
 		all = append(all, e)
 	}
 	for _, name := range now.Outliers {
@@ -121,12 +122,12 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		}
 		for _, pod := range s.Governed {
 			if pod.Name == name {
-				all = append(all, ofPod(s.Owner, podReference(pod), corev1.EventTypeWarning, v1alpha1.ReasonOutlierReplica,
+				all = append(all, podEvent(s.Owner, podReference(pod), corev1.EventTypeWarning, v1alpha1.ReasonOutlierReplica,
 					"Compared", v.outlierSentence(name)))
 			}
 		}
 	}
-	// Right after a start of memfit, earlier reports count until there is data.
+	// Keep reported outliers without data, for example after a start of memfit.
 	for _, name := range st.Outliers {
 		if !slices.Contains(now.Outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
@@ -140,23 +141,23 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 }
 
 const (
-	// shapePart of a shape's data must be new before it is computed again, and maxShape bounds its validity. Computing
-	// it compares all pairs of a few hundred points and was nine tenths of a step; a minute does not change the shape of
-	// two hours.
+	// shapePart is the divisor of the history's length that gives the validity of a computed shape. Computing a shape is
+	// expensive: it compares all pairs of a few hundred points.
 	shapePart = 24
-	maxShape  = 5 * period.Minute
+	maxShape  = 5 * period.Minute // longest validity
 )
 
+// shapeCache is a computed shape with the data for which it is valid.
 type shapeCache struct {
 	shape    shape.Shape
-	until    time.Time // valid until
+	until    time.Time // the cached shape is valid before
 	limit    memory.Bytes
 	kills    int
 	replicas int
 }
 
-// youngest returns the length of the shortest history of a container; 0: none.
-func (st *State) youngest() time.Duration {
+// shortestHistory returns the length of the shortest history of a container; 0: none.
+func (st *State) shortestHistory() time.Duration {
 	var span time.Duration
 	for name := range st.containers {
 		if s := st.newest(name).history.Span(); span == 0 || s < span {

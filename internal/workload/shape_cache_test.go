@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 	ask := func(edit func(*containerInput)) shapeCache {
 		q := containerInput{
 			Input: recommend.Input{History: h, Kills: make([]memory.OOMKill, 1), Now: now},
-			plan:  inject.Plan{}.Container("app"), before: before,
+			plan:  inject.Plan{}.Container("app"), cached: before,
 		}
 		q.container.current.Limit = 256 * memory.MiB
 		edit(&q)
@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 		"a kill":              {edit: func(q *containerInput) { q.Kills = make([]memory.OOMKill, 2) }},
 		"a replica":           {edit: func(q *containerInput) { q.replicas = make([]shape.Replica, 1) }},
 		"close to the limit":  {edit: func(q *containerInput) { q.urgent = make([]shape.Instance, 1) }},
-		"never looked before": {edit: func(q *containerInput) { q.before = shapeCache{} }},
+		"never looked before": {edit: func(q *containerInput) { q.cached = shapeCache{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ask(tc.edit)
@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 		})
 	}
 	if got, want := ask(
-		func(q *containerInput) { q.before = shapeCache{} },
+		func(q *containerInput) { q.cached = shapeCache{} },
 	).until, now.Add(119*time.Minute/24); !got.Equal(want) {
 		t.Errorf("found after two hours, it stands until %s, want %s", got, want)
 	}

@@ -53,14 +53,14 @@ func TestSilence(t *testing.T) {
 			"memfit runs with --usage-interval=0 and reads no usage: only OOM kills change a size", true,
 		},
 	} {
-		if got := silence(&c.of); got != c.says {
+		if got := whyNoUsage(&c.of); got != c.says {
 			t.Errorf("%s: says %q, want %q", name, got, c.says)
 		}
-		if got := unmeasured(&c.of); got != c.unmeasured {
+		if got := hasNoUsage(&c.of); got != c.unmeasured {
 			t.Errorf("%s: unmeasured is %v", name, got)
 		}
 	}
-	five := silence(&Snapshot{Governed: on("a", "b", "c", "d", "e"), Silent: silent("a", "b", "c", "d", "e")})
+	five := whyNoUsage(&Snapshot{Governed: on("a", "b", "c", "d", "e"), Silent: silent("a", "b", "c", "d", "e")})
 	if !strings.Contains(five, "5 nodes: a ") || !strings.Contains(five, "timeout; and 2 more (") ||
 		strings.Contains(five, "node d") {
 		t.Errorf("five silent nodes are %q", five)

@@ -20,17 +20,17 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// perRun reports whether each pod is one run of many, with its own arguments.
+// perRun reports whether every pod of the workload is a separate run with its own arguments.
 func (s *Snapshot) perRun() bool { return identity.Is(s.Owner.Ref) }
 
-// isRun reports whether a pod ends by itself, like a Job's. It uses the pod's restartPolicy, because any custom
-// resource may own Jobs, and controllers of services require Always. nil: whether the owner's kind has runs.
+// isRun reports whether a pod runs to completion, like the pods of a Job. It reads the owner's kind and the pod's
+// restartPolicy, because any custom resource may own Jobs. Without a pod (nil), only the owner's kind counts.
 func (s *Snapshot) isRun(pod *corev1.Pod) bool {
 	return kindOf(s.Owner.Ref).Completes || pod != nil && (pod.Spec.RestartPolicy == corev1.RestartPolicyNever ||
 		pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure)
 }
 
-// Pod returns the governed pod of that UID; nil: none.
+// Pod returns the governed pod with the UID; nil: none.
 func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 	for _, pod := range s.Governed {
 		if pod.UID == uid {
@@ -40,91 +40,90 @@ func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 	return nil
 }
 
-// Identify sets Presence and the owner's UID, and drops the pods and events of an earlier workload of the same name.
-// Their kills must not affect the size of the current workload, which may run another program.
+// Identify sets Presence and the owner's UID. It drops the pods and events of an earlier workload with the same name:
+// the current workload may run another program, so earlier kills must not affect its size.
 func (s *Snapshot) Identify(p records.Presence, policies map[types.UID]PodPolicy) {
 	s.Presence = p
-	if s.Owner.UID = p.UID; s.Owner.UID == "" { // unreadable kind: use the newest pod that has it
+	if s.Owner.UID = p.UID; s.Owner.UID == "" { // unreadable kind: use the owner's UID in the newest pod with one
 		for _, pod := range s.Pods {
 			s.Owner.UID = cmp.Or(s.Owner.UID, policies[pod.UID].Owner)
 		}
 	}
-	strange := func(owner types.UID) bool {
+	foreign := func(owner types.UID) bool {
 		if s.Owner.UID == "" || owner == s.Owner.UID {
 			return false
 		}
-		// a pod without an owner, although the kind is readable, belongs to a deleted workload
+		// if the kind is readable, a pod without an owner belongs to a deleted workload
 		return owner != "" || p.State == records.Exists
 	}
-	others := uids(s.Pods, func(pod *corev1.Pod) bool { return strange(policies[pod.UID].Owner) })
+	foreignPods := uids(s.Pods, func(pod *corev1.Pod) bool { return foreign(policies[pod.UID].Owner) })
 	for _, d := range s.Events.Departed {
-		if strange(d.Owner) {
-			others[d.Pod] = true
+		if foreign(d.Owner) {
+			foreignPods[d.Pod] = true
 		}
 	}
-	if len(others) == 0 {
+	if len(foreignPods) == 0 {
 		return
 	}
-	s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return others[pod.UID] })
+	s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return foreignPods[pod.UID] })
 	e := &s.Events
-	e.dropObservations(others)
+	e.dropObservations(foreignPods)
 	e.Samples = slices.DeleteFunc(slices.Clone(e.Samples), func(sample memory.Sample) bool {
-		return others[sample.Container.UID]
+		return foreignPods[sample.Container.UID]
 	})
-	e.Counters = slices.DeleteFunc(e.Counters, func(c memory.KillCounter) bool { return others[c.Container.UID] })
-	if e.Last != nil && others[e.Last.UID] {
+	e.Counters = slices.DeleteFunc(e.Counters, func(c memory.KillCounter) bool { return foreignPods[c.Container.UID] })
+	if e.Last != nil && foreignPods[e.Last.UID] {
 		e.Profile, e.Last = nil, nil
 	}
 }
 
-// Snapshot is the input of a step, besides the state and the time. Pods are the cache's own: do not change them.
+// Snapshot is the input of a step, besides the state and the time. Its pods are those of the cache: do not change them.
 type Snapshot struct {
 	Owner memory.Workload
-	// Identity identifies the pods, if Owner is their identity or a class of nodes; nil: no pod with it exists.
+	// Identity is set if Owner is an identity of pods or a class of nodes, and a pod of this identity exists.
 	Identity *identity.Identity
 	Presence records.Presence
-	// Profile is the workload's profile; nil: none. Why is the reason for that, Problem why no profile governs it, and
-	// Claims are the conflicting profiles.
+	// Profile is the workload's profile; nil: none. Why, Problem and Claims explain it (see [profile.Match]).
 	Profile *profile.Profile
 	Why     string
 	Problem profile.Problem
 	Claims  []*profile.Profile
-	paused  string // names the object that pauses changes; empty: none
-	// Pods are all existing pods, newest first; Governed are those that Profile governs and that have not ended.
+	paused  string // the object that pauses changes; empty: none
+	// Pods are all existing pods, newest first. Governed are the running or pending pods that Profile governs.
 	Pods, Governed []*corev1.Pod
 	// Template is the newest governed pod, which may have ended or been deleted; nil: none was seen.
 	Template *corev1.Pod
-	// Events of this workload, without events of an earlier one of its name.
+	// Events are the events of this workload, without events of an earlier workload with the same name.
 	Events PendingEvents
-	// Earlier is what remains of an earlier workload of this name; nil: none.
+	// Earlier is what [State.Remains] returned for an earlier workload with the same name; nil: none.
 	Earlier *State
 	// Snapshots are the agents' reports about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
-	// Silent are nodes that have not reported usage for a while ([memory.Lasting]), of this workload or of others.
+	// Silent are the nodes of the cluster that have not reported usage for a while ([memory.Lasting]).
 	Silent []memory.Silence
 	Facts  constraints.Facts
-	// Priors are what was learned about young containers like this workload's.
+	// Priors are data from young containers of other workloads with similar containers.
 	Priors recommend.Priors
 	// Allowance is the cluster's remaining change budget; nil: no budget.
 	Allowance *rollout.Allowance
 	// QueryResult is the result of the profile's rollbackQuery; nil: no query.
 	QueryResult *rollout.QueryResult
-	// Replica is the name of the deciding pod; its webhook may be permitted to create a canary. Empty: unknown.
+	// Replica is the name of memfit's leading pod, whose webhook may create a canary. Empty: unknown.
 	Replica string
-	// Unmeasured is true if no samples are taken, so a missing sample shows nothing about the time of a kill.
+	// Unmeasured is true if memfit takes no samples.
 	Unmeasured bool
-	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
+	// NoWebhook is true if memfit runs without its webhook, so that new pods keep their template's sizes.
 	NoWebhook bool
 }
 
-// PodPolicy is the profile of one pod, what pauses its changes, and the UID of its workload; empty: unknown.
+// PodPolicy is the profile of one pod.
 type PodPolicy struct {
 	profile.Match
-	Paused string
-	Owner  types.UID
+	Paused string    // the object that pauses changes of the pod; empty: none
+	Owner  types.UID // of the workload; empty: unknown
 }
 
-// Govern uses the profile of the newest governed pod: during a rollout the new template counts.
+// Govern sets Profile from the newest pod that has a profile, and Governed and Template to pods with this profile.
 func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 	for _, pod := range s.Pods {
 		p := policies[pod.UID]
@@ -143,17 +142,17 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 	}
 }
 
-// elsewhere returns the pods that have not ended and that Profile does not govern.
-func (s *Snapshot) elsewhere() map[types.UID]bool {
+// ungoverned returns the running and pending pods that Profile does not govern.
+func (s *Snapshot) ungoverned() map[types.UID]bool {
 	governed := uids(s.Governed, nil)
 	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })
 }
 
-// uids returns UIDs of pods; of nil: of all.
-func uids(pods []*corev1.Pod, of func(*corev1.Pod) bool) map[types.UID]bool {
+// uids returns the UIDs of the pods for which match returns true; match nil: of all pods.
+func uids(pods []*corev1.Pod, match func(*corev1.Pod) bool) map[types.UID]bool {
 	all := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
-		if of == nil || of(pod) {
+		if match == nil || match(pod) {
 			all[pod.UID] = true
 		}
 	}
@@ -169,12 +168,12 @@ func ContainersOf(spec *corev1.PodSpec) []string {
 	return names
 }
 
-// ended reports whether all containers of a pod have ended and none will run again.
+// ended reports whether a pod has completed or failed, so that none of its containers will run again.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// NewestFirst orders by creation, then by name, so that equal input gives equal output.
+// NewestFirst compares pods by creation time, newest first, then by name.
 func NewestFirst(a, b *corev1.Pod) int {
 	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }

@@ -20,22 +20,22 @@ import (
 	"github.com/memfit/memfit/internal/report"
 )
 
-// stallChanges are the stalls that began and ended at this step, and earlier ones with a new agent's report.
+// stallChanges are the changes of stalls in one step. explained are other stalls with a new report of an agent.
 type stallChanges struct{ began, ended, explained []memory.Stall }
 
-// watchStalls adds samples to the watches of their containers and reports whether a stall changed. Call it before
-// storing the ledger, so that no action follows from a stall that a crash could lose.
+// watchStalls adds samples to the stall watches of their containers and reports whether a stall began or ended. Call it
+// before storing the ledger: after a crash, a stall that is not in the ledger would be lost.
 func (st *State) watchStalls(samples []memory.Sample) (found bool) {
 	for i := range samples {
 		s := &samples[i]
 		st.countsFaults = st.countsFaults || s.HasMajorFaults
 		in := st.instance(&s.Container)
 		if in == nil {
-			continue // first sample of a container with an unknown limit
+			continue // the first sample of a container, whose limit is unknown
 		}
 		if !in.stallsKnown {
 			in.stallsKnown = true
-			if open, goesOn := st.ledger.OpenStall(s.Container); goesOn {
+			if open, ongoing := st.ledger.OpenStall(s.Container); ongoing {
 				in.stalls.Resume(open)
 			}
 		}
@@ -44,8 +44,8 @@ func (st *State) watchStalls(samples []memory.Sample) (found bool) {
 	return found
 }
 
-// fileStalls updates the ledger from watches and agents' reports, which may be earlier than a watch.
-func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool, now time.Time) stallChanges {
+// updateStalls updates the ledger from the stall watches and the agents' reports.
+func (st *State) updateStalls(agents []oom.AgentStall, existing map[types.UID]bool, now time.Time) stallChanges {
 	for i := range agents {
 		if in := st.instance(&agents[i].Container); in != nil && in.stallsKnown {
 			in.stalls.Report(agents[i], oom.StallBounds{Limit: in.limit, High: in.high}, now)
@@ -75,7 +75,7 @@ func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool
 	return c
 }
 
-// stallRecords returns the last stalls, newest first, and the number of all.
+// stallRecords returns the total number of stalls and the records of the last ones, newest first.
 func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 	_, total := l.Totals()
 	stalls := l.AllStalls()
@@ -96,9 +96,9 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 	return total, records
 }
 
-// stallCondition reports a current stall, otherwise the outcome of the last one.
+// stallCondition returns the MemoryStalled condition: a current stall, otherwise the outcome of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window := window(s)
+	window := recentWindow(s)
 	var ongoing, ineffective, last *memory.Stall
 	all := st.ledger.AllStalls()
 	for i := range all {
@@ -122,20 +122,20 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 		return conditionMemoryStalled.True(v1alpha1.ReasonStallOngoing, message)
 	case ongoing != nil || ineffective != nil:
 		return conditionMemoryStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(cmp.Or(ongoing, ineffective))+
-			"; check its disk and the files that it reads")
+			"; check the disk and the files that the container reads")
 	case last != nil:
 		message := "The last one, in pod " + last.Container.Pod + ": " + report.Stall(last)
 		return conditionMemoryStalled.False(v1alpha1.ReasonStallEnded, message)
 	case st.Source != "" && !st.countsFaults:
 		return conditionMemoryStalled.Unknown(v1alpha1.ReasonFaultsNotCounted,
-			"Usage comes from "+st.Source+", which counts no major page faults: stalls are not detected. Let memfit read "+
-				"kubelets (RBAC nodes/stats) to detect them")
+			"Usage comes from "+st.Source+", which does not count major page faults, so stalls are not detected. To detect "+
+				"stalls, let memfit read the kubelets (RBAC nodes/stats)")
 	}
 	message := "No container stalled at its limit in the last " + format.Duration(window)
 	return conditionMemoryStalled.False(v1alpha1.ReasonNoStall, message)
 }
 
-// reportIneffectiveRaise puts an ineffective raise first, because it is why memfit holds.
+// reportIneffectiveRaise puts an ineffective raise first in c, because it explains why the limit is unchanged.
 func (st *State) reportIneffectiveRaise(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	s, found := st.ledger.IneffectiveRaise(c.Container, now)
 	if !found {
@@ -143,11 +143,11 @@ func (st *State) reportIneffectiveRaise(c *v1alpha1.ContainerRecommendation, now
 	}
 	how := fmt.Sprintf("%d major faults a second before, %d after", s.Faults, s.FaultsAfter)
 	if s.Faults == 0 {
-		how = "memory pressure did not fall"
+		how = "memory pressure did not decrease"
 	}
-	c.Summary = fmt.Sprintf("Raising the limit from %s to %s did not end a stall (%s), so it is not raised again; %s",
-		s.Limit, s.RaisedTo, how, c.Summary)
-	const advice = "check its disk and the files that it maps or reads: a stall continued after the limit was raised"
+	c.Summary = fmt.Sprintf("Raising the limit from %s to %s did not end a stall (%s), so memfit does not raise it "+
+		"again; %s", s.Limit, s.RaisedTo, how, c.Summary)
+	const advice = "a stall continued after the limit was raised: check the disk and the files that the container reads"
 	c.Advice = head(append([]string{advice}, c.Advice...), maxAdvice)
 }
 
@@ -156,7 +156,7 @@ const maxAdvice, maxStallRecords = 8, 8
 
 func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string) (all []Event) {
 	add := func(s *memory.Stall, kind, reason, summary string) {
-		all = append(all, ofContainer(snapshot, s.Container, kind, reason, report.Stall(s), summary))
+		all = append(all, containerEvent(snapshot, s.Container, kind, reason, report.Stall(s), summary))
 	}
 	for i := range c.began {
 		s := &c.began[i]

@@ -21,31 +21,30 @@ import (
 )
 
 // State is memfit's state of one workload between two reconciles: at most 1.5 KiB per container name, plus the ledger.
-// [Step] computes the next one. The MemoryCheckpoint is its copy in the API server: always current for counts and
-// started changes, and at most Settings.CheckpointEvery of the reconciler old for the rest.
+// [Step] computes the next state. The MemoryCheckpoint in the API server is a copy. Its counts and started changes are
+// always current; the rest is at most as old as the reconciler's Settings.CheckpointEvery.
 type State struct {
 	steppedAt time.Time
-	// measuredSince is the first step of this process, at which measurements of the pods began; zero: none.
+	// measuredSince is the time of this process's first step with usage; zero: no such step yet.
 	measuredSince time.Time
 
 	ledger oom.Ledger
-	// containers has the evidence of each container name by program, the newest first.
+	// containers holds the evidence of each program, newest first, by container name.
 	containers map[string][]*evidence
-	// programs are what the containers of the snapshot's pods run, during a step.
+	// programs are the programs of the snapshot's containers; nil between two steps.
 	programs map[instanceKey]inject.Program
-	// instances are the running containers, for the peak before a kill. They are not stored.
+	// instances hold recent usage of running containers. The checkpoint does not contain them.
 	instances map[instanceKey]*instance
-	// profile is the workload's profile at the last step, and template its newest pod.
+	// profile and template are the workload's profile and its newest pod at the last step.
 	profile  *profile.Profile
 	template *corev1.Pod
 	backfill
 	rollout rollout.State
 	decided
 	measurements
-	shapes map[string]shapeCache // by container
-	// completes is true if the workload's pods run to completion, and each is a run. countsFaults is true if the source of
-	// usage counts major page faults.
-	completes, countsFaults bool
+	shapes       map[string]shapeCache // by container
+	completes    bool                  // the workload's pods run to completion
+	countsFaults bool                  // the source of usage counts major page faults
 }
 
 // NewState returns an empty state.
@@ -56,10 +55,10 @@ func NewState() *State {
 	}
 }
 
-// SteppedAt returns the time of the last step; zero: none since memfit started.
+// SteppedAt returns the time of the last step since memfit started; zero: none.
 func (st *State) SteppedAt() time.Time { return st.steppedAt }
 
-// Last returns the profile of the workload at the last step, and its newest pod.
+// Last returns the workload's profile and newest pod at the last step.
 func (st *State) Last() (*profile.Profile, *corev1.Pod) { return st.profile, st.template }
 
 // Clone returns a copy that shares no data that a step changes in place.
@@ -69,19 +68,19 @@ func (st *State) Clone() *State {
 	c.containers = make(map[string][]*evidence, len(st.containers))
 	for name, all := range st.containers {
 		for _, e := range all {
-			of, copied := *e, *e.history
-			of.history, of.Runs = &copied, slices.Clone(e.Runs)
-			c.containers[name] = append(c.containers[name], &of)
+			clone, copiedHistory := *e, *e.history
+			clone.history, clone.Runs = &copiedHistory, slices.Clone(e.Runs)
+			c.containers[name] = append(c.containers[name], &clone)
 		}
 	}
 	c.instances = make(map[instanceKey]*instance, len(st.instances))
-	all := make([]instance, 0, len(st.instances)) // one allocation: separate ones would take most of the time
+	all := make([]instance, 0, len(st.instances)) // one allocation for all is much faster
 	for key, in := range st.instances {
 		all = append(all, *in)
 		c.instances[key] = &all[len(all)-1]
 		c.instances[key].stalls = in.stalls.Clone()
 	}
-	c.since = slices.Clone(st.since)
+	c.pastSamples = slices.Clone(st.pastSamples)
 	return &c
 }
 
@@ -95,15 +94,16 @@ func (st *State) History(container string) *history.Container {
 	return e.history
 }
 
-func (st *State) forgetGone(existing map[types.UID]bool, now time.Time) {
+// forgetDeleted drops the data of deleted pods, instances after [instanceKept].
+func (st *State) forgetDeleted(existing map[types.UID]bool, now time.Time) {
 	st.ledger.Forget(existing, now)
 	maps.DeleteFunc(st.instances, func(key instanceKey, in *instance) bool {
 		return !existing[key.uid] && now.Sub(in.seen.Time()) > instanceKept
 	})
 }
 
-// forgetNames drops the histories of containers that no governed pod has any more, if a checkpoint cannot hold all:
-// otherwise old names would displace current ones.
+// forgetNames drops the histories of containers that no governed pod has any more, if there are too many for a
+// checkpoint. Otherwise old containers would displace current ones.
 func (st *State) forgetNames(governed []*corev1.Pod) {
 	if len(st.containers) <= MaxContainers {
 		return
@@ -115,69 +115,70 @@ func (st *State) forgetNames(governed []*corev1.Pod) {
 	})
 }
 
-// youngHistory is the length from which a history needs no backfill.
+// youngHistory is the length below which memfit's own history is merged with an earlier one.
 const youngHistory = period.Hour
 
-// Past is the earlier history of a workload.
+// Past is the history of a workload before memfit measured it.
 type Past struct {
 	Source string // "prometheus"
-	// Read is true when reading has ended; after a failure there are no containers.
+	// Read is true when reading has ended. Containers is empty after a failure.
 	Read       bool
 	Containers map[string]*history.Container
 }
 
-// backfill is the state of a workload's earlier history.
+// backfill is the state of reading a workload's earlier history.
 type backfill struct {
-	// pastKnown is true if it was read, or is not needed. asked is true if it was requested, and since are the samples
-	// after the request.
-	pastKnown, asked bool
-	since            []memory.Sample
+	pastKnown     bool // reading has ended
+	pastRequested bool
+	pastSamples   []memory.Sample // since the request
 }
 
-// note keeps samples until the earlier history arrives.
-func (b *backfill) note(samples []memory.Sample) {
-	if b.asked && len(b.since) < MaxSamples {
-		b.since = append(b.since, samples...)
+// keepSamples keeps samples until the earlier history arrives.
+func (b *backfill) keepSamples(samples []memory.Sample) {
+	if b.pastRequested && len(b.pastSamples) < MaxSamples {
+		b.pastSamples = append(b.pastSamples, samples...)
 	}
 }
 
-// WantsPast reports whether an earlier history is needed: none was read, and memfit's own is shorter than youngHistory.
+// WantsPast reports whether to read an earlier history: none was read, and reading has begun or memfit's own history of
+// every container is shorter than youngHistory.
 func (st *State) WantsPast() bool {
 	if st.pastKnown {
 		return false
 	}
 	for name := range st.containers {
-		if period.Of(st.newest(name).history.Span()) >= youngHistory && !st.asked {
+		if period.Of(st.newest(name).history.Span()) >= youngHistory && !st.pastRequested {
 			return false
 		}
 	}
 	return true
 }
 
-// takePast merges a workload's earlier history, once available, with the samples since the request.
+// takePast handles the earlier history p. Once p is read, its histories replace those with fewer samples, and takePast
+// adds the samples since the request.
 func (st *State) takePast(p *Past) {
 	switch {
 	case p == nil:
 		return
 	case !p.Read:
-		st.asked = true
+		st.pastRequested = true
 		return
 	}
-	st.pastKnown, st.asked = true, false
+	st.pastKnown, st.pastRequested = true, false
 	for name, h := range p.Containers {
 		if h.Samples() == 0 || st.History(name).Samples() >= h.Samples() {
 			continue
 		}
-		of := *h // do not change the history before the step is stored
-		for _, s := range st.since {
-			if s.Container.Container == name && s.Time.After(of.Last()) {
-				of.Add(s, st.limit(s.Container))
+		past := *h // a copy: the input of a step does not change
+		for _, s := range st.pastSamples {
+			if s.Container.Container == name && s.Time.After(past.Last()) {
+				past.Add(s, st.limit(s.Container))
 			}
 		}
-		st.newest(name).history, st.Past = &of, p.Source
+		st.newest(name).history, st.Past = &past, p.Source
 	}
-	st.since = nil
+	st.pastSamples = nil
 }
 
-// KnowsPast reports whether the earlier history was merged, as far as it is available.
+// KnowsPast reports whether reading the earlier history has ended, with or without success.
 func (st *State) KnowsPast() bool { return st.pastKnown }

@@ -111,7 +111,7 @@ func TestWhatWasPublishedIsRecalledFromTheCheckpoint(t *testing.T) {
 	if diff := cmp.Diff(of(st), of(again), all); diff != "" {
 		t.Error(diff)
 	}
-	if want := (used{Most: memory.MiB, Seen: began, recalled: true}); again.Used["app"] != want {
+	if want := (used{Most: memory.MiB, Seen: began, restored: true}); again.Used["app"] != want {
 		t.Errorf("used %+v, want %+v", again.Used["app"], want)
 	}
 }

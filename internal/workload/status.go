@@ -35,7 +35,7 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	}
 }
 
-// certainties are the certainties of demand in the API's spelling; unknown is absent.
+// certainties maps the certainty of demand to the API's spelling. It omits unknown.
 var certainties = map[history.Certainty]string{
 	history.Exact: "Exact", history.RSSOnly: "RSSOnly", history.WorkingSetOnly: "WorkingSetOnly",
 }
@@ -62,7 +62,7 @@ func apiShape(s shape.Shape) *v1alpha1.Shape {
 	return out
 }
 
-// killRecords returns the last kills, newest first, and the number of all.
+// killRecords returns the total number of kills and the records of the last ones, newest first.
 func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	total, _ := l.Totals()
 	kills := l.All()
@@ -70,7 +70,7 @@ func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	var records []v1alpha1.OOMKillRecord
 	for i := range kills[:min(len(kills), oom.KillsKept)] {
 		k := &kills[i]
-		if !k.Kind.Killed() || !k.Confidence.Known() { // the API server would refuse it, and the whole status with it
+		if !k.Kind.Killed() || !k.Confidence.Known() { // the API server would refuse the whole status
 			continue
 		}
 		records = append(records, v1alpha1.OOMKillRecord{
@@ -84,7 +84,7 @@ func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 
 func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
 	for _, c := range slices.Backward(s.Changes) {
-		if c = c.Bounded(); !c.Kind.Known() { // the API server would refuse it, and the whole status with it
+		if c = c.Bounded(); !c.Kind.Known() { // the API server would refuse the whole status
 			continue
 		}
 		r := v1alpha1.ChangeRecord{
@@ -99,7 +99,7 @@ func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
 	return records
 }
 
-// sizeChanges returns the changes of each container's size, and of the whole pod's ([rollout.WholePod]).
+// sizeChanges returns the changes of sizes by container name; [rollout.WholePod] is the pod-level size.
 func sizeChanges(from, to map[string]memory.Size) (all []v1alpha1.SizeChange) {
 	for _, name := range slices.Sorted(maps.Keys(to)) {
 		f, t := from[name], to[name]
@@ -113,8 +113,8 @@ func sizeChanges(from, to map[string]memory.Size) (all []v1alpha1.SizeChange) {
 	return all
 }
 
-// kinds returns the kinds of the last kills at a limit, in a fixed order.
-func kinds(kills []memory.OOMKill) []memory.OOMKind {
+// killKinds returns the distinct kinds of the kills at a limit, sorted.
+func killKinds(kills []memory.OOMKill) []memory.OOMKind {
 	var all []memory.OOMKind
 	for i := range kills {
 		if !nodeRanOut(kills[i]) && !slices.Contains(all, kills[i].Kind) {
@@ -125,7 +125,7 @@ func kinds(kills []memory.OOMKill) []memory.OOMKind {
 	return all
 }
 
-// nodeRanOut reports whether the kernel ended a container that reached no limit.
+// nodeRanOut reports whether the kernel killed a container that had reached no limit.
 func nodeRanOut(k memory.OOMKill) bool {
 	return k.Unreached > 0 || k.Kind == memory.OOMMainProcess && k.Limit == 0
 }
@@ -141,11 +141,11 @@ func currentLimit(c *v1alpha1.ContainerRecommendation) *resource.Quantity { retu
 
 // limitColumn returns "256Mi", or "app=256Mi,proxy=64Mi" for several containers.
 func limitColumn(
-	containers []v1alpha1.ContainerRecommendation, of func(*v1alpha1.ContainerRecommendation) *resource.Quantity,
+	containers []v1alpha1.ContainerRecommendation, column func(*v1alpha1.ContainerRecommendation) *resource.Quantity,
 ) string {
 	var parts []string
 	for i := range containers {
-		if limit := of(&containers[i]); limit != nil {
+		if limit := column(&containers[i]); limit != nil {
 			parts = append(parts, containers[i].Container+"="+memory.FromQuantity(*limit).String())
 		}
 	}
@@ -175,7 +175,7 @@ func workloadSummary(s *Snapshot, containers []v1alpha1.ContainerRecommendation)
 
 func head[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 
-// distinct keeps the first of equal texts.
+// distinct returns texts without empty texts and duplicates.
 func distinct(texts []string) []string {
 	var kept []string
 	for _, t := range texts {
@@ -186,17 +186,17 @@ func distinct(texts []string) []string {
 	return kept
 }
 
-// coverage counts governed pods by their state against the profile's current settings. outOfDate describes what one
-// stale or missed pod lacks, and outOfStep the settings that no longer match the limit of a resized pod.
+// coverage counts governed pods by whether they have the profile's current settings.
 type coverage struct {
 	v1alpha1.Coverage
-	outOfDate, outOfStep string
+	outOfDate string // what one stale or missed pod lacks; empty: no such pod
+	outOfStep string // the settings of a resized pod that do not match its limit; empty: no such pod
 }
 
-// reasonMax is the schema's bound of skippedReason, in bytes.
+// reasonMax bounds skippedReason in bytes, as in the API.
 const reasonMax = 1024
 
-func cover(s *Snapshot, observed map[string]inject.Observed, plans *plans) coverage {
+func countCoverage(s *Snapshot, observed map[string]inject.Observed, plans *plans) coverage {
 	var c coverage
 	var state inject.State
 	var why string
@@ -211,7 +211,7 @@ func cover(s *Snapshot, observed map[string]inject.Observed, plans *plans) cover
 		case inject.Stale:
 			c.Stale++
 			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
-			if inject.WasResized(pod) && inject.LimitMoved(pod, s.Profile) { // but not its environment
+			if inject.WasResized(pod) && inject.LimitMoved(pod, s.Profile) { // a resize keeps the environment
 				c.outOfStep = cmp.Or(c.outOfStep, "Pod "+pod.Name+" was resized in place: "+why+
 					"; only a new pod gets it: delete this one at a convenient time")
 			}
@@ -227,14 +227,14 @@ func cover(s *Snapshot, observed map[string]inject.Observed, plans *plans) cover
 	return c
 }
 
-// plans remembers the last plan of a running pod: most pods have the newest one's.
+// plans caches the last plan of a running pod, because most pods have equal plans.
 type plans struct {
 	pod      *corev1.Pod
 	observed map[string]inject.Observed
 	plan     inject.Plan
 }
 
-// of returns [inject.OfRunning].
+// of returns the result of [inject.OfRunning] for a pod.
 func (p *plans) of(s *Snapshot, pod *corev1.Pod, observed map[string]inject.Observed) inject.Plan {
 	if p.pod == nil || !alike(pod, p.pod) || !maps.Equal(observed, p.observed) {
 		p.observed, p.plan = observed, inject.OfRunning(pod, s.Profile, observed)
@@ -243,8 +243,8 @@ func (p *plans) of(s *Snapshot, pod *corev1.Pod, observed map[string]inject.Obse
 	return p.plan
 }
 
-// alike reports whether both pods have equal plans. Cached replicas share the memory of their template (see
-// internal/informers), so it compares addresses; other pods are compared with the profile one by one.
+// alike reports whether two pods certainly have equal plans. It compares addresses, because cached replicas share the
+// memory of their template (see internal/informers). It may return false for equal pods.
 func alike(a, b *corev1.Pod) bool {
 	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) &&
 		shareList(a.Spec.Volumes, b.Spec.Volumes) &&

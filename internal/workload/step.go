@@ -20,10 +20,9 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// complete adds data missing in a pod's status to observations: the runtime (exit code 134 is a full heap only in
-// Node.js), when memory readings began (a later kill without a sample was at start), when memfit last saw
-// them without this end (a clock may be wrong), and which nodes are short of memory.
-func complete(s *Snapshot, st *State, observations []oom.Observation) {
+// completeObservations sets the fields that [oom.Observe] leaves unset, because a pod's status does not contain the
+// data: Runtime, HeapCap, CapFor, Measured, LastLook and NodeShort.
+func completeObservations(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
 	}
@@ -63,114 +62,112 @@ func capFor(s *Snapshot, o *oom.Observation) memory.Bytes {
 	return plan.Container(o.Container.Container).Frozen().For
 }
 
-// Effects are the outputs of a step, in this order: the MemoryCheckpoint with the next state, the MemoryRecommendation,
-// Events, and changes of pods.
+// Effects are the outputs of a step. The reconciler writes the MemoryCheckpoint with the next state, then the Status,
+// then the Events, then performs the Actions.
 type Effects struct {
 	Status v1alpha1.MemoryRecommendationStatus
-	// Events report what happened, and changes of the recommendation. They are written after the checkpoint, and no later
-	// step returns them again.
+	// Events report kills, stalls, changes of pods and of the recommendation. No later step returns them again.
 	Events []Event
-	// Actions are changes of running pods. The next state already has them, because memfit may crash in between. Those
-	// without a recorded outcome ([State.Note]) were not sent: the next step returns them again if still due.
+	// Actions are changes of running pods. The next state already contains them, because memfit may crash before it
+	// performs them. The next step returns Actions without a recorded outcome ([rollout.State.Note]) again if still due.
 	Actions []rollout.Action
-	// Timing is when the next step is due, as far as it depends on the workload.
+	// Timing determines when the next step is due. The reconciler completes it.
 	Timing Timing
 
-	// For metrics: new kills and stalls, all recorded stalls, outcomes of earlier changes, and shapes of memory by
-	// container.
-	Kills     []memory.OOMKill
-	NewStalls []memory.Stall
-	Stalls    []memory.Stall
-	Findings  []rollout.Finding
-	Shapes    map[string]shape.Shape
+	// The other fields are for metrics, except Learned.
+	Kills     []memory.OOMKill       // new
+	NewStalls []memory.Stall         // new
+	Stalls    []memory.Stall         // all recorded
+	Findings  []rollout.Finding      // outcomes of earlier changes
+	Shapes    map[string]shape.Shape // by container
 
-	Learned recommend.Priors // from its young containers for others
+	Learned recommend.Priors // data from young containers, for other workloads
 }
 
-// Step makes all decisions about a workload: it processes the events since the last step, and returns what should
-// change. It does not change its input and performs no I/O. Equal input gives equal output.
+// Step makes all decisions about a workload: it processes the events since the last step, and returns the next state
+// and what should change. It does not change its input and performs no I/O. Equal input gives equal output.
 func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
-	m := before.Clone()
-	kills, explained, stalls := m.account(s, now)
-	m.readHeapCaps(s.Governed)
-	m.identify(s, now)
-	v := decide(s, m, now)
-	m.shapes, m.rollout = v.shapeCaches, v.rollout.State
+	next := before.Clone()
+	kills, explained, stalls := next.processEvents(s, now)
+	next.readHeapCaps(s.Governed)
+	next.recordIdentity(s, now)
+	v := decide(s, next, now)
+	next.shapes, next.rollout = v.shapeCaches, v.rollout.State
 	e := Effects{
 		Status: v.status, Actions: v.rollout.Actions, Timing: v.timing,
-		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
+		Kills: kills, NewStalls: stalls.began, Stalls: next.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 		Learned: v.learned,
 	}
-	e.Timing.Known = m.youngest()
+	e.Timing.Known = next.shortestHistory()
 	if !before.steppedAt.IsZero() {
-		v.rolledBack = nil // it was reported
+		v.rolledBack = nil // already reported by this process
 	}
-	e.Events = newEvents(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
-	changed, announced := changes(s, m, &v)
-	e.Events, m.announced = append(e.Events, changed...), announced
-	m.publish(&v)
-	m.programs = nil // recomputed by the next step; instances keep theirs
-	return m, e
+	e.Events = newEvents(s, &v, append(next.unreportedKills(before.steppedAt, kills, now), kills...), explained, stalls)
+	changed, announced := changeEvents(s, next, &v)
+	e.Events, next.announced = append(e.Events, changed...), announced
+	next.publish(&v)
+	next.programs = nil // the next step computes them again
+	return next, e
 }
 
-// account processes events in the required order: it counts kills with the limits of their own pods and the peaks of
-// the ended instances, then drops these, and processes samples of their successors last. explained are earlier kills
-// with a new agent's report.
-func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
+// processEvents processes events in the required order. First it counts kills, which needs the limits and peaks of the
+// killed instances. Then it drops the data of ended instances, and adds the samples last. It returns the new kills and
+// stalls; explained are earlier kills with a new report of an agent.
+func (st *State) processEvents(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now
 	}
-	st.learn(s, now)
+	st.readPrograms(s, now)
 	in := &s.Events
-	// Add the current pods: observations from before a profile governed them were not kept, and the effect of a resize is
-	// judged by these pods, which may be newer than the observations.
+	// Observe current pods again at the first step, because observations from before a profile governed them are missing,
+	// and during a resize, because the cached pods may be newer than the observations.
 	observations := slices.Clone(in.Observations)
 	for _, pod := range s.Governed {
 		if st.steppedAt.IsZero() || st.rollout.Changing(pod.UID) {
 			observations = append(observations, oom.Observe(pod)...)
 		}
 	}
-	complete(s, st, observations)
-	st.noteLimits(observations, now)
+	completeObservations(s, st, observations)
+	st.recordLimits(observations, now)
 	kills = st.ledger.Update(observations, st.peak, now)
 	kills = append(kills, st.ledger.UpdateCounters(in.Counters, st.peak, st.limit, now)...)
 	agentKills, agentStalls := s.seenByAgents()
 	ofAgents, explained := st.ledger.UpdateAgents(agentKills, st.peak, st.limit, now)
-	kills, explained = merged(append(kills, ofAgents...), explained)
+	kills, explained = mergeKills(append(kills, ofAgents...), explained)
 	st.ledger.Attribute(st.ProgramOf)
 	st.ledger.UsedUp(now, st.rollout.UsedUp)
 	st.watchStalls(in.Samples)
 	existing := uids(s.Pods, nil)
-	stalls = st.fileStalls(agentStalls, existing, now)
-	st.forgetGone(existing, now)
+	stalls = st.updateStalls(agentStalls, existing, now)
+	st.forgetDeleted(existing, now)
 	st.forgetNames(s.Governed)
-	st.settle(observations, now)
+	st.processEnds(observations, now)
 	st.takePast(in.Past)
-	st.measure(in.Samples, now)
+	st.addSamples(in.Samples, now)
 	st.steppedAt = now
 	st.profile, st.template, st.Source = s.Profile, cmp.Or(s.Template, st.template), cmp.Or(in.Source, st.Source)
 	return kills, explained, stalls
 }
 
-// merged returns the new kills with agents' accounts, and explained kills that are not new.
-func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
+// mergeKills returns the new kills with agents' accounts, and the explained kills that are not new.
+func mergeKills(kills, explained []memory.OOMKill) (all, others []memory.OOMKill) {
 	for _, e := range explained {
 		i := slices.IndexFunc(kills, func(k memory.OOMKill) bool {
-			child := func(k memory.OOMKill) bool { return k.Kind == memory.OOMChildProcess } // the agent may correct others
+			child := func(k memory.OOMKill) bool { return k.Kind == memory.OOMChildProcess } // an agent may change other kinds
 			return k.Container == e.Container && child(k) == child(e) && k.Time.Equal(e.Time) && k.AccountAt.IsZero()
 		})
 		if i < 0 {
-			before = append(before, e)
+			others = append(others, e)
 			continue
 		}
 		kills[i] = e
 	}
-	return kills, before
+	return kills, others
 }
 
-// unreported returns, at the first step of a process, kills that an earlier process counted just before its end and may
-// not have reported.
-func (st *State) unreported(steppedAt time.Time, kills []memory.OOMKill, now time.Time) (all []memory.OOMKill) {
+// unreportedKills returns, at the first step of a process, the kills that an earlier process counted just before it
+// ended and may not have reported.
+func (st *State) unreportedKills(steppedAt time.Time, kills []memory.OOMKill, now time.Time) (all []memory.OOMKill) {
 	if !steppedAt.IsZero() {
 		return nil
 	}

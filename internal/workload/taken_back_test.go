@@ -18,7 +18,7 @@ import (
 // limits that memfit lowered, Applied says so, and what to do.
 func TestALimitThatMayNotBeGivenBack(t *testing.T) {
 	t.Parallel()
-	const fix = "config/rbac/resize-pods grants it"
+	const fix = "config/rbac/resize-pods grants the right"
 	for _, mode := range []v1alpha1.SizingMode{
 		v1alpha1.SizingOnCreate, v1alpha1.SizingRecommend, v1alpha1.SizingDisabled,
 	} {

@@ -26,7 +26,8 @@ func TestAHeapAboveMemoryHighIsTold(t *testing.T) {
 		want    string
 	}{
 		"memfit's share": {
-			runtime: jvm, high: "332Mi", want: "pod a: the heap may grow to 384Mi, and from 332Mi on",
+			runtime: jvm, high: "332Mi",
+			want: "pod a: the heap may grow to 384Mi, but the kernel throttles the container above 332Mi",
 		},
 		"it lies below":           {runtime: jvm, high: "467Mi"},
 		"nobody sets memory.high": {runtime: jvm},

@@ -72,15 +72,15 @@ func TestOnlyAnotherLimitIsNamed(t *testing.T) {
 	podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: governing(p)}))
 	p.Spec.Tuning.HeapPercent = new(int32(40))
 	s := &Snapshot{Profile: governing(p), Governed: []*corev1.Pod{debugged(pod)}}
-	if c := cover(s, nil, &plans{}); c.Stale != 1 || c.outOfStep != "" {
+	if c := countCoverage(s, nil, &plans{}); c.Stale != 1 || c.outOfStep != "" {
 		t.Errorf("after a debug session: %+v, %q", c.Coverage, c.outOfStep)
 	}
 	pod.ManagedFields = resizedBy(FieldManager)
-	if c := cover(s, nil, &plans{}); c.Stale != 1 || c.outOfStep != "" {
+	if c := countCoverage(s, nil, &plans{}); c.Stale != 1 || c.outOfStep != "" {
 		t.Errorf("after a resize of the request: %+v, %q", c.Coverage, c.outOfStep)
 	}
 	pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("640Mi")
-	c := cover(s, nil, &plans{})
+	c := countCoverage(s, nil, &plans{})
 	if c.Stale != 1 || !strings.HasSuffix(c.outOfStep, "delete this one at a convenient time") {
 		t.Errorf("after a resize: %+v, %q", c.Coverage, c.outOfStep)
 	}
@@ -102,7 +102,7 @@ func TestRestartsWithoutAKnownCause(t *testing.T) {
 				Count: 26, ExitCode: 1, LastLines: `File "a.py" | OSError: [Errno 28] No space left on device`,
 				MemoryVolumes: []string{"cache"},
 			},
-			says: "memory-backed volume cache keeps the files over restarts: if it is full, delete the pod (kubectl delete " +
+			says: "memory-backed volume cache keeps files across restarts: when full, delete the pod (kubectl delete " +
 				"pod web-1 -n shop), or set a larger emptyDir.sizeLimit",
 		},
 		"a volume that did not grow with the limit": {
@@ -110,8 +110,8 @@ func TestRestartsWithoutAKnownCause(t *testing.T) {
 			want: v1alpha1.UnexplainedRestarts{
 				Count: 5, ExitCode: 135, MemoryVolumes: []string{"cache"}, Resized: true,
 			},
-			says: "last exit 135 (SIGBUS) in pod web-1 at 2026-11-20T13:00:00Z; the pod was raised in place and memory-backed " +
-				"volume cache keeps the size from its creation: delete the pod (kubectl delete pod web-1 -n shop), or set " +
+			says: "last exit 135 (SIGBUS) in pod web-1 at 2026-11-20T13:00:00Z; the limit was raised in place, but " +
+				"memory-backed volume cache keeps the original size: delete the pod (kubectl delete pod web-1 -n shop), or set " +
 				"emptyDir.sizeLimit",
 		},
 		"a volume of a pod that only had a debug session": {
@@ -119,7 +119,7 @@ func TestRestartsWithoutAKnownCause(t *testing.T) {
 			want: v1alpha1.UnexplainedRestarts{
 				Count: 5, ExitCode: 135, MemoryVolumes: []string{"cache"},
 			},
-			says: "memory-backed volume cache keeps the files over restarts: if it is full, delete the pod",
+			says: "memory-backed volume cache keeps files across restarts: when full, delete the pod",
 		},
 		"a wrapper that exits with 0": {
 			pod:  restarted(23, at, "Completed", 0, ""),
@@ -210,8 +210,8 @@ func TestAppliedNamesVolumesThatKeptTheirSize(t *testing.T) {
 		},
 		"raised, and it runs": {
 			raised(withVolume(healthy.DeepCopy(), "")), metav1.ConditionTrue, v1alpha1.ReasonUpToDate,
-			"; pod web-1 was raised in place, and memory-backed volume cache keeps the size from its creation: delete the pod " +
-				"(kubectl delete pod web-1 -n shop) when it needs more, or set emptyDir.sizeLimit", "restarted",
+			"; the limit of pod web-1 was raised in place, but memory-backed volume cache keeps the original size: if the " +
+				"volume needs more, delete the pod (kubectl delete pod web-1 -n shop), or set emptyDir.sizeLimit", "restarted",
 		},
 		"raised, with a sizeLimit": {
 			raised(withVolume(healthy.DeepCopy(), "64Mi")), metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "size", "volume",
@@ -228,10 +228,10 @@ func TestAppliedNamesVolumesThatKeptTheirSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := killedPod(tc.pod, "", nil)
 			d := decider{s: s, st: NewState(), now: at.Add(time.Minute)}
-			d.v.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app"}}
+			d.out.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app"}}
 			d.reportRestarts()
-			c := qualified(
-				conditionApplied.True(v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"), s, &d.v,
+			c := withProblems(
+				conditionApplied.True(v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"), s, &d.out,
 			)
 			if c.Status != tc.status || c.Reason != tc.reason || !strings.Contains(c.Message, tc.says) ||
 				strings.Contains(c.Message, tc.not) || len(c.Message) > 400 {

@@ -34,7 +34,7 @@ func TestAPodThatCannotBeRead(t *testing.T) {
 					d.fail("new pods get %v", c.NewPods)
 				}
 				if c.Recommended.Limit.String() != "512Mi" || c.Recommended.Request.String() != "256Mi" ||
-					!strings.Contains(strings.Join(c.Reasons, "\n"), "pod web-3 on node node-1 was not read since") {
+					!strings.Contains(strings.Join(c.Reasons, "\n"), "pod web-3 on node node-1 has not been read since") {
 					d.fail("%v is recommended: %q", c.Recommended, c.Reasons)
 				}
 			}
@@ -97,7 +97,7 @@ func TestACanaryBesideAPodThatIsNotReadAnyMore(t *testing.T) {
 	}
 	d.run(3*time.Hour, 2*time.Minute)
 	if reason, message := d.applied(); d.lowered() != 1 || reason != v1alpha1.ReasonWatching ||
-		!strings.Contains(message, "was not read since") {
+		!strings.Contains(message, "has not been read since") {
 		d.fail("%d pods are lowered; %s: %s", d.lowered(), reason, message)
 	}
 	d.replicas++

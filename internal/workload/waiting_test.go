@@ -40,7 +40,7 @@ func (d *day) applied() (reason, message string) {
 // their use, three of four replicas fit.
 func TestARequestThatNoNodeTakes(t *testing.T) {
 	t.Parallel()
-	noRight := rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants it"}
+	noRight := rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants the right"}
 	for name, tc := range map[string]struct {
 		mode       v1alpha1.SizingMode
 		mayNot     func(rollout.Action) rollout.Outcome
@@ -54,7 +54,7 @@ func TestARequestThatNoNodeTakes(t *testing.T) {
 		"no right to resize": {
 			mode: v1alpha1.SizingOnCreate, mayNot: func(rollout.Action) rollout.Outcome { return noRight },
 			reason: v1alpha1.ReasonRefused,
-			says:   "config/rbac/resize-pods grants it: delete the pod (kubectl delete pod", stuck: true,
+			says:   "config/rbac/resize-pods grants the right: delete the pod (kubectl delete pod", stuck: true,
 		},
 		"no resize, but evictions": {
 			mode: v1alpha1.SizingInPlaceOrEvict, mayNot: func(a rollout.Action) (o rollout.Outcome) {
@@ -161,7 +161,7 @@ func TestTheLeastRefusedRequestCounts(t *testing.T) {
 	}
 	for i, tc := range []struct{ request, want memory.Bytes }{{400, 500}, {450, 500}, {300, 400}, {300, 400}} {
 		s := &Snapshot{Governed: []*corev1.Pod{waiting(tc.request * memory.MiB)}}
-		st.noteRefused(s, began.Add(time.Duration(i)*time.Hour))
+		st.recordRefused(s, began.Add(time.Duration(i)*time.Hour))
 		if st.Refused.Size != tc.want*memory.MiB {
 			t.Errorf("after %dMi it is %s, want %dMi", tc.request, st.Refused.Size, tc.want)
 		}
@@ -182,7 +182,7 @@ func TestNoPodIsEvictedForALimitThatNewPodsDoNotGet(t *testing.T) {
 	d.room = 1460 * memory.MiB
 	d.mayNot = func(a rollout.Action) (o rollout.Outcome) {
 		if !a.Evict {
-			o = rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants it"}
+			o = rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants the right"}
 		}
 		return o
 	}

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workloadkind is the table of kinds with pods: their names, the path of their pod template, and their
-// properties. It is pure.
+// Package workloadkind is the table of the kinds that create pods: their names, the paths of their pod templates, and
+// their properties. It performs no I/O.
 package workloadkind
 
 import (
@@ -16,14 +16,13 @@ type Kind struct {
 	Group, Version, Name, Resource string
 	// Template is the path to its pod template; empty for a Pod.
 	Template []string
-	// PodCount is the path to the desired number of pods; empty: none, or memfit may not read it.
+	// PodCount is the path to the desired number of pods; empty: none, or memfit has no permission to read it.
 	PodCount  []string
 	Restarts  bool // kubectl rollout restart replaces its pods
 	Recreates bool // a controller replaces deleted pods
-	// Completes is true if its pods run to completion. An evicted one loses its work, and changes are for the next run.
+	// Completes is true if its pods run to completion. An evicted pod loses its work, so memfit sizes only the next run.
 	Completes bool
-	// PerNode is true if its controller determines the node of each pod, so that its pods may be divided by classes of
-	// nodes.
+	// PerNode is true if its controller determines the node of each pod, so its pods may be divided by classes of nodes.
 	PerNode bool
 	// Watched is true if memfit caches the metadata of all objects of this kind, to find the owner of a pod.
 	Watched bool
@@ -33,12 +32,12 @@ type Kind struct {
 	Intermediate bool
 	Asks         bool // users annotate objects of this kind with a profile
 	PodNames     PodNames
-	HashLabel    string // its label on the pods of its ReplicaSets, which are named "<name>-<hash>"
-	HasHash      bool   // a HashLabel is for objects of this kind
-	// MergedByName is true if a patch merges its containers by name, and does not replace the list as in custom resources.
+	HashLabel    string // the pod label with the hash in the names of its ReplicaSets ("<name>-<hash>")
+	HasHash      bool   // objects of this kind have the HashLabel of their owner
+	// MergedByName is true if a patch merges its containers by name. In custom resources, a patch replaces the list.
 	MergedByName bool
 	Frozen       bool // the template of an existing object is immutable
-	// Queued is true if queue controllers such as Kueue suspend such objects, and reserve resources before they have pods.
+	// Queued is true if queue controllers such as Kueue suspend such objects until resources for their pods are reserved.
 	Queued bool
 
 	short string
@@ -53,9 +52,9 @@ const (
 	SameName                    // the workload is the pod
 	Ordinal                     // "<name>-0"
 	Generated                   // "<name>-x7x2p"
-	GeneratedWithHash           // "<name>-6d4cf56db6-x7x2p", by way of a ReplicaSet
+	GeneratedWithHash           // "<name>-6d4cf56db6-x7x2p", created by a ReplicaSet
 	GeneratedWithIndex          // "<name>-x7x2p", or "<name>-3-x7x2p" for an indexed Job
-	GeneratedWithTime           // the same, of a Job that is called "<name>-29384120", after minutes since 1970
+	GeneratedWithTime           // as GeneratedWithIndex, of a Job "<name>-29384120" (minutes since 1970)
 )
 
 var (
@@ -63,7 +62,7 @@ var (
 	replicas = []string{"spec", "replicas"}
 )
 
-// table lists the most frequent kinds first: memfit finds the owners of every new pod.
+// table lists the most frequent kinds first, because memfit looks up the owner of every new pod.
 var table = []Kind{
 	{
 		Group: "apps", Version: "v1", Name: "ReplicaSet", Resource: "replicasets", short: "rs",
@@ -107,14 +106,14 @@ var table = []Kind{
 	{
 		Group: "argoproj.io", Version: "v1alpha1", Name: "Rollout", Resource: "rollouts", short: "ro",
 		Template: inSpec, Recreates: true, PodNames: GeneratedWithHash,
-		HashLabel: "rollouts-pod-template-hash", // another label than a Deployment's, so that the two are never mixed up
+		HashLabel: "rollouts-pod-template-hash", // not a Deployment's, so that the two are never confused
 	},
 }
 
 // All returns the table. Callers must not change it.
 func All() []Kind { return table }
 
-// Of finds a kind in any version. False: memfit does not know where objects of this kind have their pod template.
+// Of finds a kind in any version; false: it is not in the table, and memfit does not know where its pod template is.
 func Of(apiVersion, kind string) (Kind, bool) {
 	if k := InGroup(Group(apiVersion), kind); k != nil {
 		return *k, true
@@ -132,7 +131,7 @@ func InGroup(group, kind string) *Kind {
 	return nil
 }
 
-// Recorded reports whether memfit reads objects of this kind, so that a record can be named after the workload.
+// Recorded reports whether memfit reads objects of this kind, so that a record's name needs no group.
 func (k *Kind) Recorded() bool { return k.Watched || k.PodNames == SameName }
 
 // Queued returns the kind with that plural if queue controllers can hold back its objects; otherwise false.
@@ -144,8 +143,8 @@ func Queued(resource string) (Kind, bool) {
 	return table[i], true
 }
 
-// Like returns how workloads of a kind behave: as in the table, or as the kind of the same name in another group, such
-// as Volcano's Jobs. Any other kind is assumed to recreate its pods.
+// Like returns the behavior of a kind: its row in the table, or for example for Volcano's Jobs the row with the same
+// name in another group. Any other kind is assumed to recreate its pods.
 func Like(apiVersion, kind string) Kind {
 	if k, found := Of(apiVersion, kind); found {
 		return k
@@ -172,7 +171,7 @@ func IsIdentity(apiVersion, kind string) bool {
 	return kind == IdentityKind && Group(apiVersion) == Group(IdentityAPIVersion)
 }
 
-// Lasting reports whether objects of a kind have new pods later. A failed Job or an unknown owner may never have one.
+// Lasting reports whether objects of a kind keep creating pods. A failed Job or an unknown owner may create none.
 func Lasting(apiVersion, kind string) bool {
 	k, known := Of(apiVersion, kind)
 	return known && k.Recreates && !k.Frozen
@@ -214,7 +213,7 @@ func Group(apiVersion string) string {
 	return ""
 }
 
-// Called reports whether a name means this kind, in any form that kubectl accepts: "Deployment", "deployments",
+// Called reports whether typed names this kind, in any form that kubectl accepts: "Deployment", "deployments",
 // "deploy", "deployment.apps".
 func Called(apiVersion, kind, typed string) bool {
 	name, group, grouped := strings.Cut(strings.ToLower(typed), ".")

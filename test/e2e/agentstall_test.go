@@ -86,7 +86,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		Expect(part(seen.Memory, "Go heap")).To(BeNumerically("~", held, held.Percent(10)))
 
 		By("waiting for memfit, which counts by the kubelet's numbers and leaves out what starts")
-		const account = "; the kernel held it at 128Mi, the limit of its container; "
+		const account = "; the kernel capped usage at 128Mi, the limit of its container; "
 		var rec *v1alpha1.MemoryRecommendation
 		var err error
 		Eventually(func(g Gomega) {

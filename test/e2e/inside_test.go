@@ -168,7 +168,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(rec.Status.Advisories).To(ContainElement(ContainSubstring("does not see the limit (JDK-8349988")))
+			g.Expect(rec.Status.Advisories).To(ContainElement(ContainSubstring("does not detect the limit (JDK-8349988")))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 		By("asking for half of the limit as heap, and replacing the pod")

@@ -26,7 +26,7 @@ import (
 type release struct{ name, programs, crds string }
 
 // oldest is the first commit whose API and stored formats are those of v0.1; the tag v0.1.0 takes its place.
-const oldest = "d9c1f1b4"
+const oldest = "e19f324b"
 
 // older builds the commit that OLDER names.
 func older(t *testing.T) release {

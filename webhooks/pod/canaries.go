@@ -12,17 +12,17 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 )
 
-// Canaries stores which canary permissions this replica has used: one pod of a workload gets a lower limit first. The
-// leader names the replica that may create it, so that two replicas do not both create one. A nil Canaries allows none.
+// Canaries stores which canary permissions this replica has used. A canary is the pod of a workload that gets a lower
+// limit first. The leader names the replica that may create it, so that only one does. A nil Canaries allows none.
 type Canaries struct {
 	// Replica is the name of this replica's pod.
 	Replica string
 
 	mu   sync.Mutex
-	used map[types.UID]int64
+	used map[types.UID]int64 // last used permission, by the recommendation's UID
 }
 
-// maxUsed bounds the entries, by the UID of a recommendation. Beyond it this replica creates no canary.
+// maxUsed limits the entries of used. At the maximum, this replica creates no canaries of further workloads.
 const maxUsed = 10_000
 
 // allowed reports whether the next pod of the workload may be its canary.
@@ -36,28 +36,28 @@ func (c *Canaries) allowed(rec *v1alpha1.MemoryRecommendation) bool {
 	return c.used[rec.UID] < permit.Number
 }
 
-// plan makes the canary's plan for a pod if it is the first to ask and runs the program of the recommended size;
-// otherwise any other pod's plan. seen: memfit has changed the pod before, and is called again because another webhook
-// has changed it since; a canary then remains one, without another permission.
+// plan returns a plan that makes the pod a canary if an unused permission allows it and the pod runs the program that
+// the recommended size is for; otherwise the plan of any other pod. seen is true if the API server calls memfit again
+// for a pod, because another webhook has changed it: a canary then remains a canary without another permission.
 func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation, seen, dryRun bool) inject.Plan {
 	others, allowed := inject.MakePlan(in), !dryRun && c.allowed(rec)
 	if !seen && !allowed {
 		return others
 	}
 	in.Sizes = inject.CanariesIn(rec.Status.Containers)
-	canary, asItIs := inject.MakePlan(in), inject.Plan{}
-	unchanged := seen && differ(rec, others, asItIs) && !differ(rec, canary, asItIs)
-	if unchanged || allowed && differ(rec, canary, others) && c.use(rec) {
+	canary, noChange := inject.MakePlan(in), inject.Plan{}
+	isCanary := seen && differ(rec, others, noChange) && !differ(rec, canary, noChange)
+	if isCanary || allowed && differ(rec, canary, others) && c.use(rec) {
 		return canary
 	}
 	return others
 }
 
-// differ reports whether two plans give some container different limits.
-func differ(rec *v1alpha1.MemoryRecommendation, plan, than inject.Plan) bool {
+// differ reports whether plan sets a container's limit, but other does not set the limit to this value.
+func differ(rec *v1alpha1.MemoryRecommendation, plan, other inject.Plan) bool {
 	for i := range rec.Status.Containers {
 		name := rec.Status.Containers[i].Container
-		a, b := plan.Edit(name).Memory, than.Edit(name).Memory
+		a, b := plan.Edit(name).Memory, other.Edit(name).Memory
 		if a != nil && (b == nil || a.Limit != b.Limit) {
 			return true
 		}
@@ -65,7 +65,7 @@ func differ(rec *v1alpha1.MemoryRecommendation, plan, than inject.Plan) bool {
 	return false
 }
 
-// use takes a permission; false if another pod has taken it.
+// use records that a permission is used. It returns false if the permission was used already, or at maxUsed.
 func (c *Canaries) use(rec *v1alpha1.MemoryRecommendation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 	"github.com/memfit/memfit/internal/informers"
 )
 
-// Follow adds to a manager what observes failed pods for Kills, and new pods for Trials, on every replica.
+// Follow makes a manager observe failed pods for Kills, and new pods for Trials, on every replica.
 func (h *Injector) Follow(mgr manager.Manager) error {
 	add := func(options cache.Options, follow func(context.Context, cache.Cache) error) error {
 		pods, err := cache.New(mgr.GetConfig(), options)
 		if err != nil {
-			return fmt.Errorf("making a cache of pods: %w", err)
+			return fmt.Errorf("creating a cache of pods: %w", err)
 		}
 		return errors.Join(
 			mgr.Add(informers.EveryReplica(pods.Start)),

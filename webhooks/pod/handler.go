@@ -16,7 +16,7 @@ import (
 // ServeHTTP answers a review. Clients may send anything; package server limits the size of requests.
 func (h *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
+	body.Grow(int(min(max(r.ContentLength, 0), maxInitialBuffer)) + bytes.MinRead)
 	_, err := body.ReadFrom(r.Body)
 	var req review
 	if err == nil {
@@ -32,12 +32,12 @@ func (h *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, answer)
 }
 
-// usualBody is the initial capacity for a usual review: 4 to 20 KiB.
-const usualBody = 64 << 10
+// maxInitialBuffer limits the initial capacity for a review, most of which have 4 to 20 KiB.
+const maxInitialBuffer = 64 << 10
 
-// Refuse admits a pod unchanged if its request was read only in part or not at all, and reports why to the client that
-// creates it. Without the request's UID the API server accepts no answer; it then applies the webhook's failurePolicy,
-// which also admits the pod unchanged.
+// Refuse admits a pod unchanged if its request could not be read completely, and warns the client that creates the pod.
+// Without the request's UID the API server accepts no response; it then applies the webhook's failurePolicy, which also
+// admits the pod unchanged.
 func (h *Injector) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 	req, _ := readReview(beginning)
 	if req.UID == "" {
@@ -49,7 +49,7 @@ func (h *Injector) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 	write(w, answer)
 }
 
-// allowed returns the answer that admits a pod unchanged.
+// allowed returns the response that admits a pod unchanged.
 func allowed(warnings ...string) *admissionv1.AdmissionResponse {
 	a := &admissionv1.AdmissionResponse{Allowed: true}
 	for _, w := range warnings {
@@ -64,7 +64,7 @@ func write(w http.ResponseWriter, answer *admissionv1.AdmissionResponse) {
 		Response: answer,
 	})
 	if err != nil {
-		http.Error(w, fmt.Sprintf("encoding the answer: %v", err), http.StatusInternalServerError)
+		http.Error(w, fmt.Sprintf("encoding the response: %v", err), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -37,9 +37,9 @@ import (
 // Path is the path to which the API server sends pods.
 const Path = "/mutate--v1-pod"
 
-// lookupTimeout bounds the lookups of an admission: once for the profile, and once for the recommendation and its
-// constraints. Caches answer in microseconds; the timeout covers a cache that is not synced yet. It is well below the
-// webhook's timeout of 2s, so that the response can contain the error as a warning.
+// lookupTimeout limits each of the two lookups of an admission: the profile, and the recommendation with its
+// constraints. Caches respond in microseconds; the timeout is for caches that have not synced yet. It is well below the
+// webhook's timeout of 2 s, so that the response can contain the error as a warning.
 const lookupTimeout = 300 * time.Millisecond
 
 // The marker has the webhook's settings; selectors and match conditions are in config/webhook.
@@ -58,11 +58,11 @@ type Injector struct {
 	// Constraints returns the limits of namespaces and nodes for a new pod. nil: do not check recommended sizes against
 	// them.
 	Constraints *constraintindex.Index
-	// Kills returns kills that the recommendation may not contain yet. nil: none.
+	// Kills returns OOM kills that the recommendation may not contain yet. nil: none.
 	Kills *PendingKills
 	// Canaries stores the canary permissions that this replica has used.
 	Canaries *Canaries
-	// Trials stores the workloads whose pods were not created after memfit changed them. nil: none.
+	// Trials stores the workloads whose changed pods were not created. nil: none.
 	Trials *Trials
 	// Metrics counts admissions.
 	Metrics *Metrics
@@ -113,7 +113,7 @@ func (h *Injector) resolve(ctx context.Context, meta *metav1.ObjectMeta) (policy
 	return h.Resolver.Resolve(ctx, meta)
 }
 
-// inject makes the plan for a governed pod, and its patch.
+// inject returns the response for a governed pod.
 func (h *Injector) inject(
 	ctx context.Context, req *review, meta *metav1.ObjectMeta, resolved policy.Resolution,
 ) (*admissionv1.AdmissionResponse, error) {
@@ -139,12 +139,12 @@ func (h *Injector) inject(
 		return nil, err
 	}
 	if seen && len(a.Patch) == 0 {
-		return a, nil // second call for a pod, after other webhooks: the first one has warned and counted
+		return a, nil // a second call, after other webhooks; the first call has warned and counted
 	}
 	if !seen && len(a.Patch) > 0 && h.Trials.leaveUnchanged(meta, resolved.Ref, now, req.DryRun) {
 		h.Metrics.errors.WithLabelValues("refused").Inc()
-		return allowed("the pod is unchanged: no pod that memfit changed was created, so another admission policy may " +
-			"refuse memfit's changes (Event " + v1alpha1.EventPodsNotCreated + " of the workload)"), nil
+		return allowed("the pod was admitted unchanged: no pod that memfit changed was created, so another admission " +
+			"policy may refuse memfit's changes; see Event " + v1alpha1.EventPodsNotCreated + " of the workload"), nil
 	}
 	if !req.DryRun {
 		h.Metrics.count(plan, pod)
@@ -173,7 +173,7 @@ func patch(a *admissionv1.AdmissionResponse, pod inject.Patch, at string) error 
 	return nil
 }
 
-// input is the input of a plan, and its recommendation.
+// input is the input of a plan, and the recommendation that it uses.
 type input struct {
 	inject.Input
 
@@ -205,8 +205,8 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 	}}, nil
 }
 
-// pending returns the kills of a pod's identity that its recommendation may not contain yet, by container. It reads
-// them from the API server if a kill would change the pod. If that fails, it returns the known kills.
+// pending returns the OOM kills of a pod's identity that its recommendation may not contain yet, by container. It reads
+// them from the API server if a kill would change the pod. If the read fails, it returns the kills that are known.
 func (h *Injector) pending(
 	ctx context.Context, resolved policy.Resolution, pod *corev1.Pod,
 ) map[string][]pendingKill {
@@ -251,9 +251,9 @@ func (h *Injector) facts(
 	return &facts, nil
 }
 
-// largestNode returns the allocatable memory and name of the largest known node for a pod: the node chosen by its
-// controller, or any that runs or ran pods of its workload. If no node is known to, any node counts; 0: unknown.
-// A chosen node that this replica has not seen yet counts as the smallest.
+// largestNode returns the allocatable memory and a description of the largest node for a pod; 0: unknown. This is the
+// node that its controller chose, otherwise the largest node known to have run its workload, otherwise the largest of
+// all. If the chosen node is not in the cache yet, the smallest node counts, to be safe.
 func largestNode(
 	pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation, facts *constraints.Facts,
 ) (memory.Bytes, string) {
@@ -296,7 +296,7 @@ func (h *Injector) recommendation(
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
 	if !records.BelongTo(rec.OwnerReferences, resolved.Ref, resolved.UID) {
-		// the record of an earlier workload with this name is about another program
+		// the record belongs to an earlier workload with this name, which may have run another program
 		return &v1alpha1.MemoryRecommendation{}, nil
 	}
 	return rec, nil
@@ -336,7 +336,7 @@ func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[strin
 	return keys
 }
 
-// notGoverned leaves a pod unchanged, with a warning if it names an unusable profile.
+// notGoverned returns the response for a pod without a profile, with a warning if it names one that does not exist.
 func notGoverned(resolved policy.Resolution) *admissionv1.AdmissionResponse {
 	if resolved.Problem == profile.NotFound {
 		return allowed(resolved.Why)
@@ -349,7 +349,7 @@ func (h *Injector) failOpen(
 	ctx context.Context, req *review, step string, err error,
 ) *admissionv1.AdmissionResponse {
 	log := logf.FromContext(ctx).WithName("admission").WithValues("namespace", req.Namespace, "requestID", req.UID)
-	// the author of the pod can fix this
+	// the pod's author can fix this, so it is not logged as an error
 	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()
 		log.Info("Admitted a pod unchanged, because it exceeds a bound", "field", beyond.Field, "why", beyond.Why)
@@ -357,5 +357,5 @@ func (h *Injector) failOpen(
 	}
 	h.Metrics.errors.WithLabelValues(step).Inc()
 	log.Error(err, "Admitted a pod unchanged", "step", step)
-	return allowed("internal error (" + step + "), the pod was admitted unchanged; see the log of memfit")
+	return allowed("the pod was admitted unchanged after an internal error (" + step + "); see memfit's log")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// job answers for a new Job.
+// job returns the response for a new Job, and its result for the metrics.
 func (h *Injector) job(
 	ctx context.Context, req *review, kind workloadkind.Kind,
 ) (a *admissionv1.AdmissionResponse, result string) {
@@ -31,10 +31,10 @@ func (h *Injector) job(
 	return a, resultGoverned
 }
 
-// sizeTemplate gives a new suspended Job the memory that its pods will get, so that a queue controller such as Kueue
-// reserves enough. It changes nothing else, and no Job that may be applied again: the next apply would fail, because
-// the template of an existing Job is immutable before Kubernetes 1.36, or would undo the sizes. nil: the Job is not
-// governed, or its pods are unknown.
+// sizeTemplate sets memory in the template of a new suspended Job to what its pods will get, so that a queue controller
+// such as Kueue reserves enough. It changes no Job that may be applied again: the next apply would fail, because the
+// template of an existing Job is immutable before Kubernetes 1.36, or would undo the sizes. nil: no profile governs the
+// Job, the Job is not suspended, or nothing is known about its pods.
 func (h *Injector) sizeTemplate(
 	ctx context.Context, req *review, kind workloadkind.Kind,
 ) (*admissionv1.AdmissionResponse, error) {
@@ -55,7 +55,7 @@ func (h *Injector) sizeTemplate(
 	controlled := metav1.GetControllerOfNoCopy(job) != nil
 	if err != nil || resolved.Profile == nil || resolved.Paused != "" ||
 		!resolved.Profile.Spec.Sizing.Mode.SizesNewPods() ||
-		resolved.Identity == nil && !controlled { // it is its own workload, without evidence before it runs
+		resolved.Identity == nil && !controlled { // the Job is its own workload, and has not run yet
 		return nil, err
 	}
 	pod, err := template.pod(meta)
@@ -73,8 +73,8 @@ func (h *Injector) sizeTemplate(
 		return a, nil
 	case job.Name != "" && !controlled:
 		return allowed(
-			"the suspended Job was admitted unchanged, because a Job with metadata.name may be applied again; with " +
-				"metadata.generateName it would get the size of its pods now",
+			"the suspended Job was admitted unchanged, because a Job with metadata.name may be applied again; use " +
+				"metadata.generateName to get the recommended sizes in its template",
 		), nil
 	}
 	return a, patch(a, sized, "/"+strings.Join(kind.Template, "/"))

@@ -29,38 +29,35 @@ import (
 )
 
 const (
-	// pendingFor is how long a kill is pending: by then the leader, even a new one, has recorded it. Afterwards only the
-	// recommendation counts.
-	pendingFor = 5 * time.Minute
-	// maxPending bounds identities, and maxPendingKills the kills of each.
-	maxPending      = 10_000
-	maxPendingKills = 16
-	// failedPage pods are decoded at a time, some 2 MiB, in at most maxFailedPages pages per read.
-	failedPage     = 100
-	maxFailedPages = 10
+	// pendingFor is how long a kill is pending. After this time even a new leader has recorded it in the recommendation.
+	pendingFor      = 5 * time.Minute
+	maxPending      = 10_000 // identities
+	maxPendingKills = 16     // per identity
+	failedPage      = 100    // pods per page of a read, about 2 MiB
+	maxFailedPages  = 10     // per read
 )
 
-// PendingKills stores the OOM kills of the last minutes in pods that are known by their identity. The retry of such a
-// pod is created within moments of the kill, by a controller that may see it before memfit's informers. That controller
-// has seen the failed pod in the API server, so a consistent read that begins after the retry was sent also sees it:
-// [PendingKills.Read]. Some controllers delete the failed pod first, as Spark does with executors. So every replica
-// also watches failed pods, and stores their kills: [PendingKills.Follow]. A nil PendingKills has none.
+// PendingKills stores the OOM kills of the last minutes in pods with an identity. The retry of such a pod may be
+// created before memfit's informers show the kill. The controller that creates the retry has seen the failed pod in the
+// API server, so a consistent read that begins after the retry was sent shows that pod as well: [PendingKills.Read].
+// Some controllers delete the failed pod before they create the retry, as Spark does with executors, so every replica
+// also watches failed pods: [PendingKills.Follow]. A nil PendingKills is empty.
 type PendingKills struct {
 	// Resolver resolves identities.
 	Resolver *policy.Resolver
 	// APIReader reads from the API server, never from a cache.
 	APIReader client.Reader
-	// NodeShort returns when a node became short of memory, as [constraintindex.Index.NodeShort].
+	// NodeShort is [constraintindex.Index.NodeShort].
 	NodeShort func(node string) time.Time
 	// Clock returns the time.
 	Clock clock.PassiveClock
 
-	reads sharedReads
-	mu    sync.Mutex
-	of    map[memory.WorkloadRef][]pendingKill
+	reads      sharedReads
+	mu         sync.Mutex
+	byIdentity map[memory.WorkloadRef][]pendingKill
 }
 
-// pendingKill is a kill, with the container's program and its node.
+// pendingKill is an OOM kill, with the container's program and node.
 type pendingKill struct {
 	memory.OOMKill
 	program inject.Program
@@ -70,7 +67,7 @@ type pendingKill struct {
 // Follow observes the pods of a cache, which should contain only failed pods, until ctx ends.
 func (p *PendingKills) Follow(ctx context.Context, failed cache.Cache) error {
 	select {
-	case <-p.Resolver.Built(): // before that no profile governs any pod
+	case <-p.Resolver.Built(): // before that, no profile governs any pod
 	case <-ctx.Done():
 		return nil
 	}
@@ -84,8 +81,8 @@ func (p *PendingKills) Follow(ctx context.Context, failed cache.Cache) error {
 	return nil
 }
 
-// Read observes the failed pods of an identity in the API server, as of the call or later. It returns an error after
-// [readTimeout]. Concurrent calls share reads.
+// Read reads the failed pods of an identity from the API server, as of the call or later, and stores their kills. It
+// returns an error after [readTimeout]. Concurrent calls share reads.
 func (p *PendingKills) Read(ctx context.Context, namespace string, of *identity.Identity) error {
 	selector := of.Selector()
 	return p.reads.await(ctx, readKey{namespace, selector.String()}, func(ctx context.Context) error {
@@ -93,7 +90,7 @@ func (p *PendingKills) Read(ctx context.Context, namespace string, of *identity.
 	})
 }
 
-// list observes the failed pods of a selector. Without a resource version, a list is consistent.
+// list observes the failed pods that match a selector. The read is consistent, because it sets no resource version.
 func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Selector) error {
 	options := &client.ListOptions{
 		Namespace: namespace, LabelSelector: of, FieldSelector: informers.InPhase(corev1.PodFailed), Limit: failedPage,
@@ -140,13 +137,13 @@ func (p *PendingKills) observe(
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forget(now)
-	all, known := p.of[resolved.Ref]
-	if !known && len(p.of) >= maxPending {
+	p.dropOld(now)
+	all, known := p.byIdentity[resolved.Ref]
+	if !known && len(p.byIdentity) >= maxPending {
 		return
 	}
-	if p.of == nil {
-		p.of = map[memory.WorkloadRef][]pendingKill{}
+	if p.byIdentity == nil {
+		p.byIdentity = map[memory.WorkloadRef][]pendingKill{}
 	}
 	for _, k := range kills {
 		if !slices.ContainsFunc(all, func(o pendingKill) bool { return o.Container == k.Container }) {
@@ -154,21 +151,20 @@ func (p *PendingKills) observe(
 		}
 	}
 	slices.SortStableFunc(all, func(a, b pendingKill) int { return a.Time.Compare(b.Time) })
-	p.of[resolved.Ref] = all[max(len(all)-maxPendingKills, 0):]
+	p.byIdentity[resolved.Ref] = all[max(len(all)-maxPendingKills, 0):]
 }
 
-// forget drops old kills.
-func (p *PendingKills) forget(now time.Time) {
-	maps.DeleteFunc(p.of, func(_ memory.WorkloadRef, all []pendingKill) bool {
+// dropOld drops old kills.
+func (p *PendingKills) dropOld(now time.Time) {
+	maps.DeleteFunc(p.byIdentity, func(_ memory.WorkloadRef, all []pendingKill) bool {
 		return !slices.ContainsFunc(all, func(k pendingKill) bool { return k.pending(now) })
 	})
 }
 
 func (k *pendingKill) pending(now time.Time) bool { return now.Sub(k.Time) < pendingFor }
 
-// killsIn returns the kills of an ended pod. A node's clock may be wrong, so kill times are at most now. A pod may have
-// been killed before an in-place resize took effect, so the limit from its creation counts: otherwise the size would be
-// a multiple of a limit that the container never had.
+// killsIn returns the kills of an ended pod. A node's clock may be wrong, so kill times are at most now. A kill may
+// precede the effect of an in-place resize, so its limit is at most the one at the pod's creation.
 func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 	var ledger oom.Ledger
 	for _, k := range ledger.Update(oom.Observe(pod), nil, now) {
@@ -178,38 +174,38 @@ func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 		if created := inject.LimitAtCreation(pod, k.Container.Container); created > 0 {
 			k.Limit = min(k.Limit, created)
 		}
-		of := pendingKill{
+		kill := pendingKill{
 			OOMKill: k, program: inject.ProgramOf(pod, k.Container.Container, true), node: pod.Spec.NodeName,
 		}
-		if of.pending(now) && k.Limit > 0 && k.Kind != memory.OOMPodLimit && k.Kind != memory.OOMHeapAbort {
-			all = append(all, of)
+		if kill.pending(now) && k.Limit > 0 && k.Kind != memory.OOMPodLimit && k.Kind != memory.OOMHeapAbort {
+			all = append(all, kill)
 		}
 	}
 	return all
 }
 
-// Of returns the pending kills of a workload by container, oldest first; not those on nodes that are short of memory,
-// because only the leader can determine which of them were at the limit: it knows how much was in use.
+// Of returns the pending kills of a workload by container, oldest first. It omits kills on a node that was short of
+// memory: only the leader can determine which of these were at the limit, because it knows how much was in use.
 func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	if p == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var of map[string][]pendingKill
-	for _, k := range p.of[ref] {
+	var byContainer map[string][]pendingKill
+	for _, k := range p.byIdentity[ref] {
 		if !k.pending(p.Clock.Now()) || oom.ShortAt(p.NodeShort(k.node), k.Time) {
 			continue
 		}
-		if of == nil {
-			of = map[string][]pendingKill{}
+		if byContainer == nil {
+			byContainer = map[string][]pendingKill{}
 		}
-		of[k.Container.Container] = append(of[k.Container.Container], k)
+		byContainer[k.Container.Container] = append(byContainer[k.Container.Container], k)
 	}
-	return of
+	return byContainer
 }
 
-// raised returns the offers of a recommendation, raised to cover the pending kills. It does not change offers.
+// raised returns a copy of the offers of a recommendation, raised to cover the pending kills.
 func raised(
 	resolved policy.Resolution, offers map[string]inject.Offer, pending map[string][]pendingKill, now time.Time,
 ) map[string]inject.Offer {
@@ -233,7 +229,7 @@ func raised(
 	return all
 }
 
-// sizeAfter returns the size after kills of a program, as the leader will compute it from them alone.
+// sizeAfter returns the size that the leader will compute for a program from these kills alone.
 func sizeAfter(
 	resolved policy.Resolution, name string, program inject.Program, kills []pendingKill, now time.Time,
 ) memory.Size {

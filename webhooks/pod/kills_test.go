@@ -243,13 +243,13 @@ func TestPendingKillsChangeNothingElse(t *testing.T) {
 	owned := taskPod("unit", 3)
 	owned.OwnerReferences[0].APIVersion, owned.OwnerReferences[0].Kind = "apps/v1", "StatefulSet"
 	h.Kills.Observe(t.Context(), killed(owned, clock.Now()))
-	if n := len(h.Kills.of); n != 1 {
+	if n := len(h.Kills.byIdentity); n != 1 {
 		t.Errorf("%d workloads have pending kills", n)
 	}
 	for run := range 100 {
 		h.Kills.Observe(t.Context(), killed(taskPod("unit", 100+run), clock.Now()))
 	}
-	for _, all := range h.Kills.of {
+	for _, all := range h.Kills.byIdentity {
 		if len(all) > maxPendingKills {
 			t.Errorf("%d kills of one identity are remembered", len(all))
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 )
 
-// Results of an admission, values of the metrics' result label.
+// Values of the metric label "result".
 const (
 	resultGoverned   = "governed"
 	resultUngoverned = "ungoverned"
@@ -24,7 +24,7 @@ const (
 type Metrics struct {
 	injections  *prometheus.CounterVec
 	errors      *prometheus.CounterVec
-	outOfBounds prometheus.Counter             // pods without a plan
+	outOfBounds prometheus.Counter             // pods that exceed a bound
 	duration    map[string]prometheus.Observer // by result
 	reads       *prometheus.CounterVec
 }

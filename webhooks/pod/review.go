@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/boundedjson"
 )
 
-// review has the fields of the request in an AdmissionReview that memfit reads. The parts of the pod are decoded when
-// needed: most pods are not governed, as their metadata shows.
+// review has the fields that memfit reads of an AdmissionReview's request. The object's parts are decoded when needed:
+// for most pods, metadata alone shows that no profile governs them.
 type review struct {
 	UID      types.UID `json:"uid"`
 	Resource struct {
@@ -28,13 +28,13 @@ type review struct {
 	Object    parts  `json:"object"`
 }
 
-// parts has the parts of an object, as the API server sent them; nil: absent.
+// parts has the undecoded parts of an object; nil: absent.
 type parts struct {
 	Metadata jsontext.Value `json:"metadata"`
 	Spec     jsontext.Value `json:"spec"`
 }
 
-// readReview reads a review. After an error it has the fields before it, for a request that was read only in part.
+// readReview reads a review. After an error, such as for an incomplete request, it returns the fields before the error.
 func readReview(body []byte) (review, error) {
 	var sent struct {
 		Kind       string `json:"kind"`
@@ -46,7 +46,7 @@ func readReview(body []byte) (review, error) {
 	}
 	if sent.Kind != "AdmissionReview" || sent.APIVersion != admissionv1.SchemeGroupVersion.String() {
 		return sent.Request, fmt.Errorf(
-			"the request is %.60q of %.60q, and must be an AdmissionReview of %s", sent.Kind, sent.APIVersion,
+			"the request is a %.60q of %.60q, but must be an AdmissionReview of %s", sent.Kind, sent.APIVersion,
 			admissionv1.SchemeGroupVersion,
 		)
 	}
@@ -76,7 +76,7 @@ type unread struct{}
 // UnmarshalJSON skips the value.
 func (unread) UnmarshalJSON([]byte) error { return nil }
 
-// sentSpec and sentContainer hide embedded fields of the same names.
+// sentSpec and sentContainer override fields of the embedded types, so that absent resources decode as nil.
 type sentSpec struct {
 	corev1.PodSpec `json:",inline"`
 
@@ -90,8 +90,8 @@ type sentContainer struct {
 	Resources *corev1.ResourceRequirements `json:"resources"`
 }
 
-// pod decodes the rest of a pod after its metadata. Sent resources are never nil in it: a member cannot be added to an
-// absent object, and an existing one may have members that its Go type lacks.
+// pod decodes a pod's spec. Containers with a resources object have non-nil Limits, even if empty: a JSON patch must
+// add a missing object, but must not replace an existing one, which may have members that its Go type lacks.
 func (r *review) pod(meta *metav1.ObjectMeta) (*corev1.Pod, error) {
 	p := &corev1.Pod{ObjectMeta: *meta}
 	if r.Object.Spec == nil {

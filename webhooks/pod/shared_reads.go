@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// readTimeout is how long an admission waits for a read, including the time until it begins. With two times
-	// [lookupTimeout] it is below the webhook's own timeout of 2 s. With 500 ms, a read timed out on two cores at a load
-	// of 27.
+	// readTimeout is how long an admission waits for a read, including the time until the read begins. With twice
+	// [lookupTimeout], it is below the webhook's timeout of 2 s. 500 ms was too short on two cores with a load of 27.
 	readTimeout = time.Second
 	// readInterval is the minimum time between the beginnings of two reads with the same key, so that there are at most
 	// 20 a second for any number of new pods. Controllers create at most as many with the default settings of
@@ -26,27 +25,27 @@ const (
 // readKey identifies a read: equal keys have equal results.
 type readKey struct{ namespace, selector string }
 
-// sharedReads lets concurrent callers share a read of the API server that begins after all of them have called. A
-// caller never shares a read that began before its call, because it may lack the newest pods. The zero value is ready.
+// sharedReads lets concurrent callers share a read of the API server. A caller never shares a read that began before
+// its call, because that read may lack the newest pods. The zero value is ready.
 type sharedReads struct {
 	mu     sync.Mutex
 	queues map[readKey]*readQueue
-	slots  chan struct{} // of maxReads
+	slots  chan struct{} // with capacity maxReads
 }
 
-// readQueue has the reads with one key: the current one and the next. It exists while a read runs or has begun less
-// than [readInterval] ago.
+// readQueue has the next read with one key, if any caller waits for it. The queue exists while the read before it runs,
+// or has begun less than [readInterval] ago.
 type readQueue struct{ next *sharedRead }
 
-// sharedRead is a read that has not begun.
+// sharedRead is one read, for all callers that wait for it.
 type sharedRead struct {
 	do   func(ctx context.Context) error
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-// await returns after do, or a concurrent caller's do for the same key, has begun and returned, or with an error
-// after [readTimeout].
+// await runs do, or waits for a concurrent caller's do with the same key that has not begun, and returns its error. It
+// returns an error after [readTimeout].
 func (s *sharedReads) await(ctx context.Context, key readKey, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -59,7 +58,7 @@ func (s *sharedReads) await(ctx context.Context, key readKey, do func(context.Co
 	}
 }
 
-// join returns the next read with the key.
+// join returns the next read with the key, and makes sure that it runs.
 func (s *sharedReads) join(ctx context.Context, key readKey, do func(context.Context) error) *sharedRead {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,13 +85,13 @@ func (s *sharedReads) work(ctx context.Context, key readKey, q *readQueue) {
 	for s.more(key, q) {
 		s.slots <- struct{}{}
 		interval := time.NewTimer(readInterval)
-		s.begin(q).run(ctx)
+		s.takeNext(q).run(ctx)
 		<-s.slots
 		<-interval.C
 	}
 }
 
-// more reports whether there is another read; if not, it drops the queue.
+// more reports whether there is a next read; if not, it drops the queue.
 func (s *sharedReads) more(key readKey, q *readQueue) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +101,8 @@ func (s *sharedReads) more(key readKey, q *readQueue) bool {
 	return q.next != nil
 }
 
-// begin takes the next read from the queue: later callers wait for another one.
-func (s *sharedReads) begin(q *readQueue) *sharedRead {
+// takeNext takes the next read from the queue: later callers wait for another one.
+func (s *sharedReads) takeNext(q *readQueue) *sharedRead {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	read := q.next
@@ -116,7 +115,7 @@ func (r *sharedRead) run(ctx context.Context) {
 	defer cancel()
 	defer close(r.done)
 	defer func() {
-		if p := recover(); p != nil { // outside of a request no handler recovers
+		if p := recover(); p != nil { // this goroutine has no HTTP handler that recovers
 			r.err = fmt.Errorf("panic: %v", p)
 		}
 	}()

@@ -54,7 +54,7 @@ func TestPodsAreLeftAsTheyComeWhenNoneThatWasChangedComes(t *testing.T) {
 			}
 			at = at.Add(retry)
 		}
-		first := !now.came
+		first := !now.unchangedSeen
 		var refused bool
 		if now, refused = now.unchangedCreated(at); refused == first {
 			t.Fatalf("hold %d: with the first pod that was left %t, the policy is named: %t", len(holds), first, refused)
@@ -95,7 +95,7 @@ func TestAnOutageIsNoPolicy(t *testing.T) {
 			continue // it was changed, and created
 		}
 		now, refused := now.unchangedCreated(at)
-		if _, leave = now.next(at.Add(probing)); leave || refused {
+		if _, leave = now.next(at.Add(probeTime)); leave || refused {
 			t.Errorf("%s: the next pod is left: %t; a policy is named: %t", outage, leave, refused)
 		}
 	}
@@ -113,8 +113,8 @@ func TestPodsThatAreRefusedForAnotherReasonAreChanged(t *testing.T) {
 		}
 		at, attempts = at.Add(retry), attempts+1
 	}
-	if now.hold != 0 || unchanged == 0 || unchanged > attempts/4 {
-		t.Errorf("%d of %d attempts were left unchanged, held for %s", unchanged, attempts, now.hold)
+	if now.lastHold != 0 || unchanged == 0 || unchanged > attempts/4 {
+		t.Errorf("%d of %d attempts were left unchanged, held for %s", unchanged, attempts, now.lastHold)
 	}
 }
 
@@ -127,8 +127,8 @@ func TestATrialIsForgotten(t *testing.T) {
 		t.Errorf("after two days: left at %v, changed %d", got, last.changed)
 	}
 	got, last := left(0, 0, 0, time.Minute, 72*time.Hour, 73*time.Hour)
-	if len(got) != 1 || last.hold != 0 {
-		t.Errorf("after a hold and two days: left at %v, the next hold doubles %s", got, last.hold)
+	if len(got) != 1 || last.lastHold != 0 {
+		t.Errorf("after a hold and two days: left at %v, the next hold doubles %s", got, last.lastHold)
 	}
 }
 
@@ -144,12 +144,12 @@ func TestACreationThatFailedOnceIsNoPolicy(t *testing.T) {
 
 func TestTheEventSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	_, of := left(0, time.Second, 2*time.Second, time.Minute)
-	of.came = true
+	of.unchangedSeen = true
 	of, _ = of.unchangedCreated(trialStart.Add(time.Minute))
-	const want = "memfit changed 3 new pods of Deployment web since 18:03:00Z, and none of them was created; two that " +
-		"it left unchanged were: another admission policy refuses memfit's changes (the Event FailedCreate of their " +
-		"controller quotes it). New pods are left unchanged until 18:14:00Z. Set sizing.limit.max or sizing.requestPolicy " +
-		"to what the policy allows, or exclude the workload"
+	const want = "none of the 3 new pods of Deployment web that memfit changed since 18:03:00Z was created, but two " +
+		"that it left unchanged were: another admission policy refuses memfit's changes (see the FailedCreate Events of " +
+		"the pods' controller). memfit leaves new pods unchanged until 18:14:00Z. Set sizing.limit.max or " +
+		"sizing.requestPolicy to values that the policy allows, or exclude the workload"
 	if got := of.note(web, trialStart.Add(time.Minute)); got != want {
 		t.Error(got)
 	}
@@ -189,11 +189,11 @@ func TestPodsThatComeEndATrial(t *testing.T) {
 	}
 	onNode := web
 	onNode.NodeClass = "m5.large"
-	for range enough {
+	for range minChanged {
 		leave(0)
 	}
 	came(onNode, 0, true)
-	for range enough {
+	for range minChanged {
 		if leave(time.Minute) {
 			t.Error("a pod is left although one of its workload came")
 		}
@@ -204,16 +204,16 @@ func TestPodsThatComeEndATrial(t *testing.T) {
 	}
 	came(onNode, 2*time.Minute, false)
 	came(onNode, 2*time.Minute+time.Second, false)
-	for range enough {
-		if leave(2*time.Minute + probing) {
+	for range minChanged {
+		if leave(2*time.Minute + probeTime) {
 			t.Error("one unchanged pod came, and the next is not changed")
 		}
 	}
-	if !leave(2*time.Minute + 2*probing) {
+	if !leave(2*time.Minute + 2*probeTime) {
 		t.Error("memfit changes pods although again none came")
 	}
-	came(onNode, 2*time.Minute+2*probing, false)
-	came(onNode, 2*time.Minute+2*probing, false)
+	came(onNode, 2*time.Minute+2*probeTime, false)
+	came(onNode, 2*time.Minute+2*probeTime, false)
 	if !leave(11*time.Minute) || !trials.active(onNode, trialStart.Add(11*time.Minute)) || len(*reports) != 1 {
 		t.Errorf("with only an unchanged pod since, it was reported %d times", len(*reports))
 	}
@@ -237,29 +237,29 @@ func TestATrialOfAnIdentityThatIsRewritten(t *testing.T) {
 		other.Name = "rewritten"
 		trials.observe(t.Context(), pod, memory.Workload{Ref: other}, trialStart.Add(after))
 	}
-	for range enough {
+	for range minChanged {
 		leave(0)
 	}
 	came(time.Second, true)
 	if leave(time.Minute) {
 		t.Error("a pod is left although one that memfit changed came")
 	}
-	for range enough {
+	for range minChanged {
 		leave(time.Minute)
 	}
 	if !leave(2 * time.Minute) {
 		t.Error("memfit changes pods although none came")
 	}
 	came(2*time.Minute, false)
-	for range enough {
-		if leave(2*time.Minute + probing) {
+	for range minChanged {
+		if leave(2*time.Minute + probeTime) {
 			t.Error("one unchanged pod came, and the next is not changed")
 		}
 	}
-	if !leave(2*time.Minute + 2*probing) {
+	if !leave(2*time.Minute + 2*probeTime) {
 		t.Error("memfit changes pods although again none came")
 	}
-	came(2*time.Minute+2*probing, false)
+	came(2*time.Minute+2*probeTime, false)
 	if !leave(5*time.Minute) || len(*reports) != 1 || !strings.Contains((*reports)[0], web.Name) {
 		t.Errorf("the pod that was left unchanged came, and was reported as %q", *reports)
 	}
@@ -277,7 +277,7 @@ func TestWhatIsNotTried(t *testing.T) {
 		"no trials": {pod: owned}, "no watch": {trials: &Trials{}, pod: owned},
 		"a bare pod": {trials: begun, pod: &metav1.ObjectMeta{}}, "dry runs": {trials: begun, pod: owned, dryRun: true},
 	} {
-		for i := range 2 * enough {
+		for i := range 2 * minChanged {
 			at := trialStart.Add(time.Duration(i) * time.Minute)
 			if tc.trials.leaveUnchanged(tc.pod, web, at, tc.dryRun) {
 				t.Errorf("%s: pod %d is left", name, i)
@@ -306,16 +306,16 @@ func TestTrialsAreBounded(t *testing.T) {
 	for i := range maxTrials + 5 {
 		leave(i, trialStart)
 	}
-	for range enough {
+	for range minChanged {
 		leave(0, trialStart)
 		leave(maxTrials, trialStart)
 	}
-	if len(trials.of) != maxTrials || !leave(0, trialStart.Add(time.Minute)) ||
+	if len(trials.byWorkload) != maxTrials || !leave(0, trialStart.Add(time.Minute)) ||
 		leave(maxTrials, trialStart.Add(time.Minute)) {
-		t.Errorf("%d are remembered, with the wrong decisions", len(trials.of))
+		t.Errorf("%d are remembered, with the wrong decisions", len(trials.byWorkload))
 	}
-	if leave(maxTrials, trialStart.Add(50*time.Hour)); len(trials.of) != 1 {
-		t.Errorf("%d are remembered when all but one are old", len(trials.of))
+	if leave(maxTrials, trialStart.Add(50*time.Hour)); len(trials.byWorkload) != 1 {
+		t.Errorf("%d are remembered when all but one are old", len(trials.byWorkload))
 	}
 }
 
@@ -330,7 +330,7 @@ func TestALeftPodIsCountedAndItsCreatorWarned(t *testing.T) {
 		`"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Runner","name":"r","uid":"u","controller":true}],`+
 			`"annotations":{`, 1,
 	)))
-	for i := range enough {
+	for i := range minChanged {
 		if got := asked(t, h, body); len(got.Patch) == 0 {
 			t.Fatalf("pod %d is unchanged: %+v", i, got)
 		}

@@ -19,20 +19,20 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// maxTrials bounds the recorded workloads. Beyond it, this replica changes pods even if they are refused.
+// maxTrials limits the recorded workloads. This replica changes the pods of further workloads even if they are refused.
 const maxTrials = 10_000
 
-// Trials records the workloads whose pods this replica changed without seeing one created: another admission policy
-// may refuse memfit's changes. If nil, or before new pods are watched, it is empty.
+// Trials has the [trial] of each workload whose pods this replica changed, until it sees a changed pod created. It is
+// empty if it is nil, and until [Injector.WatchNewPods] has synced.
 type Trials struct {
-	// Report reports that new pods of a workload are left unchanged.
+	// Report is called when memfit begins to leave new pods of a workload unchanged; note explains why.
 	Report func(of memory.Workload, note string)
 
-	mu sync.Mutex
-	of map[memory.WorkloadRef]trial // nil: pods are not watched yet
+	mu         sync.Mutex
+	byWorkload map[memory.WorkloadRef]trial // nil: pods are not watched yet
 }
 
-// leaveUnchanged reports whether a pod that memfit would change is left unchanged.
+// leaveUnchanged records a new pod that memfit would change, and reports whether to leave it unchanged.
 func (t *Trials) leaveUnchanged(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.Time, dryRun bool) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if t == nil || owner == nil { // without a controller, no other pod follows
@@ -41,14 +41,14 @@ func (t *Trials) leaveUnchanged(pod *metav1.ObjectMeta, of memory.WorkloadRef, n
 	of = of.Whole()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, known := t.of[of]
+	before, known := t.byWorkload[of]
 	after, unchanged := before.next(now)
 	after.owner = owner.UID
-	if !known && len(t.of) >= maxTrials {
-		maps.DeleteFunc(t.of, func(_ memory.WorkloadRef, o trial) bool { return o.old(now) })
+	if !known && len(t.byWorkload) >= maxTrials {
+		maps.DeleteFunc(t.byWorkload, func(_ memory.WorkloadRef, o trial) bool { return o.old(now) })
 	}
-	if remember := t.of != nil && !dryRun && (known || len(t.of) < maxTrials); remember {
-		t.of[of] = after
+	if remember := t.byWorkload != nil && !dryRun && (known || len(t.byWorkload) < maxTrials); remember {
+		t.byWorkload[of] = after
 	}
 	return unchanged
 }
@@ -60,26 +60,26 @@ func (t *Trials) active(of memory.WorkloadRef, now time.Time) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return now.Before(t.of[of.Whole()].until)
+	return now.Before(t.byWorkload[of.Whole()].until)
 }
 
-// mayDecide reports whether a pod that was created may decide a trial. Most need not be looked up.
+// mayDecide reports whether a created pod may decide a trial. For other pods, the workload need not be resolved.
 func (t *Trials) mayDecide(pod *metav1.ObjectMeta) bool {
 	_, changed := pod.Annotations[v1alpha1.InjectedAnnotation]
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for of, o := range t.of {
-		if of.Namespace == pod.Namespace && (changed || o.probes) {
+	for of, o := range t.byWorkload {
+		if of.Namespace == pod.Namespace && (changed || o.probing) {
 			return true
 		}
 	}
 	return false
 }
 
-// observe handles a pod that was created: a pod that memfit changed ends its workload's trial.
+// observe records a created pod, and reports if it shows that memfit's changes are refused.
 func (t *Trials) observe(ctx context.Context, pod *metav1.ObjectMeta, of memory.Workload, now time.Time) {
-	of.Ref = t.deciding(pod, of.Ref.Whole())
-	after, refused := t.compared(pod, of.Ref, now)
+	of.Ref = t.trialOf(pod, of.Ref.Whole())
+	after, refused := t.addCreated(pod, of.Ref, now)
 	if !refused {
 		return
 	}
@@ -88,13 +88,13 @@ func (t *Trials) observe(ctx context.Context, pod *metav1.ObjectMeta, of memory.
 	t.Report(of, note)
 }
 
-// deciding returns the workload whose trial a created pod decides: the workload of its controller, because
-// another webhook may have rewritten the labels that identify its workload.
-func (t *Trials) deciding(pod *metav1.ObjectMeta, of memory.WorkloadRef) memory.WorkloadRef {
+// trialOf returns the workload whose trial a created pod decides: the one whose trial has the pod's controller, because
+// another webhook may have rewritten the labels that identify the workload. Without such a trial, it returns of.
+func (t *Trials) trialOf(pod *metav1.ObjectMeta, of memory.WorkloadRef) memory.WorkloadRef {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for ref, o := range t.of {
+	for ref, o := range t.byWorkload {
 		if owner != nil && o.owner == owner.UID && ref.Namespace == pod.Namespace {
 			return ref
 		}
@@ -102,26 +102,26 @@ func (t *Trials) deciding(pod *metav1.ObjectMeta, of memory.WorkloadRef) memory.
 	return of
 }
 
-// compared returns the trial of a workload after a pod was created, and whether that shows that memfit's changes are
-// refused.
-func (t *Trials) compared(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.Time) (after trial, refused bool) {
+// addCreated returns the trial of a workload after a pod was created, and whether that shows that memfit's changes
+// are refused.
+func (t *Trials) addCreated(pod *metav1.ObjectMeta, of memory.WorkloadRef, now time.Time) (after trial, refused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, changed := pod.Annotations[v1alpha1.InjectedAnnotation]; changed {
-		delete(t.of, of)
+		delete(t.byWorkload, of)
 		return trial{}, false
 	}
-	before, known := t.of[of]
+	before, known := t.byWorkload[of]
 	if after, refused = before.unchangedCreated(now); known {
-		t.of[of] = after
+		t.byWorkload[of] = after
 	}
 	return after, refused
 }
 
-// WatchNewPods begins to observe the pods of a cache, which should be those that do not run yet, until ctx ends.
+// WatchNewPods starts to observe the pods of a cache until ctx ends. They should be pods that do not run yet.
 func (h *Injector) WatchNewPods(ctx context.Context, pending cache.Cache) error {
 	select {
-	case <-h.Resolver.Built(): // until then no profile governs anything
+	case <-h.Resolver.Built(): // before that, no profile governs any pod
 	case <-ctx.Done():
 		return nil
 	}
@@ -144,9 +144,9 @@ func (h *Injector) WatchNewPods(ctx context.Context, pending cache.Cache) error 
 	return nil
 }
 
-// begin starts to record, when each new pod is seen.
+// begin starts recording, once the watch shows every new pod.
 func (t *Trials) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.of = map[memory.WorkloadRef]trial{}
+	t.byWorkload = map[memory.WorkloadRef]trial{}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profile is the webhook for profiles: it reports mistakes to their authors that the schema allows.
+// Package profile is the validating webhook for profiles. It reports mistakes that the API schema does not detect.
 package profile
 
 import (
@@ -23,20 +23,19 @@ import (
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-memoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=memoryprofiles,verbs=create;update,versions=v1alpha1,name=vmemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-clustermemoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=clustermemoryprofiles,verbs=create;update,versions=v1alpha1,name=vclustermemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 
-// SetupValidators registers the validators of both kinds of profile. known has the effective profiles.
+// SetupValidators registers the validators of both kinds of profile.
 func SetupValidators(mgr ctrl.Manager, known Known) {
 	server := mgr.GetWebhookServer()
 	server.Register(profilePath, &admission.Webhook{Handler: validator{known, profile.KindNamespaced}})
 	server.Register(clusterProfilePath, &admission.Webhook{Handler: validator{known, profile.KindCluster}})
 }
 
-// The paths of the markers above.
-const (
+const ( // the paths in the markers above
 	profilePath        = "/validate-memfit-dev-v1alpha1-memoryprofile"
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// Known has this replica's effective profiles.
+// Known has the index of the profiles that this replica of memfit applies.
 type Known interface{ Profiles() *profile.Index }
 
 // validator validates new and updated profiles of one kind.
@@ -45,7 +44,8 @@ type validator struct {
 	kind  string
 }
 
-// Handle refuses objects beyond the bounds of [boundedjson.Decode]: every client that reaches the port may send one.
+// Handle validates a profile. It refuses objects that exceed the limits of [boundedjson.Decode], because any client
+// that reaches the port can send one.
 func (v validator) Handle(_ context.Context, req admission.Request) admission.Response {
 	var p, old v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields except namespaceSelector
 	before := &old.Spec.MemoryProfileSpec
@@ -57,7 +57,7 @@ func (v validator) Handle(_ context.Context, req admission.Request) admission.Re
 	} else if err := boundedjson.Decode(req.OldObject.Raw, "", &old); err != nil {
 		return admission.Denied(err.Error())
 	}
-	warnings, errs := v.verdict(before, &p)
+	warnings, errs := v.validate(before, &p)
 	if len(errs) == 0 {
 		return admission.Allowed("").WithWarnings(warnings...)
 	}
@@ -71,9 +71,9 @@ func everything(s *metav1.LabelSelector) bool {
 	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// verdict refuses contradictions that pass the schema and its CEL rules. old is nil for a new profile. Those with
-// inherited settings are only a warning, because authors do not control the order in which both are applied.
-func (v validator) verdict(
+// validate returns errors for contradictions that the schema and its CEL rules allow. Contradictions with inherited
+// settings are warnings, because authors do not control which profile is applied first. old is nil for a new profile.
+func (v validator) validate(
 	old *v1alpha1.MemoryProfileSpec, p *v1alpha1.ClusterMemoryProfile,
 ) (warnings []string, errs field.ErrorList) {
 	spec, root, index := &p.Spec.MemoryProfileSpec, field.NewPath("spec"), v.known.Profiles()
@@ -84,14 +84,14 @@ func (v validator) verdict(
 		n.NamespaceSelector = p.Spec.NamespaceSelector
 		if everything(spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
 			warnings = append(warnings,
-				"memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs")
+				"memfit: spec.selector is empty, so it selects every pod of the cluster that no MemoryProfile selects")
 		}
 	}
 	errs = n.Refused()
 	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != p.Name &&
 		(old == nil || old.Role != v1alpha1.RoleDefaults) { // if both exist already, either may be edited
-		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s has role: Defaults already, and there is "+
-			"one for each scope: put the values there", other)))
+		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s already has role: Defaults, and each "+
+			"namespace, and the cluster, can have only one such profile: set the values there", other)))
 	}
 	if len(errs) == 0 {
 		for _, text := range index.Inheriting(n).Clashes() {

@@ -94,12 +94,12 @@ func named(namespace, name string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.Cl
 }
 
 func (v validator) created(p *v1alpha1.ClusterMemoryProfile) ([]string, error) {
-	warnings, errs := v.verdict(nil, p)
+	warnings, errs := v.validate(nil, p)
 	return warnings, errs.ToAggregate()
 }
 
 func (v validator) updated(old, p *v1alpha1.ClusterMemoryProfile) ([]string, error) {
-	warnings, errs := v.verdict(&old.Spec.MemoryProfileSpec, p)
+	warnings, errs := v.validate(&old.Spec.MemoryProfileSpec, p)
 	return warnings, errs.ToAggregate()
 }
 
@@ -127,7 +127,7 @@ func TestInheritance(t *testing.T) {
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "base"}, Namespace: "shop", Spec: &base,
 	}}), profile.KindNamespaced}
 	if _, err := v.created(named("shop", "other", base)); err == nil ||
-		!strings.Contains(err.Error(), "MemoryProfile shop/base has role: Defaults already") {
+		!strings.Contains(err.Error(), "MemoryProfile shop/base already has role: Defaults") {
 		t.Errorf("a second one: %v", err)
 	}
 	plain := named("shop", "web", v1alpha1.MemoryProfileSpec{})

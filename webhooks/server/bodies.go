@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// MaxBody is the request limit of an API server: twice etcd's limit for an object, 1.5 MiB.
+	// MaxBody is an API server's maximum request size: twice etcd's maximum of 1.5 MiB for an object.
 	MaxBody = 3 << 20
-	// maxUnread bounds the rest of an oversized request that is read and dropped before the answer.
-	maxUnread = 2 * MaxBody
-	// maxBodies bounds the memory of all bodies together. A usual review has 4 to 20 KiB, and takes less than 1 ms.
+	// maxDiscarded limits how much more of an oversized request is read and discarded before the response.
+	maxDiscarded = 2 * MaxBody
+	// maxBodies limits the memory of all bodies together. Most reviews have 4 to 20 KiB and take less than 1 ms.
 	maxBodies = 16 << 20
-	// beginning is the initial buffer of a connection. The UID of a review is in its first 200 bytes.
-	beginning = 4 << 10
-	// usual is the largest body that is handled without waiting for others.
-	usual = 64 << 10
-	// patience is how long a larger body waits for its turn. API servers give the webhook 2 s.
-	patience = time.Second
+	// initialBuffer is the initial memory of a body. The UID of a review is in its first 200 bytes.
+	initialBuffer = 4 << 10
+	// smallBody is the size of the largest body that is handled without waiting for other bodies.
+	smallBody = 64 << 10
+	// largeBodyWait is how long a larger body waits for other bodies. API servers time out after 2 s.
+	largeBodyWait = time.Second
 )
 
-// Refuser is a webhook that can answer a request that was read only in part, with the reason.
+// Refuser is a webhook with a response for requests that the server refuses. beginning is what was read of the request.
 type Refuser interface {
 	Refuse(w http.ResponseWriter, beginning []byte, why string)
 }
 
-// refusal is the reason for reading a request only in part.
+// refusal is a reason for not passing a request to its webhook.
 type refusal struct {
-	reason string // for the metrics
-	code   int
-	why    string
+	reason string // metric label
+	code   int    // HTTP status
+	why    string // message to the client
 }
 
 var (
@@ -51,82 +51,84 @@ var (
 	tooBusy = &refusal{reasonBusy, http.StatusServiceUnavailable, "memfit is busy with other large requests"}
 )
 
-// handler reads the body of each request, within bounds, before it calls the webhook.
+// handler returns a handler that reads the body of each request within the limits, and then calls the webhook.
 func (cs *connections) handler(hook http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := connectionOf(r.Context())
-		defer cs.release(c, 0)
-		text, refused := cs.read(c, r)
+		defer cs.shrink(c, 0)
+		body, refused := cs.read(c, r)
 		if refused == nil {
 			cs.setBusy(c, true)
 			defer cs.setBusy(c, false)
-			var taken int64
-			taken, refused = cs.turn(r.Context(), len(text))
-			defer cs.turns.Release(taken)
+			var acquired int64
+			acquired, refused = cs.awaitTurn(r.Context(), len(body))
+			defer cs.largeBodies.Release(acquired)
 		}
 		switch {
 		case refused == nil:
-			r.Body = io.NopCloser(bytes.NewReader(text))
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			hook.ServeHTTP(w, r)
-		case cs.has(c): // otherwise the connection was closed, which was counted
-			cs.refuse(w, r, hook, text, refused)
+		case cs.isOpen(c): // otherwise closeOldest closed and counted it
+			cs.refuse(w, r, hook, body, refused)
 		}
 	})
 }
 
-func (cs *connections) refuse(w http.ResponseWriter, r *http.Request, hook http.Handler, text []byte, by *refusal) {
-	cs.metrics.refused.WithLabelValues(by.reason).Inc()
-	if by == tooLarge { // otherwise the client gets a reset connection
-		_, _ = io.CopyN(io.Discard, r.Body, maxUnread) // at most until the deadline of the connection
+func (cs *connections) refuse(
+	w http.ResponseWriter, r *http.Request, hook http.Handler, body []byte, refused *refusal,
+) {
+	cs.metrics.refused.WithLabelValues(refused.reason).Inc()
+	if refused == tooLarge { // without reading the rest, the client would get a connection reset instead of the response
+		_, _ = io.CopyN(io.Discard, r.Body, maxDiscarded) // ends at the connection's read deadline
 	}
 	if h, ok := hook.(Refuser); ok {
-		h.Refuse(w, text, by.why)
+		h.Refuse(w, body, refused.why)
 		return
 	}
-	http.Error(w, "memfit: "+by.why, by.code)
+	http.Error(w, "memfit: "+refused.why, refused.code)
 }
 
-// read reads a body into memory that grows with the data, so that the announced size alone costs nothing.
-func (cs *connections) read(c *connection, r *http.Request) (text []byte, by *refusal) {
-	if !cs.hold(c, beginning) {
+// read reads a body. Its buffer grows with the received data, so a large Content-Length alone takes no memory.
+func (cs *connections) read(c *connection, r *http.Request) (body []byte, refused *refusal) {
+	if !cs.reserve(c, initialBuffer) {
 		return nil, tooBusy
 	}
-	text = make([]byte, 0, beginning)
+	body = make([]byte, 0, initialBuffer)
 	for {
-		n, err := r.Body.Read(text[len(text):cap(text)])
-		text = text[:len(text)+n]
+		n, err := r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
 		switch {
-		case len(text) > MaxBody, len(text) > 0 && r.ContentLength > MaxBody:
-			return text, tooLarge
+		case len(body) > MaxBody, len(body) > 0 && r.ContentLength > MaxBody:
+			return body, tooLarge
 		case errors.Is(err, io.EOF):
-			return text, nil
+			return body, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return text, tooSlow
+			return body, tooSlow
 		case err != nil:
-			return text, cutOff
-		case len(text) < cap(text):
+			return body, cutOff
+		case len(body) < cap(body):
 			continue
 		}
-		size := min(4*cap(text), MaxBody+1)
-		if r.ContentLength >= int64(cap(text)) && r.ContentLength < int64(size) {
+		size := min(4*cap(body), MaxBody+1)
+		if r.ContentLength >= int64(cap(body)) && r.ContentLength < int64(size) {
 			size = int(r.ContentLength) + 1 // detecting the end needs one more byte
 		}
-		if !cs.hold(c, size) {
-			return text, tooBusy
+		if !cs.reserve(c, size) {
+			return body, tooBusy
 		}
-		text = append(make([]byte, 0, size), text...)
-		cs.release(c, size)
+		body = append(make([]byte, 0, size), body...)
+		cs.shrink(c, size)
 	}
 }
 
-// turn waits until a body of this size can be handled beside the others.
-func (cs *connections) turn(ctx context.Context, size int) (taken int64, by *refusal) {
-	if size <= usual {
+// awaitTurn waits until a body of this size fits beside the large bodies in progress. The caller releases acquired.
+func (cs *connections) awaitTurn(ctx context.Context, size int) (acquired int64, refused *refusal) {
+	if size <= smallBody {
 		return 0, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, largeBodyWait)
 	defer cancel()
-	if cs.turns.Acquire(ctx, int64(size)) != nil {
+	if cs.largeBodies.Acquire(ctx, int64(size)) != nil {
 		return 0, tooBusy
 	}
 	return int64(size), nil

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// clients verifies client certificates: signed by one of the authorities and, if any names are given, with one of them.
+// clients verifies that client certificates are signed by one of the authorities and have one of the common names.
 type clients struct {
 	authorities dynamiccertificates.CAContentProvider
-	names       []string
+	names       []string // empty: all names are accepted
 }
 
-// newClients reads the authorities from a file, and again when it changes, until ctx ends. If the file becomes
-// unreadable, the last authorities stay.
+// newClients reads the authorities from a file, and rereads the file when it changes, until ctx ends. If the file
+// becomes unreadable, the previous authorities remain valid.
 func newClients(ctx context.Context, file string, names []string) (*clients, error) {
 	authorities, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", file)
 	if err != nil {
@@ -30,7 +30,7 @@ func newClients(ctx context.Context, file string, names []string) (*clients, err
 	return &clients{authorities, names}, nil
 }
 
-// require returns a TLS configuration that serves these clients only.
+// require changes a TLS configuration so that it accepts these clients only.
 func (c *clients) require(config *tls.Config) {
 	base := config.Clone()
 	base.ClientAuth = tls.RequireAndVerifyClientCert
@@ -46,7 +46,7 @@ func (c *clients) require(config *tls.Config) {
 	}
 }
 
-// verify checks the name in a signed certificate.
+// verify checks the common name of a client certificate whose signature is valid.
 func (c *clients) verify(state tls.ConnectionState) error {
 	if len(c.names) == 0 {
 		return nil

@@ -11,47 +11,48 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// connections has all open connections, and the memory held for their requests.
+// connections tracks all open connections and the memory of their request bodies.
 type connections struct {
-	max     int // connections
-	maxHeld int // bytes of bodies
-	metrics *Metrics
-	// turns limits large bodies to MaxBody bytes at a time, because decoding takes many times their size.
-	turns *semaphore.Weighted
+	max          int // open connections
+	maxBodyBytes int
+	metrics      *Metrics
+	// largeBodies limits the large bodies handled in parallel to MaxBody bytes: decoding takes many times their size.
+	largeBodies *semaphore.Weighted
 
-	mu   sync.Mutex
-	open map[*connection]struct{}
-	held int    // bytes of bodies
-	last uint64 // last number given to a connection
+	mu           sync.Mutex
+	open         map[*connection]struct{}
+	bodyBytes    int    // memory of all request bodies
+	lastActivity uint64 // highest activity of a connection so far
 }
 
 // connection is one open connection.
 type connection struct {
 	net.Conn
 
-	all    *connections
-	source string // address without port
-	turn   uint64 // higher the later the connection was accepted or its last request began or ended
-	// busy is true if a request is being answered. The connection is then left alone, because that does not take long.
-	busy bool
-	held int // bytes of the body of the current request
+	all      *connections
+	source   string // client address without port
+	activity uint64 // orders connections by when they were accepted or their last request began or ended
+	// busy is true while a webhook answers a request. A busy connection is not closed, because answers take little time.
+	busy      bool
+	bodyBytes int // memory of the current request's body
 }
 
 func newConnections(most, bytes int, metrics *Metrics) *connections {
 	return &connections{
-		max: most, maxHeld: bytes, metrics: metrics, turns: semaphore.NewWeighted(MaxBody), open: map[*connection]struct{}{},
+		max: most, maxBodyBytes: bytes, metrics: metrics, largeBodies: semaphore.NewWeighted(MaxBody),
+		open: map[*connection]struct{}{},
 	}
 }
 
-// listener accepts connections within the bound.
+// listener accepts connections up to the maximum.
 type listener struct {
 	net.Listener
 
 	all *connections
 }
 
-// Accept admits a new connection by closing the oldest one of the address with the most. If it waited instead,
-// any client could lock out the API server by opening connections up to the bound.
+// Accept accepts a new connection. At the maximum, it closes an old one: if it waited instead, any client could lock
+// out the API server by opening the maximum of connections.
 func (l listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -65,7 +66,7 @@ func (l listener) Accept() (net.Conn, error) {
 	}
 }
 
-// add adds a connection; nil if all others are busy.
+// add adds a connection. It returns nil if the maximum is reached and all other connections are busy.
 func (cs *connections) add(conn net.Conn) *connection {
 	source, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -74,31 +75,32 @@ func (cs *connections) add(conn net.Conn) *connection {
 	c := &connection{Conn: conn, all: cs, source: source}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if len(cs.open) >= cs.max && !cs.giveUp(func(other *connection) bool { return !other.busy }) {
+	if len(cs.open) >= cs.max && !cs.closeOldest(func(other *connection) bool { return !other.busy }) {
 		cs.metrics.refused.WithLabelValues(reasonConnections).Inc()
 		return nil
 	}
 	cs.open[c] = struct{}{}
-	c.turn = cs.next()
+	c.activity = cs.nextActivity()
 	cs.metrics.connections.Set(float64(len(cs.open)))
 	return c
 }
 
-func (cs *connections) next() uint64 {
-	cs.last++
-	return cs.last
+func (cs *connections) nextActivity() uint64 {
+	cs.lastActivity++
+	return cs.lastActivity
 }
 
-// giveUp closes the connection with the lowest turn for which may is true, of the addresses with the most connections.
-func (cs *connections) giveUp(may func(*connection) bool) bool {
-	from := map[string]int{}
+// closeOldest closes a connection for which may is true: of the address with the most connections, the one with the
+// lowest activity. It returns false if it found none. The caller must hold the lock.
+func (cs *connections) closeOldest(may func(*connection) bool) bool {
+	count := map[string]int{} // by source
 	for c := range cs.open {
-		from[c.source]++
+		count[c.source]++
 	}
 	var victim *connection
 	for c := range cs.open {
-		if may(c) && (victim == nil || from[c.source] > from[victim.source] ||
-			from[c.source] == from[victim.source] && c.turn < victim.turn) {
+		if may(c) && (victim == nil || count[c.source] > count[victim.source] ||
+			count[c.source] == count[victim.source] && c.activity < victim.activity) {
 			victim = c
 		}
 	}
@@ -106,34 +108,34 @@ func (cs *connections) giveUp(may func(*connection) bool) bool {
 		return false
 	}
 	cs.metrics.refused.WithLabelValues(reasonGivenUp).Inc()
-	cs.forget(victim)
+	cs.remove(victim)
 	_ = victim.Conn.Close()
 	return true
 }
 
-// forget must be called with the lock held.
-func (cs *connections) forget(c *connection) {
+// remove removes a connection and its memory, if it is still open. The caller must hold the lock.
+func (cs *connections) remove(c *connection) {
 	if _, open := cs.open[c]; !open {
 		return
 	}
 	delete(cs.open, c)
-	cs.held -= c.held
-	c.held = 0
+	cs.bodyBytes -= c.bodyBytes
+	c.bodyBytes = 0
 	cs.metrics.connections.Set(float64(len(cs.open)))
-	cs.metrics.bytes.Set(float64(cs.held))
+	cs.metrics.bytes.Set(float64(cs.bodyBytes))
 }
 
 // Close closes the connection.
 func (c *connection) Close() error {
 	c.all.mu.Lock()
-	c.all.forget(c)
+	c.all.remove(c)
 	c.all.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// follow implements [http.Server.ConnState].
-func (cs *connections) follow(conn net.Conn, state http.ConnState) {
-	c := under(conn)
+// stateChanged implements [http.Server.ConnState].
+func (cs *connections) stateChanged(conn net.Conn, state http.ConnState) {
+	c := unwrap(conn)
 	if c == nil {
 		return
 	}
@@ -141,15 +143,15 @@ func (cs *connections) follow(conn net.Conn, state http.ConnState) {
 	defer cs.mu.Unlock()
 	switch state {
 	case http.StateActive, http.StateIdle:
-		c.busy, c.turn = false, cs.next()
+		c.busy, c.activity = false, cs.nextActivity()
 	case http.StateClosed, http.StateHijacked:
-		cs.forget(c)
+		cs.remove(c)
 	case http.StateNew:
 	}
 }
 
-// under returns the connection under TLS; nil if it is not from this listener.
-func under(conn net.Conn) *connection {
+// unwrap returns the connection below TLS; nil if it is not from a listener of this package.
+func unwrap(conn net.Conn) *connection {
 	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = t.NetConn()
 	}
@@ -157,43 +159,44 @@ func under(conn net.Conn) *connection {
 	return c
 }
 
-// hold takes memory for the body of a request, if necessary from the slowest sender; false: none is available.
-func (cs *connections) hold(c *connection, bytes int) bool {
+// reserve reserves memory for the request body of c. At the maximum, it closes connections whose requests are still
+// being received. It returns false if that is not enough, or c is closed.
+func (cs *connections) reserve(c *connection, bytes int) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if _, open := cs.open[c]; !open {
 		return false
 	}
-	for cs.held+bytes > cs.maxHeld {
-		if !cs.giveUp(func(other *connection) bool { return other != c && other.held > 0 && !other.busy }) {
+	for cs.bodyBytes+bytes > cs.maxBodyBytes {
+		if !cs.closeOldest(func(other *connection) bool { return other != c && other.bodyBytes > 0 && !other.busy }) {
 			return false
 		}
 	}
-	cs.held += bytes
-	c.held += bytes
-	cs.metrics.bytes.Set(float64(cs.held))
+	cs.bodyBytes += bytes
+	c.bodyBytes += bytes
+	cs.metrics.bytes.Set(float64(cs.bodyBytes))
 	return true
 }
 
-// release releases the memory of a connection's request above but bytes, unless closing it already did.
-func (cs *connections) release(c *connection, but int) {
+// shrink lowers a connection's reserved memory to keep bytes, unless it is lower already, as after closing.
+func (cs *connections) shrink(c *connection, keep int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	but = min(but, c.held)
-	cs.held -= c.held - but
-	c.held = but
-	cs.metrics.bytes.Set(float64(cs.held))
+	keep = min(keep, c.bodyBytes)
+	cs.bodyBytes -= c.bodyBytes - keep
+	c.bodyBytes = keep
+	cs.metrics.bytes.Set(float64(cs.bodyBytes))
 }
 
-// has reports whether a connection is still open.
-func (cs *connections) has(c *connection) bool {
+// isOpen reports whether a connection is still open.
+func (cs *connections) isOpen(c *connection) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	_, open := cs.open[c]
 	return open
 }
 
-// setBusy records whether a request of the connection is being answered.
+// setBusy records whether a webhook is answering a request of the connection.
 func (cs *connections) setBusy(c *connection, busy bool) {
 	cs.mu.Lock()
 	c.busy = busy

@@ -5,7 +5,7 @@ package server
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Reasons for refusals, values of the metric's label.
+// Values of the metric label "reason".
 const (
 	reasonConnections = "too-many-connections"
 	reasonGivenUp     = "connection-given-up"
@@ -17,7 +17,7 @@ const (
 	reasonCutOff      = "cut-off"
 )
 
-// Metrics has the server's connections, memory and refusals.
+// Metrics are the metrics of the server's connections, memory and refusals.
 type Metrics struct {
 	refused            *prometheus.CounterVec
 	connections, bytes prometheus.Gauge
@@ -43,7 +43,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		reasonConnections, reasonGivenUp, reasonCertificate, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow,
 		reasonCutOff,
 	} {
-		m.refused.WithLabelValues(reason) // so that rates include the first one
+		m.refused.WithLabelValues(reason) // exported as 0, so that rates include the first refusal
 	}
 	r.MustRegister(m.refused, m.connections, m.bytes)
 	return m

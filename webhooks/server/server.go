@@ -24,35 +24,35 @@ import (
 )
 
 const (
-	// maxConnections: an API server keeps up to 25 idle connections to each webhook and has a few hundred requests in
-	// flight at most. An idle one takes some 40 KB.
+	// maxConnections limits open connections; an idle one takes about 40 KB. An API server keeps up to 25 idle
+	// connections to each webhook and has at most a few hundred requests in flight.
 	maxConnections = 512
-	// requestTime bounds sending a request, and receiving its answer. API servers give up after 2 s, or 5 s for profiles;
-	// they also open connections in advance, and close fewer of them if they may stay idle for a while.
+	// requestTime limits reading a request and, separately, writing its response. API servers time out after 2 s or 5 s,
+	// but also open connections in advance: with more time, the server closes fewer of these before their first request.
 	requestTime = 10 * time.Second
-	// idleTime is longer than the 90 s of API servers: a request could fail if the server closed a connection first.
+	// idleTime exceeds the 90 s of API servers: if the server closed an idle connection first, a request might fail.
 	idleTime = 2 * time.Minute
-	// maxHeader: an API server sends some 300 bytes.
+	// maxHeader limits request headers, in bytes; an API server sends about 300.
 	maxHeader = 16 << 10
-	// endTime is how long requests may take when the process ends, below its 30 s.
-	endTime = 20 * time.Second
+	// shutdownTime is how long requests may still take on shutdown, within the pod's grace period of 30 s.
+	shutdownTime = 20 * time.Second
 )
 
 // Options configures a server.
 type Options struct {
 	Host    string
 	Port    int
-	CertDir string // with tls.crt and tls.key, reloaded when renewed
-	// ClientCA is a PEM file with the authorities of client certificates; empty: all clients. ClientNames are their names.
+	CertDir string // contains tls.crt and tls.key, which are reloaded when they change
+	// ClientCA is a PEM file with CA certificates; "": clients need no certificate.
 	ClientCA    string
-	ClientNames []string
+	ClientNames []string // accepted common names of client certificates; empty: all
 	TLSOpts     []func(*tls.Config)
 	Metrics     *Metrics
 }
 
-// Server is a [webhook.Server] within bounds.
+// Server is a [webhook.Server] with limits on connections, bytes and time.
 type Server struct {
-	webhook.Server // has the mux and its metrics
+	webhook.Server // registers webhooks and their metrics
 
 	options     Options
 	mux         *http.ServeMux
@@ -60,7 +60,7 @@ type Server struct {
 	listening   atomic.Bool
 }
 
-// New makes a server. Start listens.
+// New returns a server; [Server.Start] listens.
 func New(o Options) *Server {
 	s := &Server{options: o, mux: http.NewServeMux(), connections: newConnections(maxConnections, maxBodies, o.Metrics)}
 	s.Server = webhook.NewServer(webhook.Options{Host: o.Host, Port: o.Port, CertDir: o.CertDir, WebhookMux: s.mux})
@@ -93,9 +93,9 @@ func (s *Server) Start(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 		defer cancel()
-		ended <- srv.Shutdown(end)
+		ended <- srv.Shutdown(limited)
 	}()
 	s.listening.Store(true)
 	defer s.listening.Store(false)
@@ -105,21 +105,21 @@ func (s *Server) Start(ctx context.Context) error {
 	return <-ended
 }
 
-// http returns the server with its bounds of time and size.
+// http returns the HTTP server with its limits on time and size.
 func (s *Server) http(ctx context.Context) *http.Server {
 	return &http.Server{
 		Handler:     s.mux,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, connectionKey{}, under(conn))
+			return context.WithValue(ctx, connectionKey{}, unwrap(conn))
 		},
-		ConnState:         s.connections.follow,
+		ConnState:         s.connections.stateChanged,
 		ReadHeaderTimeout: requestTime, // includes the handshake
 		ReadTimeout:       requestTime,
 		WriteTimeout:      requestTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog: log.New(&complaints{
+		ErrorLog: log.New(&errorLog{
 			Context: ctx, metrics: s.options.Metrics, limiter: rate.NewLimiter(rate.Every(time.Minute), 1),
 		}, "", 0),
 	}
@@ -161,7 +161,7 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	return config, nil
 }
 
-// StartedChecker reports whether the server listens. With a client CA it would refuse a test connection.
+// StartedChecker checks whether the server listens, without a connection, which a server with a client CA would refuse.
 func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {

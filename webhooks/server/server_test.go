@@ -145,7 +145,9 @@ func (r *running) refused(reason string) float64 {
 
 func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 	r := start(t, echo{}, nil)
-	for _, size := range []int{0, 1, beginning - 1, beginning, beginning + 1, usual, usual + 1, 1 << 20, MaxBody} {
+	for _, size := range []int{
+		0, 1, initialBuffer - 1, initialBuffer, initialBuffer + 1, smallBody, smallBody + 1, 1 << 20, MaxBody,
+	} {
 		r.asks(strings.Repeat("x", size), fmt.Sprintf("%d true", size))
 	}
 	for _, rest := range []int{MaxBody - 8, MaxBody} { // with the beginning, one byte too many is the least
@@ -159,8 +161,8 @@ func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 	}
 	r.connections.mu.Lock()
 	defer r.connections.mu.Unlock()
-	if r.connections.held != 0 {
-		t.Errorf("%d bytes are held of nothing", r.connections.held)
+	if r.connections.bodyBytes != 0 {
+		t.Errorf("%d bytes are held of nothing", r.connections.bodyBytes)
 	}
 }
 
@@ -240,8 +242,8 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 			t.Errorf("the answer to a whole body is %q, want %q", got, want)
 		}
 		cs.mu.Lock()
-		if cs.held > cs.maxHeld {
-			t.Errorf("%d bytes are held", cs.held)
+		if cs.bodyBytes > cs.maxBodyBytes {
+			t.Errorf("%d bytes are held", cs.bodyBytes)
 		}
 		cs.mu.Unlock()
 	}
@@ -254,8 +256,8 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	if n := givenUp.GetCounter().GetValue(); n != slow-1 {
 		t.Errorf("%v were given up, want all slow ones but the last", n)
 	}
-	if cs.held != 0 {
-		t.Errorf("%d bytes are held of nothing", cs.held)
+	if cs.bodyBytes != 0 {
+		t.Errorf("%d bytes are held of nothing", cs.bodyBytes)
 	}
 }
 
@@ -303,8 +305,8 @@ func TestWhoIsGivenUp(t *testing.T) {
 	add := func(address string) *connection { return cs.add(pipe{address: address}) }
 	api := add("10.0.0.1:1")
 	old, next, young := add("10.0.0.2:1"), add("10.0.0.2:2"), add("10.0.0.2:3")
-	cs.follow(old, http.StateIdle) // just had a request
-	if add("10.0.0.1:2") == nil || cs.has(next) || !cs.has(api) || !cs.has(old) || !cs.has(young) {
+	cs.stateChanged(old, http.StateIdle) // just had a request
+	if add("10.0.0.1:2") == nil || cs.isOpen(next) || !cs.isOpen(api) || !cs.isOpen(old) || !cs.isOpen(young) {
 		t.Error("not the oldest of whoever has most was given up")
 	}
 	for c := range cs.open {
@@ -314,15 +316,15 @@ func TestWhoIsGivenUp(t *testing.T) {
 		t.Error("one more although all are busy")
 	}
 	cs.setBusy(young, false)
-	if !cs.hold(young, 600) || !cs.hold(api, 600) || cs.has(young) || cs.held != 600 {
-		t.Errorf("memory was not taken from whoever is slow: %d held", cs.held)
+	if !cs.reserve(young, 600) || !cs.reserve(api, 600) || cs.isOpen(young) || cs.bodyBytes != 600 {
+		t.Errorf("memory was not taken from whoever is slow: %d held", cs.bodyBytes)
 	}
-	if cs.hold(old, 600) {
+	if cs.reserve(old, 600) {
 		t.Error("memory was taken from a request that is being answered")
 	}
-	cs.release(young, 0)
-	if cs.release(api, 0); cs.held != 0 {
-		t.Errorf("%d bytes are held of nothing", cs.held)
+	cs.shrink(young, 0)
+	if cs.shrink(api, 0); cs.bodyBytes != 0 {
+		t.Errorf("%d bytes are held of nothing", cs.bodyBytes)
 	}
 }
 

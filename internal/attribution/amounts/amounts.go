@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package amounts defines the amounts that readers of heaps measure in a process (internal/attribution), from which the
-// levers of internal/runtimes compute savings.
+// Package amounts defines what the readers of internal/attribution measure in a heap. From these amounts,
+// internal/runtimes computes what each lever, such as malloc_trim, would save.
 package amounts
 
 import (
@@ -13,41 +13,41 @@ import (
 
 // Usage is the result of one reader. All amounts are resident bytes.
 type Usage struct {
-	// Reader is its name, set by attribution.Attribute.
+	// Reader is the name of the reader. attribution.Attribute sets it.
 	Reader string
 	// InUse is memory in use by the program, including garbage.
 	InUse memory.Bytes
 	// FreeResident is free memory in whole pages that are resident.
 	FreeResident memory.Bytes
-	// Returnable is the part of FreeResident that the allocator's own function (malloc_trim) would return.
+	// Returnable is the part of FreeResident that the allocator's own function, such as malloc_trim, would return.
 	Returnable memory.Bytes
-	// FreePartial is free memory on pages that also hold something in use: fragmentation, which no lever returns.
+	// FreePartial is free memory on pages that are partly in use: fragmentation. No lever returns it.
 	FreePartial memory.Bytes
-	// Coverage is the share of the reader's headers that were readable and consistent, between 0 and 1.
+	// Coverage, from 0 to 1, is the share of the heap's headers that were readable and consistent.
 	Coverage float64
-	// Details are further amounts and counts: those named in this package, and others that the reader's package has.
+	// Details has further amounts and counts, by the names in this package and in the package of the reader.
 	Details map[string]int64
 }
 
 const (
-	// MinCoverage is the least coverage at which amounts are reported, for which the errors were measured.
+	// MinCoverage is the lowest coverage at which amounts are reported (errors: docs/evidence/attribution.md).
 	MinCoverage = 0.95
-	// exactCoverage is the least coverage at which a gain is reported as one number: the unread part is then within a
-	// prediction's error of 2 %.
+	// exactCoverage is the lowest coverage at which a saving is predicted as one number, not as a range: the unread part
+	// is at most 2 %, the error of a prediction.
 	exactCoverage = 0.98
 )
 
 // Understood reports whether coverage suffices to report the amounts.
 func (u *Usage) Understood() bool { return u.Coverage >= MinCoverage }
 
-// Bytes returns a detail that is an amount.
+// Bytes returns a detail that is an amount; 0 if it is unknown.
 func (u *Usage) Bytes(detail string) memory.Bytes { return memory.Bytes(max(u.Details[detail], 0)) }
 
-// Resident returns the resident memory known to the reader.
+// Resident returns the resident memory that the reader could interpret.
 func (u *Usage) Resident() memory.Bytes { return u.InUse.Plus(u.FreeResident).Plus(u.FreePartial) }
 
-// Unread returns the part of the heap that the reader could not interpret, where that exceeds a prediction's error: it
-// may all be free. It is an estimate, as coverage counts addresses.
+// Unread estimates the resident memory that the reader could not interpret, all of which may be free. It is 0 if
+// coverage is at least exactCoverage.
 func (u *Usage) Unread() memory.Bytes {
 	if u.Coverage >= exactCoverage {
 		return 0
@@ -65,31 +65,32 @@ const (
 	Ruby    = "ruby"
 )
 
-// Names of details for levers. Amounts are bytes, unless noted; absent: unknown.
+// Names of details for levers. Amounts are bytes, unless noted. A missing detail is unknown.
 const (
 	// glibc.
-	Arenas    = "arenas"    // count, the main one included
+	Arenas    = "arenas"    // count, including the main arena
 	Retained  = "retained"  // resident in arenas and not in use
-	BeyondTwo = "beyondTwo" // resident in all arenas but the two that hold the most
-	TopBeyond = "topBeyond" // resident at all tops, beyond what a trim threshold of 128 KiB leaves there
+	BeyondTwo = "beyondTwo" // resident in all arenas except the two largest
+	TopBeyond = "topBeyond" // resident at the tops of arenas, beyond what a trim threshold of 128 KiB leaves
 	// V8.
-	OldInUse      = "oldInUse"      // allocated in pages that are not of new objects, resident or not
-	YoungResident = "youngResident" // of pages of new objects, and those reserved for them
-	PoolResident  = "poolResident"  // of pages that V8 keeps for later and does not count
-	// Go: the runtime's own counters. The last two are since the program started, in Go 1.21 and later.
-	HeapIdle    = "heapIdle"    // neither in use nor given back to the kernel
+	OldInUse      = "oldInUse"      // allocated in the old generation, resident or not
+	YoungResident = "youngResident" // of the young generation, including its reserve
+	PoolResident  = "poolResident"  // of freed pages that V8 keeps but does not count
+	// Go: the runtime's own counters.
+	HeapIdle    = "heapIdle"    // neither in use nor returned to the kernel
 	Objects     = "objects"     // allocated and not swept, as of the last collection
-	MappedReady = "mappedReady" // memory held and not released by the runtime, which GOMEMLIMIT limits
-	Allocated   = "allocated"
-	Collections = "collections" // count
-	// CollectorTime and BusyTime are the processor time of the collector and of the process since it started, in
-	// nanoseconds: of Go 1.21 and later until the last collection, and of HotSpot except Shenandoah and ZGC.
+	MappedReady = "mappedReady" // mapped and not released by the runtime; GOMEMLIMIT limits it
+	Allocated   = "allocated"   // since the program started; Go 1.21 and later
+	Collections = "collections" // count since the program started; Go 1.21 and later
+	// CollectorTime and BusyTime are processor time in nanoseconds since the process started: of garbage collection, and
+	// of the whole process. Known in Go 1.21 and later until the last collection, and in HotSpot with G1, Serial and
+	// Parallel.
 	CollectorTime = "collectorTime"
 	BusyTime      = "busyTime"
-	// Live is the live heap of the last collection: of Go 1.20 and later, and of HotSpot with Serial after a full
-	// collection for lack of space, unless a young one came later.
+	// Live is the live heap after the last collection: in Go 1.20 and later, and in HotSpot with Serial if the last
+	// collection was a full one for lack of space.
 	Live = "live"
-	// HotSpot: the effective values of flags, under their own names. Percentages of RAM are in hundredths.
+	// HotSpot: effective values of flags, by their own names. Percentages of RAM are in hundredths of a percent.
 	MaxHeapSize            = "MaxHeapSize"
 	MinHeapSize            = "MinHeapSize"
 	MaxHeapFreeRatio       = "MaxHeapFreeRatio"       // percent
@@ -101,8 +102,8 @@ const (
 	// HotSpot with Serial at its maximum heap: counters since the start, to predict collections with a larger heap.
 	YoungCollections = "youngCollections" // count
 	FullCollections  = "fullCollections"  // count
-	YoungTime        = "youngTime"        // by the clock, in ticks: only its proportion to FullTime is used
+	YoungTime        = "youngTime"        // wall time in ticks: only its ratio to FullTime is used
 	FullTime         = "fullTime"
-	Eden             = "eden" // that new objects fill until a collection
-	Old              = "old"  // of the old generation
+	Eden             = "eden" // capacity of the space for new objects
+	Old              = "old"  // capacity of the old generation
 )

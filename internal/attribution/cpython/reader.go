@@ -1,10 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cpython reads the object allocator of CPython (pymalloc) from outside. It cuts its arenas into pools of 16
-// KiB (4 KiB before 3.10), each of which begins with a header: how many blocks are in use, of which size. A header is
-// recognized by consistent numbers. Blocks of more than 512 bytes are malloc's, and the free-threaded build has another
-// allocator.
+// Package cpython reads the arenas of pymalloc, the allocator of objects in CPython. pymalloc divides its arenas into
+// pools of 16 KiB (4 KiB before 3.10). Each pool begins with a header, which has the size of its blocks and how many
+// are in use. A header is recognized by consistent numbers. Objects of more than 512 bytes come from malloc. The
+// free-threaded build has another allocator, which is not read.
 package cpython
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// ErrNone is returned for a process in which no arena was found, as with PYTHONMALLOC=malloc.
+// ErrNone is returned if a process has no arena, for example with PYTHONMALLOC=malloc.
 var ErrNone = errors.New("no arena of pymalloc was found")
 
 // Reader reads the arenas of pymalloc.
 type Reader struct{}
 
-// maxPages bounds the pages read in a process, enough for 4 GiB of arenas, of which one page in four is read.
+// maxPages bounds the memory pages read of one process: enough for 4 GiB of arenas, of which one page in four is read.
 const maxPages = 256 << 10
 
 // Name implements [attribution.Reader].
@@ -36,7 +36,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	return s.HasFile("libpython3") || strings.HasPrefix(path.Base(s.Process.Exe), "python")
 }
 
-// poolSizes are the sizes in 3.10 and later, and in earlier versions.
+// poolSizes has the size of pools in 3.10 and later, and in earlier versions.
 var poolSizes = []uint64{16 << 10, 4 << 10}
 
 // Claim implements [attribution.Reader].
@@ -62,25 +62,26 @@ func claim(ctx context.Context, s *attribution.Snapshot, pages int) ([]attributi
 	return nil, amounts.Usage{}, ErrNone
 }
 
-// arenas sums up over mappings.
+// arenas adds up the pools of all mappings.
 type arenas struct {
 	s       *attribution.Snapshot
 	pool    uint64
-	pages   int // that may still be read
+	pages   int // memory pages that may still be read
 	regions []attribution.Region
 	tally
 }
 
-// tally is what pools hold.
+// tally counts pools, and adds up their contents in bytes.
 type tally struct {
-	pools, odd, skipped          int // odd: resident, neither a pool nor untouched; skipped: over budget
+	pools, skipped               int // skipped: not read because of maxPages
+	odd                          int // resident, but neither a pool nor all zero
 	used, freePartial, freeWhole uint64
 }
 
 // minArena is the size of an arena before 3.10; later ones have 1 MiB.
 const minArena = 256 << 10
 
-// mapping counts the pools of a mapping, and claims it from the first to the last if most of it is pools.
+// mapping counts the pools of a mapping. If most of it is pools, it claims the range from the first to the last one.
 func (a *arenas) mapping(m *procmem.Mapping) error {
 	if !m.Anonymous() || m.Path != "" || !m.Has(procmem.Readable|procmem.Writable) || m.Size() < minArena || m.RSS == 0 {
 		return nil
@@ -116,7 +117,7 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 		case isUntouched:
 		}
 		if a.odd-before.odd > oddBeforeGivingUp && a.pools == before.pools {
-			break // something else than arenas
+			break // not arenas
 		}
 	}
 	a.pages -= w.Reads()
@@ -128,7 +129,7 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// oddBeforeGivingUp: a mapping of arenas begins with an arena, whose pools are used from the first.
+// oddBeforeGivingUp is after how many odd places a mapping without a pool is skipped: arenas fill from their start.
 const oddBeforeGivingUp = 64
 
 func (t *tally) add(w *procmem.Window, at, size uint64, p pool) {
@@ -152,8 +153,8 @@ func (a *arenas) usage() amounts.Usage {
 	}
 }
 
-// pool is the header of a pool: six words, of which the first holds the count of blocks in use, the fifth the index of
-// the arena and of the size class, and the sixth the offsets of the next block and of the last.
+// pool has two fields of a header: the number of blocks in use, and the class of their size. A header has six words:
+// the first has count, the fifth the index of the arena and class, the sixth the offsets of the next and last block.
 type pool struct{ count, class uint64 }
 
 const (
@@ -162,16 +163,16 @@ const (
 	classes    = 32 // 16 to 512 bytes
 )
 
-// kind is the result at a possible start of a pool.
+// kind is what was found where a pool may start.
 type kind int
 
 const (
-	isUntouched kind = iota // zeroes: an arena uses its pools in order
+	isUntouched kind = iota // all zero: an arena uses its pools in order
 	isPool
 	isOdd
 )
 
-// readPool reads the memory at an address.
+// readPool reads the header of a pool of this size.
 func readPool(w *procmem.Window, at, size uint64) (pool, kind) {
 	var h [headerSize / 8]uint64
 	for i := range h {
@@ -198,5 +199,5 @@ func readPool(w *procmem.Window, at, size uint64) (pool, kind) {
 // block returns the size of the pool's blocks.
 func (p pool) block() uint64 { return blockUnit * (p.class + 1) }
 
-// used returns its bytes in use, without the header.
+// used returns the bytes of blocks in use.
 func (p pool) used() uint64 { return p.count * p.block() }

@@ -11,26 +11,25 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// caches distinguishes chunks in thread caches (tcache) and fast bins, which are not marked as free, from those in use.
+// caches distinguishes chunks in use from those in thread caches (tcache) and fast bins, which are not marked as free.
 type caches struct {
-	bases  map[uint64]bool // starts of heaps of non-main arenas
-	brk    heap            // the main arena's
-	newest bool            // a heap of 2.35 or newer was seen
-	// mangled is true if links are xored with the address of their own page, as they are since 2.32.
+	bases    map[uint64]bool // starts of heaps of non-main arenas
+	brk      heap            // of the main arena
+	since235 bool            // an arena has a layout of 2.35 or newer
+	// mangled is true if links are xored with the page number of their own address (2.32 and newer).
 	mangled bool
-	// key is the second word of every cached chunk; random since 2.34. 0 is unknown.
+	// key is the second word of every cached chunk, random since 2.34. 0: unknown.
 	key uint64
-	// perThread is true if key is the address of the thread's cache instead, as from 2.29 to 2.33.
+	// perThread is true if the second word is the address of the thread's cache instead (2.29 to 2.33).
 	perThread bool
-	owners    map[uint64]bool // results for such addresses
+	owners    map[uint64]bool // results of isKey for these addresses
 	probe     *procmem.Probe
-	// trimUnit is the unit in which the end of the main arena is trimmed: pages, huge ones with glibc.malloc.hugetlb=1.
-	trimUnit uint64
+	trimUnit  uint64 // bytes; see the function trimUnit
 }
 
-// tcache is the form of struct tcache_perthread_struct, by the size of the chunk that it lies in.
+// tcache is a layout of struct tcache_perthread_struct, recognized by the size of its chunk.
 type tcache struct {
-	chunk, entries uint64 // bytes
+	chunk, entries uint64 // size of the chunk, and offset of the entries, in bytes
 	bins           int
 }
 
@@ -49,17 +48,17 @@ func tcacheOf(size uint64) (tcache, bool) {
 	return tcache{}, false
 }
 
-// readCaches reads the caches of threads, the first chunks of arenas, which show the format of links and the key.
+// readCaches finds the format of links and the key from thread caches, which are the first chunks of arenas.
 func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 	c := &caches{probe: probe, bases: map[uint64]bool{}, owners: map[uint64]bool{}, trimUnit: page}
-	c.know(arenas)
+	c.addHeaps(arenas)
 	keys := map[uint64]int{}
 	mangled := 0
 	for i := range arenas {
 		for _, h := range arenas[i].heaps {
-			mangled += c.learn(h.first, keys)
+			mangled += c.inspect(h.first, keys)
 		}
-		if i >= maxLearned {
+		if i >= maxInspected {
 			break
 		}
 	}
@@ -69,18 +68,18 @@ func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 			best, c.key = count, key
 		}
 	}
-	c.mangled = mangled > 0 || mangled == 0 && c.newest
+	c.mangled = mangled > 0 || mangled == 0 && c.since235
 	return c
 }
 
-// maxLearned bounds the arenas from which the format of links is learned.
-const maxLearned = 64
+// maxInspected bounds the arenas whose thread caches are read.
+const maxInspected = 64
 
-// know records the heaps, and whether one is of 2.35 or newer, which decides without reading a link.
-func (c *caches) know(arenas []arena) {
+// addHeaps records the heaps, and whether glibc is 2.35 or newer: links are then mangled, even if none was read.
+func (c *caches) addHeaps(arenas []arena) {
 	for i := range arenas {
 		a := &arenas[i]
-		c.newest = c.newest || a.layout.fast == 0 || !a.main && a.addr%heapMax == heapHeaders[1] ||
+		c.since235 = c.since235 || a.layout.fast == 0 || !a.main && a.addr%heapMax == heapHeaders[1] ||
 			len(arenas) == 1 && a.layout.bins == layouts[0].bins
 		for _, h := range a.heaps {
 			if a.main {
@@ -92,8 +91,8 @@ func (c *caches) know(arenas []arena) {
 	}
 }
 
-// learn counts the keys of the cache in a chunk, and returns the number of mangled links minus plain links.
-func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
+// inspect counts the keys in the thread cache at chunk, and returns the number of mangled minus plain links.
+func (c *caches) inspect(chunk uint64, keys map[uint64]int) (mangled int) {
 	size, err := c.probe.Word(chunk + 8)
 	t, ok := tcacheOf(size)
 	if err != nil || !ok {
@@ -145,7 +144,7 @@ func (a *arena) contains(addr uint64) bool {
 	return addr < h.start+heapMax
 }
 
-// place is where an unmarked chunk is.
+// place is the place of a chunk that is not marked as free.
 type place uint8
 
 const (
@@ -154,8 +153,8 @@ const (
 	inFastBin
 )
 
-// kept finds the place of the unmarked chunk at w.at. It compares two of its words and stores neither.
-func (w *walker) kept(length uint64) place {
+// placeOf returns the place of the chunk at w.at, which is not marked as free. It stores none of the words it reads.
+func (w *walker) placeOf(length uint64) place {
 	if length > maxTcached {
 		return inProgram
 	}
@@ -193,6 +192,7 @@ func (w *walker) kept(length uint64) place {
 // maxOwners bounds the stored addresses of caches, one for each thread.
 const maxOwners = 4096
 
+// isKey reports whether the second word of a chunk shows that a thread caches the chunk.
 func (c *caches) isKey(word uint64) bool {
 	if !c.perThread {
 		return word == c.key

@@ -17,17 +17,17 @@ const (
 	maxHeaps  = 1 << 16
 	maxArenas = 1 << 12
 	maxData   = 64 << 20 // bytes of variables that are searched for the main arena
-	maxTries  = 1 << 13  // places that resemble an arena
-	maxMains  = 8        // arenas outside of heaps; a process has one for each glibc that it loads
+	maxTries  = 1 << 13  // failed attempts to read an arena
+	maxMains  = 8        // main arenas; a process has one for each glibc that it loads
 )
 
-// finder looks for arenas.
+// finder finds the arenas of a process.
 type finder struct {
 	s      *attribution.Snapshot
 	probe  *procmem.Probe
 	heaps  map[uint64]heapInfo
 	arenas []arena
-	tries  int // places that may still be read
+	tries  int // failed attempts left
 }
 
 // heapInfo is struct heap_info.
@@ -35,7 +35,7 @@ type heapInfo struct {
 	arena, prev, size uint64
 }
 
-// find returns the arenas of a process, the main one included, each with its heaps.
+// find returns the arenas of a process, including the main arena, with their heaps.
 func find(ctx context.Context, s *attribution.Snapshot, probe *procmem.Probe) ([]arena, error) {
 	f := finder{s: s, probe: probe, heaps: map[uint64]heapInfo{}, tries: maxTries}
 	if err := f.findHeaps(ctx); err != nil {
@@ -52,11 +52,11 @@ func find(ctx context.Context, s *attribution.Snapshot, probe *procmem.Probe) ([
 	return f.arenas, nil
 }
 
-// findHeaps checks each multiple of 64 MiB in anonymous memory.
+// findHeaps reads the header of a heap at each multiple of 64 MiB in anonymous memory.
 func (f *finder) findHeaps(ctx context.Context) error {
 	for i := range f.s.Mappings {
 		m := &f.s.Mappings[i]
-		if !isHeap(m) || procmem.AlignUp(m.Start, heapMax) >= m.End {
+		if !mayHaveHeap(m) || procmem.AlignUp(m.Start, heapMax) >= m.End {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -75,24 +75,23 @@ func (f *finder) findHeaps(ctx context.Context) error {
 	return nil
 }
 
-func isHeap(m *procmem.Mapping) bool {
+// mayHaveHeap reports whether a mapping may have a heap or a large block.
+func mayHaveHeap(m *procmem.Mapping) bool {
 	return m.Anonymous() && m.Has(procmem.Readable|procmem.Writable) && m.RSS > 0 && m.Path != "[stack]"
 }
 
+// tryHeap stores the header at an address if it is consistent.
 func (f *finder) tryHeap(at uint64) {
-	var w [4]uint64
+	var w [4]uint64 // struct heap_info: ar_ptr, prev, size, mprotect_size
 	if f.probe.Words(at, w[:]) != nil {
 		return
 	}
 	h := heapInfo{arena: w[0], prev: w[1], size: w[2]}
 	offset := h.arena & (heapMax - 1)
 	protected := w[3]
-	switch {
-	case !slices.Contains(heapHeaders, offset) || h.prev%heapMax != 0:
-	case h.size == 0 || h.size > protected || protected > heapMax || h.size%page != 0 || protected%page != 0:
-	case h.prev == 0 && h.arena != at+offset:
-	case !f.covered(at, at+h.size):
-	default:
+	linked := slices.Contains(heapHeaders, offset) && h.prev%heapMax == 0 && (h.prev != 0 || h.arena == at+offset)
+	sized := h.size > 0 && h.size <= protected && protected <= heapMax && h.size%page == 0 && protected%page == 0
+	if linked && sized && f.covered(at, at+h.size) {
 		f.heaps[at] = h
 	}
 }
@@ -108,7 +107,7 @@ func (f *finder) covered(start, end uint64) bool {
 	return true
 }
 
-// firstArenas reads the arenas that are in the first of their heaps.
+// firstArenas reads the arenas that are in their first heap: all except the main arena.
 func (f *finder) firstArenas() {
 	for at, h := range f.heaps {
 		if h.prev == 0 && h.arena-at < heapMax && len(f.arenas) < maxArenas {
@@ -117,6 +116,7 @@ func (f *finder) firstArenas() {
 	}
 }
 
+// add adds the arena at an address, and reports whether there is one.
 func (f *finder) add(addr uint64) bool {
 	if f.tries == 0 {
 		return false
@@ -132,7 +132,7 @@ func (f *finder) add(addr uint64) bool {
 	return true
 }
 
-// ring follows the ring of arenas from each known one, and so finds the main arena. It drops candidates outside a ring.
+// ring follows the links between arenas, and so finds main arenas. It drops arenas that are not in a ring with one.
 func (f *finder) ring() {
 	known := map[uint64]bool{}
 	for _, a := range f.arenas {
@@ -157,7 +157,7 @@ func (f *finder) ring() {
 	f.arenas = slices.DeleteFunc(f.arenas, func(a arena) bool { return !ring[a.addr] })
 }
 
-// follow marks the ring of an arena, if it is closed.
+// follow adds to ring the arenas from first along next, if these lead back to first.
 func follow(first uint64, next map[uint64]uint64, ring map[uint64]bool) {
 	members := []uint64{first}
 	for at := next[first]; at != first; at = next[at] {
@@ -171,7 +171,7 @@ func follow(first uint64, next map[uint64]uint64, ring map[uint64]bool) {
 	}
 }
 
-// findMain searches variables of files for a single main arena, whose next points to itself.
+// findMain searches the variables of mapped files for the main arena of a process with one arena, whose next is itself.
 func (f *finder) findMain(ctx context.Context) error {
 	left := uint64(maxData)
 	for i := range f.s.Mappings {
@@ -190,7 +190,7 @@ func (f *finder) findMain(ctx context.Context) error {
 	return nil
 }
 
-// variables reports whether a mapping holds variables of a file: a writable mapping of it, or what follows one.
+// variables reports whether mapping i has variables of a file: it is a writable part of the file, or follows one.
 func (f *finder) variables(i int) bool {
 	m := &f.s.Mappings[i]
 	if !m.Has(procmem.Readable|procmem.Writable) || m.Has(procmem.Shared) {
@@ -225,7 +225,7 @@ func (f *finder) searchMain(m *procmem.Mapping) bool {
 	return false
 }
 
-// assignHeaps assigns each arena the heaps that name it, and the [heap] to the main one.
+// assignHeaps assigns heaps to the arenas that their headers name, and the [heap] to the main arena.
 func (f *finder) assignHeaps() {
 	index := map[uint64]int{}
 	for i := range f.arenas {
@@ -237,7 +237,7 @@ func (f *finder) assignHeaps() {
 			continue
 		}
 		a := &f.arenas[i]
-		first := at + h.arena&(heapMax-1) // behind the header, which is as long in all heaps
+		first := at + h.arena&(heapMax-1) // after the header, which is as long in all heaps
 		if at == h.arena&^uint64(heapMax-1) {
 			first = procmem.AlignUp(a.addr+a.layout.bins+stateEnd, 16)
 		}
@@ -252,7 +252,7 @@ func (f *finder) assignHeaps() {
 	}
 }
 
-// mainHeap returns the range of the main arena, from its first byte to the end of its top.
+// mainHeap sets the heap of the main arena, which ends with the top.
 func (f *finder) mainHeap(a *arena) {
 	m := f.s.MappingOf(a.top)
 	if m == nil {
@@ -275,7 +275,7 @@ func (f *finder) mainHeap(a *arena) {
 	a.heaps = []heap{h}
 }
 
-// extent returns the gapless range of mappings around a mapping: advice about huge pages splits a heap into several.
+// extent returns the range of similar adjacent mappings around m: madvise for huge pages splits a heap into several.
 func extent(s *attribution.Snapshot, m *procmem.Mapping) (start, end uint64) {
 	start, end = m.Start, m.End
 	for before := s.MappingOf(start - 1); before != nil && alike(before, m); before = s.MappingOf(start - 1) {

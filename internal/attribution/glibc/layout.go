@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// heapMax is HEAP_MAX_SIZE: heaps of arenas other than the main one begin at multiples of it. Those of other sizes
-// (glibc.malloc.hugetlb=2 with glibc 2.35 to 2.41) are reserved huge pages, which no RSS counts.
+// heapMax is HEAP_MAX_SIZE in bytes. All heaps begin at multiples of it, except that of the main arena. Heaps of other
+// sizes (glibc.malloc.hugetlb=2 with glibc 2.35 to 2.41) are reserved huge pages, which RSS does not include.
 const heapMax = 64 << 20
 
 // Offsets in struct malloc_state (malloc.c of each tag from 2.26 to 2.43), relative to its bins.
@@ -32,10 +32,10 @@ const (
 	page        = procmem.PageSize
 )
 
-// layout is what differs between versions in struct malloc_state.
+// layout has the offsets in struct malloc_state that differ between versions.
 type layout struct {
 	bins uint64 // offset of the bins
-	fast uint64 // offset of the fast bins; 0 for none
+	fast uint64 // offset of the fast bins; 0: none
 }
 
 // layouts are tried in this order; only one is consistent with an arena.
@@ -45,7 +45,7 @@ var layouts = []layout{
 	{bins: 104, fast: 8},  // 2.26
 }
 
-// heapHeaders are the sizes of struct heap_info, after which an arena follows in its first heap: until 2.34 and since.
+// heapHeaders has the sizes of struct heap_info, until 2.34 and since. In its first heap, an arena follows this struct.
 var heapHeaders = []uint64{0x20, 0x30}
 
 // arena is a consistent struct malloc_state.
@@ -54,13 +54,13 @@ type arena struct {
 	layout layout
 	top    uint64
 	next   uint64
-	system uint64 // bytes that it has from the kernel
+	system uint64 // bytes obtained from the kernel
 	fast   [fastBins]uint64
 	heaps  []heap
 	main   bool
 }
 
-// heap is a range of an arena with chunks from first to end. The arena's count begins at base.
+// heap is a range of an arena, with chunks from first to end. The arena counts the bytes of the heap from base.
 type heap struct {
 	start, base, first, end uint64
 }
@@ -68,7 +68,7 @@ type heap struct {
 // attempts bounds the reads of data that threads may change meanwhile.
 const attempts = 3
 
-// readArena reads an arena and checks it; ok is false for anything else.
+// readArena reads the arena at an address. It returns false if the memory is not a consistent arena.
 func readArena(probe *procmem.Probe, s *attribution.Snapshot, addr uint64) (arena, bool) {
 	if addr%8 != 0 {
 		return arena{}, false
@@ -88,14 +88,14 @@ func readArena(probe *procmem.Probe, s *attribution.Snapshot, addr uint64) (aren
 	return arena{}, false
 }
 
-// parse checks the invariants of an arena: consistent sizes, and bins that are empty or point into memory, except for
-// two, between which a thread may be moving a chunk.
+// parse reads an arena and checks its invariants: consistent sizes, and bins that are empty or point into memory. Two
+// bins may be inconsistent, because a thread may be moving a chunk between them.
 func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (arena, bool) {
 	at := func(offset int) uint64 { return words[int(l.bins)/8+offset/8] } //nolint:gosec // the offset of the bins is at most 112
 	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}
 	const maxThreads = 4 << 20 // Linux has no more
 	switch {
-	case a.system == 0 || a.system%8 != 0 || a.system > at(maxSystemAt): // no whole pages in a static program's main arena
+	case a.system == 0 || a.system%8 != 0 || a.system > at(maxSystemAt): // in static programs, not whole pages
 		return arena{}, false
 	case at(attachedAt) >= maxThreads:
 		return arena{}, false
@@ -123,7 +123,7 @@ func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (are
 	return a, true
 }
 
-// mapped reports whether an address could be a chunk: since mappings were read, heaps may have grown into reserved
+// mapped reports whether an address may be a chunk. Since mappings were read, heaps may have grown into reserved
 // memory, and the [heap] beyond its end.
 func mapped(s *attribution.Snapshot, addr uint64) bool {
 	m := s.MappingOf(addr)

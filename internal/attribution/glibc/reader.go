@@ -18,26 +18,26 @@ import (
 
 // Further details in [amounts.Usage.Details], in bytes.
 const (
-	Cached    = "cached"    // free, in caches of threads
-	Free      = "free"      // all free chunks but the tops, resident or not
-	Allocated = "allocated" // given to the program from heaps, resident or not
+	Cached    = "cached"    // free, in thread caches
+	Free      = "free"      // free chunks except tops, resident or not
+	Allocated = "allocated" // allocated from heaps, resident or not
 )
 
-// ErrNone is returned for a process without a consistent arena: it has another malloc, or has not used it.
+// ErrNone is returned if a process has no consistent arena: it has another malloc, or has not called malloc.
 var ErrNone = errors.New("no arena of glibc was found")
 
 // Reader reads the heaps of glibc's malloc.
 type Reader struct{}
 
-// maxPages bounds the pages read in a process: 8 GiB, which take about a second with small chunks.
+// maxPages bounds the memory pages read of one process: 8 GiB, which take about a second if chunks are small.
 const maxPages = 2 << 20
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return amounts.Glibc }
 
-// Detect implements [attribution.Reader]: a C library is mapped whose name glibc uses, or the program is static.
+// Detect implements [attribution.Reader]: a C library with a name of glibc is mapped, or the program is static.
 func (Reader) Detect(s *attribution.Snapshot) bool {
-	return s.HasFile("libc.so") || s.HasFile("libc-2") || !s.HasFile("ld-") // nothing was linked dynamically
+	return s.HasFile("libc.so") || s.HasFile("libc-2") || !s.HasFile("ld-") // without a dynamic loader
 }
 
 // Claim implements [attribution.Reader].
@@ -50,7 +50,7 @@ func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution
 	if len(arenas) == 0 {
 		return nil, amounts.Usage{}, ErrNone
 	}
-	window, err := procmem.NewWindow(s.Memory, 0, 0) // one for all heaps, because it keeps its buffers
+	window, err := procmem.NewWindow(s.Memory, 0, 0) // one for all heaps, to keep its buffers
 	if err != nil {
 		return nil, amounts.Usage{}, err
 	}
@@ -63,13 +63,13 @@ func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution
 			return nil, amounts.Usage{}, err
 		}
 	}
-	if err := total.mapped(ctx); err != nil {
+	if err := total.largeBlocks(ctx); err != nil {
 		return nil, amounts.Usage{}, err
 	}
 	return total.regions, total.usage(arenas), nil
 }
 
-// trimUnit returns the unit in which malloc_trim trims the main arena's end.
+// trimUnit returns the unit in bytes in which malloc_trim shortens the main arena.
 func trimUnit(s *attribution.Snapshot) uint64 {
 	const hugePage = 2 << 20
 	if strings.Contains(s.Env["GLIBC_TUNABLES"], "glibc.malloc.hugetlb=1") {
@@ -78,7 +78,7 @@ func trimUnit(s *attribution.Snapshot) uint64 {
 	return page
 }
 
-// tally sums up over all heaps.
+// tally adds up the contents of all heaps.
 type tally struct {
 	s       *attribution.Snapshot
 	probe   *procmem.Probe
@@ -87,16 +87,17 @@ type tally struct {
 	regions []attribution.Region
 
 	sums
-	size        uint64   // bytes to walk
-	perArena    []uint64 // resident bytes of each
-	topBeyond   uint64
-	mappedBytes memory.Bytes
-	mappedCount int
+	size        uint64       // bytes that should be walked
+	perArena    []uint64     // resident bytes of each arena
+	topBeyond   uint64       // see [amounts.TopBeyond]
+	mappedBytes memory.Bytes // resident in large blocks
+	mappedCount int          // large blocks
 }
 
-// thresholdLeaves is what a trim threshold of 128 KiB leaves at the top of an arena: a pad of that size, and a page.
+// thresholdLeaves is how many bytes a trim threshold of 128 KiB leaves at the top of an arena: a pad and a page.
 const thresholdLeaves = 128<<10 + page
 
+// arena adds the heaps of an arena, and claims their ranges.
 func (t *tally) arena(ctx context.Context, a *arena) error {
 	var size uint64
 	var all sums
@@ -106,7 +107,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 		}
 		limit := h.start + heapMax
 		if a.main {
-			limit = h.end + heapMax // it may grow meanwhile
+			limit = h.end + heapMax // the heap may grow
 		}
 		found, bytes, err := t.walk(ctx, a, h, limit)
 		if err != nil {
@@ -127,6 +128,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 	return nil
 }
 
+// walk walks a heap that may grow up to limit. It returns the sums, and the size of the heap in bytes.
 func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums, uint64, error) {
 	if t.window.Reads() >= maxPages {
 		return sums{}, h.end - h.base, nil
@@ -134,7 +136,7 @@ func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums,
 	if err := t.window.Move(h.start, limit); err != nil {
 		return sums{}, 0, err
 	}
-	w := walker{ctx: ctx, window: t.window, probe: t.probe, arena: a, heap: h, caches: t.caches, wanted: t.s.Locate}
+	w := walker{ctx: ctx, window: t.window, probe: t.probe, arena: a, heap: h, caches: t.caches, keepFree: t.s.Locate}
 	found, free, size := w.walk()
 	for _, r := range free {
 		t.s.Free(r.Start, r.End())
@@ -143,7 +145,7 @@ func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums,
 	return found, size, nil
 }
 
-// beyondTwo returns the sum of all but the two largest.
+// beyondTwo returns the sum of all sizes except the two largest.
 func beyondTwo(sizes []uint64) (sum uint64) {
 	sizes = slices.Sorted(slices.Values(sizes))
 	for _, size := range sizes[:max(len(sizes)-2, 0)] {
@@ -152,13 +154,13 @@ func beyondTwo(sizes []uint64) (sum uint64) {
 	return sum
 }
 
-// mapped finds blocks that are too large for a heap: each begins a mapping, or follows another block.
-func (t *tally) mapped(ctx context.Context) error {
+// largeBlocks claims blocks too large for a heap, which malloc maps: each begins a mapping, or follows another block.
+func (t *tally) largeBlocks(ctx context.Context) error {
 	heaps := slices.Clone(t.regions)
 	slices.SortFunc(heaps, func(a, b attribution.Region) int { return cmp.Compare(a.Start, b.Start) })
 	for i := range t.s.Mappings {
 		m := &t.s.Mappings[i]
-		if !isHeap(m) || m.Path == "[heap]" || within(heaps, m.Start) {
+		if !mayHaveHeap(m) || m.Path == "[heap]" || within(heaps, m.Start) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -193,10 +195,10 @@ func (t *tally) resident(m *procmem.Mapping, end uint64) (memory.Bytes, error) {
 	return memory.FromUint64(procmem.ResidentBytes(runs, m.Start, end)), err
 }
 
-// maxBlocks bounds the mapped blocks. Linux allows 65,530 mappings, and most blocks are one.
+// maxBlocks bounds the large blocks. Linux allows 65,530 mappings, and most blocks are one mapping.
 const maxBlocks = 1 << 17
 
-// blocks returns the end of the last mapped chunk of a mapping.
+// blocks returns the end of the large blocks at the start of a mapping.
 func (t *tally) blocks(m *procmem.Mapping) uint64 {
 	at := m.Start
 	for at < m.End && t.mappedCount < maxBlocks {
@@ -231,7 +233,7 @@ func (t *tally) usage(arenas []arena) amounts.Usage {
 			amounts.TopBeyond: int64(memory.FromUint64(t.topBeyond)),
 			amounts.Retained:  int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse))),
 			amounts.BeyondTwo: int64(memory.FromUint64(beyondTwo(t.perArena))),
-			Allocated:         int64(memory.FromUint64(t.given)),
+			Allocated:         int64(memory.FromUint64(t.allocated)),
 		},
 	}
 	if t.size > 0 {

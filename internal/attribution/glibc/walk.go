@@ -11,26 +11,26 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// sums are the results of a walk in bytes, resident or not, unless the name includes it.
+// sums has the results of a walk in bytes, resident or not, unless the name or comment of a field restricts it.
 type sums struct {
-	walked uint64 // bytes from the base of the heap to the end of the walk, without missed
-	missed uint64 // bytes of inconsistent chunks
-	inUse  uint64 // resident
-	given  uint64 // allocated to the program, resident or not
-	cached uint64 // in caches of threads, free only for their next malloc
-	free   uint64 // free chunks, fast bins included (malloc_trim empties them), without the top
+	walked    uint64 // bytes from the base of the heap to the end of the walk, without missed
+	missed    uint64 // bytes of skipped inconsistent chunks
+	inUse     uint64 // resident
+	allocated uint64 // allocated to the program, resident or not
+	cached    uint64 // in thread caches: free only for the next malloc of their thread
+	free      uint64 // free chunks without the top, including fast bins (malloc_trim empties them)
 
-	whole, wholeResident uint64 // pages with only free chunks
+	whole, wholeResident uint64 // whole pages inside free chunks
 	topResident          uint64 // whole resident pages of the top
-	topReturnable        uint64 // the part that malloc_trim returns to the OS
-	resident             uint64 // all of the heap
+	topReturnable        uint64 // the part of topResident that malloc_trim returns
+	resident             uint64 // of the whole heap
 }
 
-// add adds another heap's sums, without missed chunks, which concern one walk.
+// add adds the sums of another heap, except missed, which is used only during a walk.
 func (s *sums) add(o sums) {
 	s.walked += o.walked
 	s.inUse += o.inUse
-	s.given += o.given
+	s.allocated += o.allocated
 	s.cached += o.cached
 	s.free += o.free
 	s.whole += o.whole
@@ -40,10 +40,10 @@ func (s *sums) add(o sums) {
 	s.resident += o.resident
 }
 
-// Bits of the word that holds a chunk's size.
+// Flags in the word that holds a chunk's size.
 const (
-	isPrevUsed = 1
-	isMapped   = 2
+	isPrevUsed = 1 // the previous chunk is in use
+	isMapped   = 2 // the chunk has its own mapping
 	allBits    = 7
 )
 
@@ -56,23 +56,23 @@ type walker struct {
 	heap   heap
 	caches *caches
 
-	at, top, end uint64
+	at, top, end uint64 // the current chunk, the top of the arena, the end of the heap
 	progress
-	wanted bool // keep the ranges of free pages
+	keepFree bool // return the ranges of free pages
 
-	marks  []mark
-	marked uint64 // how far apart they are, in bytes
+	marks     []mark
+	markEvery uint64 // bytes between marks
 }
 
 // progress is the state of a walk.
 type progress struct {
 	sums
 
-	span    span
-	located []procmem.Run
+	span      span
+	freePages []procmem.Run
 }
 
-// mark is an earlier state of a walk.
+// mark is the state of a walk at an earlier chunk.
 type mark struct {
 	at uint64
 	progress
@@ -84,25 +84,27 @@ type span struct {
 }
 
 const (
-	stumbles = 512 // how often a walk may continue after an inconsistent header; attempts: at the same place
-	// maxMarks bounds the marks of one heap, at least minMarkDistance bytes apart.
+	maxResumes = 512 // how often a walk may resume after an inconsistent header
+	// maxMarks bounds the marks of one heap. They are at least minMarkDistance bytes apart.
 	maxMarks        = 512
 	minMarkDistance = 64 << 10
 )
 
-// walk walks from the first chunk to the end of the heap of size bytes; the longest attempt counts.
+// walk walks from the first chunk to the end of the heap. It returns the results of the attempt that came furthest, and
+// the size of the heap in bytes.
 //
-// A header is inconsistent while a thread writes it, or if its chunk was merged with the previous one. So walk returns
-// to an earlier mark, twice as far each time it ends at the same place, at last to the first chunk; only starting over
-// missed half of a heap at times. A chunk that remains inconsistent belongs to a waiting thread, and is skipped.
+// A header is inconsistent while a thread writes it, or if its chunk was merged with the previous one. walk then
+// returns to an earlier mark. Each time it stops at the same chunk, it goes back twice as many marks, at last to the
+// first chunk; with only complete restarts, it missed half of a heap at times. A chunk that remains inconsistent
+// belongs to a waiting thread, and is skipped.
 func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
 	size = w.heap.end - w.heap.base
 	w.at = w.heap.first
-	w.marked = max(minMarkDistance, size/maxMarks)
+	w.markEvery = max(minMarkDistance, size/maxMarks)
 	w.marks = []mark{{at: w.at}}
-	var last, again uint64
-	back := 0
-	for range stumbles {
+	var last, again uint64 // the chunk of the last stop; bytes that were walked again
+	back := 0              // marks to go back
+	for range maxResumes {
 		w.locate()
 		done := w.walkOn()
 		if w.reached() >= best.walked {
@@ -113,14 +115,15 @@ func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
 			break
 		}
 		stuck := w.at
-		if back *= 2; stuck != last {
+		back *= 2
+		if stuck != last {
 			last, back = stuck, 1
 		}
 		switch {
 		case back < max(2*len(w.marks), 2<<attempts) && again < attempts*size:
 			w.goBack(back)
 			again += stuck - w.at
-		case !w.leaveOut():
+		case !w.skipChunk():
 			return best, free, size
 		}
 	}
@@ -133,31 +136,31 @@ func (w *walker) reached() uint64 { return w.at - w.heap.base - w.missed }
 // found returns the results so far.
 func (w *walker) found() (sums, []procmem.Run) {
 	now := w.progress
-	w.located = slices.Clip(w.located) // later appends must not overwrite kept results
+	w.freePages = slices.Clip(w.freePages) // later appends must not overwrite kept results
 	w.flush()
-	all, located := w.sums, w.located
+	all, freePages := w.sums, w.freePages
 	all.walked = w.reached()
 	w.progress = now
-	return all, located
+	return all, freePages
 }
 
-// mark saves the state of the walk from time to time.
+// mark saves the state of the walk every markEvery bytes.
 func (w *walker) mark() {
-	if last := len(w.marks) - 1; w.at-w.marks[last].at >= w.marked && len(w.marks) < 2*maxMarks {
+	if last := len(w.marks) - 1; w.at-w.marks[last].at >= w.markEvery && len(w.marks) < 2*maxMarks {
 		w.marks = append(w.marks, mark{w.at, w.progress})
 	}
 }
 
-// goBack restores the state from n marks ago, at most the first.
+// goBack restores the state that many marks ago, at most at the first mark.
 func (w *walker) goBack(marks int) {
 	last := max(len(w.marks)-marks, 0)
 	w.at, w.progress = w.marks[last].at, w.marks[last].progress
-	w.located = slices.Clip(w.located)
+	w.freePages = slices.Clip(w.freePages)
 	w.marks = w.marks[:last+1]
 }
 
-// leaveOut skips the inconsistent chunk at w.at if the next one is consistent.
-func (w *walker) leaveOut() bool {
+// skipChunk skips the inconsistent chunk at w.at if the next chunk is consistent.
+func (w *walker) skipChunk() bool {
 	size, err := w.window.Word(w.at + 8)
 	length := size &^ allBits
 	next := w.at + length
@@ -169,7 +172,7 @@ func (w *walker) leaveOut() bool {
 	}
 	behind := next + size&^allBits
 	if next == w.top && behind == w.end {
-		w.leave(next)
+		w.skipTo(next)
 		return true
 	}
 	if !w.fits(size, behind) {
@@ -184,11 +187,11 @@ func (w *walker) leaveOut() bool {
 			return false
 		}
 	}
-	w.leave(next)
+	w.skipTo(next)
 	return true
 }
 
-func (w *walker) leave(next uint64) {
+func (w *walker) skipTo(next uint64) {
 	w.flush()
 	w.missed += next - w.at
 	w.at = next
@@ -200,14 +203,14 @@ func (w *walker) fits(size, next uint64) bool {
 	return length >= minChunk && length%16 == 0 && next < w.end && next >= w.at && size&isMapped == 0
 }
 
-// freePages keeps a range of whole free pages if a map is requested.
-func (w *walker) freePages(start, end uint64) {
-	if w.wanted && start < end && len(w.located) < attribution.MaxFree {
-		w.located = append(w.located, procmem.Run{Start: start, Length: end - start})
+// keepRange stores a range of whole free pages if the caller wants it.
+func (w *walker) keepRange(start, end uint64) {
+	if w.keepFree && start < end && len(w.freePages) < attribution.MaxFree {
+		w.freePages = append(w.freePages, procmem.Run{Start: start, Length: end - start})
 	}
 }
 
-// locate reads the current top of the arena and end of the heap.
+// locate reads the current top of the arena, and the end of the heap.
 func (w *walker) locate() {
 	w.end, w.top = w.heap.end, w.arena.top
 	if top, err := w.probe.Word(w.arena.addr + w.arena.layout.bins - 16); err == nil {
@@ -225,21 +228,21 @@ func (w *walker) locate() {
 	}
 }
 
-// patience is the number of chunks between checks of the context, about 2 ms.
-const patience = 1 << 16
+// checkEvery is the number of chunks (about 2 ms) between checks of the context.
+const checkEvery = 1 << 16
 
-// walkOn walks to the end and returns true, or stops at an inconsistent header with w.at before it.
+// walkOn walks to the end and returns true, or stops before an inconsistent chunk and returns false.
 func (w *walker) walkOn() bool {
 	size, err := w.window.Word(w.at + 8)
 	for steps := 1; err == nil; steps++ {
-		if steps%patience == 0 && w.ctx.Err() != nil {
+		if steps%checkEvery == 0 && w.ctx.Err() != nil {
 			return false
 		}
 		length := size &^ allBits
 		next := w.at + length
 		switch {
 		case w.at == w.top && next == w.end:
-			w.count(next)
+			w.countTop(next)
 			return true
 		case w.fence(size):
 			w.at = w.end
@@ -257,8 +260,8 @@ func (w *walker) walkOn() bool {
 	return false
 }
 
-// fence reports whether a heap that is not its arena's last ends here: its last 32 bytes are chunks of 16 and 0 bytes,
-// or for the main arena, two of 16.
+// fence reports whether a heap that is not the last of its arena ends at w.at, with chunks of 16 and 0 bytes, or for
+// the main arena two of 16.
 func (w *walker) fence(size uint64) bool {
 	switch left := w.end - w.at; size &^ allBits {
 	case 0:
@@ -269,16 +272,16 @@ func (w *walker) fence(size uint64) bool {
 	return false
 }
 
-// count counts the top. Fast chunks right before it become part of it when malloc_trim empties their bins.
-func (w *walker) count(end uint64) {
+// countTop counts the top. malloc_trim empties fast bins and merges their chunks directly before the top with it.
+func (w *walker) countTop(end uint64) {
 	start := w.at
 	if w.span.end == start {
 		start = w.span.start
 	}
 	from, to := procmem.AlignUp(start+headerSize, page), alignDown(end, page)
-	w.freePages(from, to)
+	w.keepRange(from, to)
 	w.topResident = w.window.ResidentBytes(from, to)
-	// The main arena returns the end of the [heap], in whole pages; every version keeps the top of other arenas.
+	// malloc_trim shortens the [heap] of the main arena, in whole pages. It keeps the tops of other arenas.
 	if free := end - start; w.arena.main && free > minChunk+1 {
 		cut := end - alignDown(free-minChunk-1, w.caches.trimUnit)
 		w.topReturnable = w.window.ResidentBytes(max(from, procmem.AlignUp(cut, page)), to)
@@ -287,7 +290,7 @@ func (w *walker) count(end uint64) {
 	w.at = end
 }
 
-// chunk counts the chunk at w.at; false: its header contradicts the next one.
+// chunk counts the chunk at w.at. It returns false if the next header contradicts the size of the chunk.
 func (w *walker) chunk(length uint64, used bool) bool {
 	if !used {
 		before, err := w.window.Word(w.at + length)
@@ -297,29 +300,30 @@ func (w *walker) chunk(length uint64, used bool) bool {
 		w.freed(length)
 		return true
 	}
-	switch w.kept(length) {
+	switch w.placeOf(length) {
 	case inFastBin:
 		w.freed(length)
 		return true
 	case inCache:
 		w.cached += length
 	default:
-		w.given += length
+		w.allocated += length
 		w.inUse += w.residentOf(length)
 	}
 	w.flush()
 	return true
 }
 
-// residentOf returns the resident bytes of the chunk at w.at: a program may not touch all of it.
+// residentOf returns the resident bytes of the chunk at w.at, which the program may not have touched completely.
 func (w *walker) residentOf(length uint64) uint64 {
-	const large = 2 * page // smaller ones share their pages with others
+	const large = 2 * page // smaller chunks share their pages with others
 	if length < large {
 		return length
 	}
 	return w.window.ResidentBytes(w.at, w.at+length)
 }
 
+// freed adds the free chunk at w.at to the span.
 func (w *walker) freed(length uint64) {
 	w.free += length
 	if w.span.end != w.at {
@@ -329,13 +333,13 @@ func (w *walker) freed(length uint64) {
 	w.span.end = w.at + length
 }
 
-// flush counts the whole pages of a span of free chunks. The first 48 bytes hold its header and links, and the end is
-// excluded where it shares a page with another chunk.
+// flush ends the span of free chunks and counts its whole pages. The first 48 bytes are a header and links. Pages that
+// the span shares with other chunks do not count.
 func (w *walker) flush() {
 	from, to := procmem.AlignUp(w.span.start+headerSize, page), alignDown(w.span.end, page)
 	if w.span.end > 0 && from < to {
 		w.whole += to - from
-		w.freePages(from, to)
+		w.keepRange(from, to)
 		w.wholeResident += w.window.ResidentBytes(from, to)
 	}
 	w.span = span{}

@@ -13,17 +13,17 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// counters of gcControllerState, in the order of Go 1.19 to 1.26.
+// counters has counters of gcControllerState, in their order in Go 1.19 to 1.26.
 type counters struct {
 	inUse, released, free, totalAlloc, totalFree, ready uint64
 
 	live  uint64 // heapMarked, the live heap of the last collection; 0: unknown
 	fresh uint64 // allocated since the running collection began; 0: none runs
 	at    uint64 // address of the first counter
-	spent spent  // zero: not found
+	spent spent  // processor time; zero: not found
 }
 
-// Errors for a missing estimate.
+// Errors of [Reader.Claim] if the counters are not certain.
 var (
 	ErrNone      = errors.New("the counters of Go's collector were not found")
 	ErrAmbiguous = errors.New("several places match the counters of Go's collector")
@@ -31,18 +31,18 @@ var (
 
 const (
 	counterWords = 6
-	// Words before the counters, in Go 1.20 to 1.26: heapMarked, the live heap of the last collection; heapLive, the same
-	// plus later allocations; and triggered, heapLive at the start of the running collection, or all ones.
+	// Distances in words before the counters, in Go 1.20 to 1.26: of heapMarked, the live heap of the last collection; of
+	// heapLive, heapMarked plus later allocations; and of triggered, heapLive when the collection began, or all ones.
 	markedBefore, liveBefore, triggeredBefore = 15, 21, 23
 
-	spanSize     = 8 << 10  // spans of the heap are multiples of a page of Go
-	maxVariables = 16 << 20 // bytes that are searched: kube-apiserver has 3 MiB
+	spanSize     = 8 << 10  // size of a page of Go; spans of the heap are multiples
+	maxVariables = 16 << 20 // bytes of variables that are searched; kube-apiserver has 3 MiB
 	maxFound     = 8        // matching places that are compared
 	maxOther     = 4 << 30  // bytes that the runtime maps besides the heap: stacks of threads, tables, profiles
 )
 
-// fit reports whether six words can be the counters of a heap whose mappings just had this size. Stacks of goroutines
-// are also in the heap, and in none of the first three counters, whose sum was never below an eighth.
+// fit reports whether the words can be the counters of a heap whose mappings have heap bytes. The mappings also hold
+// stacks of goroutines, which the first three counters omit: their sum was never below an eighth of heap.
 func (c *counters) fit(heap uint64) bool {
 	if c.inUse == 0 || c.inUse%spanSize != 0 || c.released%procmem.PageSize != 0 || c.free%procmem.PageSize != 0 {
 		return false
@@ -53,14 +53,13 @@ func (c *counters) fit(heap uint64) bool {
 	}
 	sum, ready := c.inUse+c.released+c.free, c.inUse+c.free
 	objects := c.totalAlloc - c.totalFree
-	// For a small heap the slack alone would allow any numbers: six powers of two in memfit's manager resembled a heap of
-	// 160 KiB with 8 mapped bytes.
+	// In a small heap, slack alone would allow any ready: memfit's manager has six powers of two that then matched.
 	return sum <= heap+slack && sum >= heap/8 && c.totalAlloc > 0 && c.totalAlloc >= c.totalFree &&
 		objects <= c.inUse && c.ready+min(slack/4, ready/2) >= ready && c.ready <= ready+heap+maxOther
 }
 
-// find searches ranges of variables for the counters. Of several matching places it takes the one after the result of a
-// collection: in a Go 1.26 program, sizes of other memory resembled a heap.
+// find searches ranges of variables for the counters. Of several matching places it returns the only one with a
+// plausible heapMarked: in a Go 1.26 program, sizes of other memory resembled the counters.
 func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint64) (counters, error) {
 	var found places
 	left := uint64(maxVariables)
@@ -78,13 +77,13 @@ func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint
 	return c, err
 }
 
-// places are the matching places.
+// places collects matching places.
 type places struct {
 	counters []counters
 	spent    []spent
 }
 
-// one returns the counters.
+// one returns the counters if the match is certain.
 func (p *places) one() (counters, error) {
 	if collected := slices.DeleteFunc(slices.Clone(p.counters), counters.uncollected); len(collected) == 1 {
 		return collected[0], nil
@@ -139,7 +138,7 @@ func (p *places) search(ctx context.Context, m procmem.Memory, r procmem.Run, he
 // surroundings are the counters and the related words before them.
 type surroundings [triggeredBefore + counterWords]uint64
 
-// counters returns the counters in the last words, if they match; at is their address.
+// counters parses the words. ok is true if they fit a heap of this size. at is the address of the first counter.
 func (s *surroundings) counters(at, heap uint64) (c counters, ok bool) {
 	own := s[triggeredBefore:]
 	c = counters{
@@ -152,11 +151,11 @@ func (s *surroundings) counters(at, heap uint64) (c counters, ok bool) {
 	return c, c.fit(heap)
 }
 
-// uncollected: no result of a collection precedes them.
+// uncollected reports whether no plausible heapMarked precedes the counters.
 func (c counters) uncollected() bool { return c.live == 0 }
 
-// alive returns the memory marked by the last collection, if the words are plausible: the current live heap is never
-// less, and no more than the memory in use, apart from allocations between the two reads.
+// alive returns marked, the live heap of the last collection, or 0 if the words are implausible: live is at least
+// marked, and at most the memory in use and an eighth, for allocations between the two reads.
 func (c *counters) alive(marked, live uint64) uint64 {
 	if marked == 0 || marked > live || live > c.inUse+c.inUse/8 || live > c.totalAlloc {
 		return 0
@@ -164,7 +163,7 @@ func (c *counters) alive(marked, live uint64) uint64 {
 	return marked
 }
 
-// allocated returns the memory allocated since a collection began, if the words are plausible.
+// allocated returns the memory allocated since the running collection began, or 0 if the words are implausible.
 func (c *counters) allocated(triggered, live uint64) uint64 {
 	if triggered < c.live || triggered > live {
 		return 0
@@ -172,21 +171,22 @@ func (c *counters) allocated(triggered, live uint64) uint64 {
 	return live - triggered
 }
 
-// leastAlive watches the collections for a moment, and returns the least memory alive at their start. A collection
-// counts allocations during its run as alive, which is much if collections follow each other without a pause: 60 of a
-// service with 49 MiB found 50 to 60 MiB. A heap of twice the live memory is collected too rarely for that.
+// leastAlive watches collections for a second, and returns the smallest live heap at the start of one. A collection
+// counts allocations during its run as alive, which is much if collections follow each other without a pause: 60
+// collections of a service with 49 MiB counted 50 to 60 MiB. A heap of twice the live memory is collected too rarely
+// for that.
 func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, now func() time.Time) uint64 {
 	least := c.live
 	deadline, bounded := ctx.Deadline()
-	if now == nil || least == 0 || c.inUse >= 2*least || bounded && deadline.Sub(now()) < 2*moment {
+	if now == nil || least == 0 || c.inUse >= 2*least || bounded && deadline.Sub(now()) < 2*watchTime {
 		return least
 	}
-	every := time.NewTicker(moment / readings)
+	every := time.NewTicker(watchTime / readings)
 	defer every.Stop()
 	probe := procmem.NewProbe(m)
 	var around surroundings
-	var fresh uint64 // of the running collection; the last reading before its end may miss some
-	found := c.live  // by the last one
+	var fresh uint64 // allocated during the running collection, as of the last reading
+	found := c.live  // live heap of the last completed collection
 	for i := range readings {
 		select {
 		case <-ctx.Done():
@@ -208,36 +208,36 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 		}
 		fresh = max(fresh, again.fresh)
 		if i == readings/5 && again.totalAlloc-c.totalAlloc < c.live/64 {
-			return least // it hardly allocates: no collection will come
+			return least // few allocations: no collection will start soon
 		}
 	}
 	return least
 }
 
 const (
-	moment   = time.Second // has several collections if they follow without a pause
-	readings = 100         // meanwhile, at a microsecond each
+	watchTime = time.Second // enough for several collections that follow each other without a pause
+	readings  = 100         // in watchTime; each takes a microsecond
 )
 
-// spent is the processor time of collections from the program's start to the last collection.
+// spent has processor time from the program's start to the last collection: of the collector, and of the process.
 type spent struct {
 	collector, busy time.Duration
 	collections     uint64
 }
 
 const (
-	// Words of cpuStats in Go 1.21 to 1.26, nanoseconds: four ways in which the collector takes time and their sum, two of
-	// the scavenger and their sum, idle, the program, and the total, without the pauses of a running collection.
+	// Words of cpuStats in Go 1.21 to 1.26, in nanoseconds: four parts of the collector's time and their sum, two of the
+	// scavenger and their sum, idle, the program, and the total. The total lacks the pauses of a running collection.
 	timeWords = 11
-	// Words before them begin with three halves of a word: how many collections there were, and the processors of the
-	// last one in a pause and beside it. The copy of the times that runtime/metrics keeps has other words there.
+	// The words before cpuStats begin with three numbers of 32 bits: how many collections there were, and the processors
+	// of the last one in a pause and outside of it. Other words precede the copy in runtime/metrics.
 	wordsBefore = 10
 
 	maxTime       = 1 << 60 // 36 years
 	maxProcessors = 1 << 16
 )
 
-// spentBefore reads the time of collections before the word total, if the words are consistent.
+// spentBefore reads cpuStats, if its words are consistent. end is the address of its last word, total.
 func spentBefore(window *procmem.Window, end, total uint64) (s spent, ok bool) {
 	if own, err := window.Word(end - 8); err != nil || own == 0 || own > total || total > maxTime {
 		return spent{}, false

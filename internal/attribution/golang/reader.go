@@ -1,10 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golang reads the heap of a Go program from outside, stripped or not. The runtime's collector keeps six
-// counters behind each other in its variables (gcControllerState: heapInUse, heapReleased, heapFree, totalAlloc,
-// totalFree, mappedReady). They must be consistent with each other and with the size of the heap's mappings, which only
-// one place in the variables fulfils; if none or several match, nothing is reported.
+// Package golang reads the heap of a Go program, stripped or not. The garbage collector has six consecutive counters in
+// a variable (gcControllerState: heapInUse, heapReleased, heapFree, totalAlloc, totalFree, mappedReady). The reader
+// searches the program's variables for words that are consistent with each other and with the size of the heap's
+// mappings. If none or several places match, it reports nothing.
 package golang
 
 import (
@@ -23,14 +23,14 @@ const HeapInUse = "heapInUse"
 
 // Reader reads the heap of a Go program.
 type Reader struct {
-	// Now is the clock, to watch a program for a second if its heap is nearly all alive. nil: it is read once.
+	// Now is the clock, to watch a program for a second if most of its heap is alive. nil: the counters are read once.
 	Now func() time.Time
 }
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return amounts.Go }
 
-// Detect implements [attribution.Reader]: the program has the section that only Go's linker writes.
+// Detect implements [attribution.Reader]: the program has a section that only Go's linker writes.
 func (Reader) Detect(s *attribution.Snapshot) bool {
 	exe, err := s.Exe()
 	if err != nil {
@@ -58,7 +58,7 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	return regions, c.usage(resident), nil
 }
 
-// usage sums up the heap. Memory neither in use nor released is resident if it was ever touched.
+// usage converts the counters to amounts. Free memory that was not released is resident if it was ever touched.
 func (c *counters) usage(resident uint64) amounts.Usage {
 	objects := c.totalAlloc - c.totalFree
 	free := min(c.free, resident-min(resident, objects))
@@ -86,13 +86,12 @@ func (c *counters) usage(resident uint64) amounts.Usage {
 }
 
 const (
-	arenaSize = 64 << 20 // Go reserves its heap in arenas of this size,
-	growth    = 4 << 20  // and makes this much of one usable at a time
+	arenaSize = 64 << 20 // Go reserves address space for its heap in arenas of this size
+	growth    = 4 << 20  // an arena becomes usable in steps of this size
 )
 
-// heapOf returns the mappings of the heap. Adjacent mappings count as one, because advice about huge pages splits them.
-// A group begins where an arena may grow, and ends with an arena or before its reserved rest. Kernels that can name
-// mappings show their name.
+// heapOf returns the mappings of the heap: those with the name of the heap (on kernels that can name mappings), and
+// groups of adjacent mappings that [arenas] accepts. They are grouped because madvise for huge pages splits mappings.
 func heapOf(s *attribution.Snapshot) []*procmem.Mapping {
 	var heap, group []*procmem.Mapping
 	for i := range s.Mappings {
@@ -112,24 +111,26 @@ func heapOf(s *attribution.Snapshot) []*procmem.Mapping {
 	return append(heap, arenas(group, nil)...)
 }
 
+// usable reports whether a mapping may be the usable part of an arena.
 func usable(m *procmem.Mapping) bool {
 	return m.Anonymous() && m.Path == "" && m.Has(procmem.Readable|procmem.Writable)
 }
 
-// arenas returns the group if it is part of the heap; behind is the mapping directly after it, or nil.
-func arenas(group []*procmem.Mapping, behind *procmem.Mapping) []*procmem.Mapping {
+// arenas returns the group if it is part of the heap: it begins where an arena may grow, and ends with an arena or
+// before the reserved rest of one. next is the mapping directly after the group, or nil.
+func arenas(group []*procmem.Mapping, next *procmem.Mapping) []*procmem.Mapping {
 	if len(group) == 0 || group[0].Start%growth != 0 {
 		return nil
 	}
 	end := group[len(group)-1].End
-	reserved := behind != nil && behind.Anonymous() && !behind.Has(procmem.Readable) && behind.End%arenaSize == 0
+	reserved := next != nil && next.Anonymous() && !next.Has(procmem.Readable) && next.End%arenaSize == 0
 	if end%arenaSize == 0 || end%growth == 0 && reserved {
 		return group
 	}
 	return nil
 }
 
-// variables returns the writable mappings of the program, and the zeroed ones behind them.
+// variables returns the writable mappings of the program's file, and the anonymous mappings directly after them (.bss).
 func variables(s *attribution.Snapshot) []procmem.Run {
 	var ranges []procmem.Run
 	var end uint64 // of the program's last mapping
@@ -143,7 +144,7 @@ func variables(s *attribution.Snapshot) []procmem.Run {
 		if !own && !zeroed || !m.Has(procmem.Writable) {
 			continue
 		}
-		if n := len(ranges); n > 0 && ranges[n-1].End() == m.Start { // variables continue behind the file
+		if n := len(ranges); n > 0 && ranges[n-1].End() == m.Start { // adjacent
 			ranges[n-1].Length += m.Size()
 		} else {
 			ranges = append(ranges, procmem.Run{Start: m.Start, Length: m.Size()})

@@ -26,7 +26,7 @@ const (
 	edenSize, edenUsed      = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
 	oldUsed                 = "sun.gc.generation.1.space.0.used"
 
-	// noSpace is the cause of the collections that a larger heap prevents. The program, metaspace and tools cause others.
+	// noSpace is the cause of collections that a larger heap prevents. The program, metaspace and tools cause others.
 	lastCause, noSpace = "sun.gc.lastCause", "Allocation Failure"
 )
 
@@ -36,27 +36,27 @@ var wantedCounters = map[string]bool{
 }
 
 const (
-	// moment bounds how long the counters are read until the last collection is a full one. If collections are costly, a
-	// second has several. readings is the number of reads in a moment: a young collection follows within tens of ms.
-	moment   = time.Second
-	readings = 50
-	costly   = 32 // a collector below 1/costly of the processor time is not reported
+	// watchTime bounds how long the counters are reread until the last collection is a full one. If collections are
+	// costly, a second has several. readings is the number of reads: a young collection follows within tens of ms.
+	watchTime = time.Second
+	readings  = 50
+	costly    = 32 // a collector with less than 1/costly of the processor time is not reported
 )
 
-// collections returns the counters of Serial if its collections are costly. It reads until a full collection is the
-// last one, or a moment has passed, and only if the heap follows the limit.
-func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map[string]int64) map[string]int64 {
-	if of["UseSerialGC"] == 0 || of[amounts.HeapByMemory] != 1 || of[amounts.BusyTime] == 0 ||
-		of[amounts.CollectorTime] < of[amounts.BusyTime]/costly {
+// collections returns the counters of Serial if its collections are costly and the heap follows the limit. It rereads
+// them until the last collection is a full one, for at most watchTime.
+func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, details map[string]int64) map[string]int64 {
+	if details["UseSerialGC"] == 0 || details[amounts.HeapByMemory] != 1 || details[amounts.BusyTime] == 0 ||
+		details[amounts.CollectorTime] < details[amounts.BusyTime]/costly {
 		return nil
 	}
 	c := counters(s)
 	deadline, bounded := ctx.Deadline()
 	if c[amounts.Live] > 0 || c[amounts.FullCollections] == 0 || r.Now == nil ||
-		bounded && deadline.Sub(r.Now()) < 2*moment {
+		bounded && deadline.Sub(r.Now()) < 2*watchTime {
 		return c
 	}
-	every := time.NewTicker(moment / readings)
+	every := time.NewTicker(watchTime / readings)
 	defer every.Stop()
 	for range readings {
 		select {
@@ -71,8 +71,7 @@ func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map
 	return c
 }
 
-// counters returns the current counters as details of a finding; nil if they are unreadable, or if the heap is below
-// its maximum size.
+// counters returns the current counters as details; nil if they are unreadable, or the heap is below its maximum.
 func counters(s *attribution.Snapshot) map[string]int64 {
 	m := perfdata.Mapping(s.Mappings)
 	if m == nil {
@@ -111,13 +110,14 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 	return d
 }
 
-// The collector's threads, whose processor time the kernel counts. The JVM's own figures are worse: pauses in wall time
-// with throttling, and from JDK 22 on the processor time of workers without the VM thread (JDK-8315149).
+// Names of the collector's threads, whose processor time the kernel counts. The JVM's own figures are worse: the wall
+// time of pauses includes throttling, and since JDK 22 the processor time lacks the VM thread (JDK-8315149).
 var (
-	// workers have names that end in '#' and a number. Serial has no workers: it collects in the VM thread.
+	// workers has names of threads, without the '#' and number at their end. Serial has no workers: it collects in the VM
+	// thread.
 	workers = map[string]bool{"GC Thread": true, "ParGC Thread": true}
 	others  = map[string]bool{
-		// It also runs other operations with all threads stopped, which take little compared with collections.
+		// The VM thread also runs other operations, which take little time compared with collections.
 		"VM Thread": true,
 		// The last one is a truncated name, used by JDK 15 and earlier.
 		"G1 Main Marker": true, "G1 Conc": true, "G1 Refine": true, "G1 Service": true, "G1 Young RemSet": true,
@@ -143,6 +143,6 @@ func (j *jvm) times(flags map[string]uint64) (collector, busy time.Duration, ok 
 		vm, worker = vm || name == "VM Thread", worker || workers[name]
 		collector += one.Time
 	}
-	// The kernel scales times, so the sum over threads may be slightly higher.
+	// The kernel scales times, so the sum over threads may slightly exceed the time of the process.
 	return min(collector, all.Process), all.Process, vm && (worker || !parallel)
 }

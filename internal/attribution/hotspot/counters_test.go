@@ -110,12 +110,12 @@ func TestMomentOfCollections(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), moment)
+	ctx, cancel := context.WithTimeout(t.Context(), watchTime)
 	defer cancel()
 	p = publishing(counted)
 	before := time.Now()
 	got := r.collections(ctx, p.Snapshot(), costs)
-	if got[amounts.FullCollections] != 4 || got[amounts.Live] != 0 || time.Since(before) > moment/2 {
+	if got[amounts.FullCollections] != 4 || got[amounts.Live] != 0 || time.Since(before) > watchTime/2 {
 		t.Errorf("with little time left: %v after %s", got, time.Since(before))
 	}
 }

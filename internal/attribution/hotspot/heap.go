@@ -12,7 +12,7 @@ import (
 // span is a part of the heap that is filled from its start: a region, or a space of a generation.
 type span struct {
 	start, top, end uint64
-	free            bool // free, regardless of top
+	free            bool // not in use, regardless of top
 }
 
 // heap is the Java heap.
@@ -21,10 +21,10 @@ type heap struct {
 	spans      []span
 }
 
-// maxRegions bounds the regions of a heap: G1 aims at 2048, and these are 64 GiB of the smallest, 2 TiB of the largest.
+// maxRegions bounds the regions of a heap: 64 GiB of the smallest, 2 TiB of the largest. G1 aims at 2,048 regions.
 const maxRegions = 1 << 16
 
-// collectors maps the flags that choose a collector to the reader of its heap. Others, such as ZGC, are not read.
+// collectors maps the flag of a collector to the method that reads its heap. Others, such as ZGC, are not read.
 var collectors = []struct {
 	flag string
 	read func(*jvm, *heap, uint64)
@@ -35,7 +35,7 @@ var collectors = []struct {
 	{"UseShenandoahGC", (*jvm).shenandoah},
 }
 
-// heap reads the range of the heap, and its parts. The range may be known without the parts; an end of 0: unknown.
+// heap reads the range and spans of the heap. end is 0 if the range is unknown. After an error, spans are incomplete.
 func (j *jvm) heap(flags map[string]uint64) heap {
 	at := j.static("Universe::_collectedHeap")
 	if at == 0 {
@@ -56,20 +56,20 @@ func (j *jvm) heap(flags map[string]uint64) heap {
 			return h
 		}
 	}
-	j.fail(fmt.Errorf("%w: a heap of another collector", ErrNoTables))
+	j.fail(fmt.Errorf("%w: unsupported collector", ErrNoTables))
 	return h
 }
 
-// add reads the three addresses of a region or space, each by the first of its names that the tables have.
+// add reads the span of a region or space. Each of its three fields has several names, of which the tables have one.
 func (j *jvm) add(h *heap, at uint64, free bool, bottom, top, end []string) {
 	one := span{start: j.word(at, bottom...), top: j.word(at, top...), end: j.word(at, end...), free: free}
 	if one.start < h.start || one.end > h.end || one.start > one.top || one.top > one.end {
-		j.fail(fmt.Errorf("%w: a part from %#x to %#x, filled to %#x", ErrNoTables, one.start, one.end, one.top))
+		j.fail(fmt.Errorf("%w: a span from %#x to %#x, filled to %#x", ErrNoTables, one.start, one.end, one.top))
 	}
 	h.spans = append(h.spans, one)
 }
 
-// overlap reports whether two spans overlap, which is invalid. It sorts them.
+// overlap reports whether any spans overlap, which is invalid. It sorts the spans.
 func (h *heap) overlap() bool {
 	slices.SortFunc(h.spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	for i := 1; i < len(h.spans); i++ {
@@ -80,7 +80,7 @@ func (h *heap) overlap() bool {
 	return false
 }
 
-// g1 reads the table of regions. An entry exists from the first commit of its region on.
+// g1 reads the table of regions. The entry of a region is 0 until the region is first committed.
 func (j *jvm) g1(h *heap, at uint64) {
 	manager := j.member(at, "G1CollectedHeap::_hrm")
 	table := j.member(manager, "HeapRegionManager::_regions", "G1HeapRegionManager::_regions")
@@ -94,7 +94,7 @@ func (j *jvm) g1(h *heap, at uint64) {
 	})
 }
 
-// shenandoah reads its regions; the first two states mean empty.
+// shenandoah reads the array of regions. The first two states mean that a region is empty.
 func (j *jvm) shenandoah(h *heap, at uint64) {
 	base, length := j.word(at, "ShenandoahHeap::_regions"), j.word(at, "ShenandoahHeap::_num_regions")
 	j.each(base, length, func(region uint64) {
@@ -104,7 +104,7 @@ func (j *jvm) shenandoah(h *heap, at uint64) {
 	})
 }
 
-// each visits the structures that an array of pointers points at.
+// each visits the structures that an array of pointers points to.
 func (j *jvm) each(base, length uint64, visit func(at uint64)) {
 	if length > maxRegions {
 		j.fail(fmt.Errorf("%w: %d regions", ErrNoTables, length))
@@ -129,7 +129,7 @@ func (j *jvm) serial(h *heap, at uint64) {
 	}
 }
 
-// parallel reads the same values under other names; its generations are static.
+// parallel reads the same spaces as serial, under other names.
 func (j *jvm) parallel(h *heap, at uint64) {
 	young := j.word(at, "ParallelScavengeHeap::_young_gen")
 	old := j.word(at, "ParallelScavengeHeap::_old_gen")

@@ -21,17 +21,17 @@ const Filled = "filled"
 
 // Reader reads the heap of a HotSpot JVM.
 type Reader struct {
-	// Now is the clock, to watch costly collections for a second. nil: counters are read once.
+	// Now is the clock, to watch a JVM with costly collections for a second. nil: its counters are read once.
 	Now func() time.Time
 }
 
-// maxPages bounds the pages read in a process, enough for 65,536 regions of G1; a JVM with 2,048 takes some 300.
+// maxPages bounds the memory pages read: enough for 65,536 regions of G1. A JVM with 2,048 regions takes some 300.
 const maxPages = 16 << 10
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return amounts.HotSpot }
 
-// library is mapped by every HotSpot JVM; OpenJ9's file of this name exports no tables.
+// library is mapped by every HotSpot JVM; the file of this name in OpenJ9 exports no tables.
 const library = "libjvm.so"
 
 // Detect implements [attribution.Reader].
@@ -71,7 +71,7 @@ func claim(m exports, s *attribution.Snapshot, r *words.Reader) ([]attribution.R
 	return regions, usage, err
 }
 
-// usage sums up the contents of the spans, and their free resident pages.
+// usage adds up the contents and the free resident pages of spans, and reports flags and processor time.
 func (j *jvm) usage(h heap, flags map[string]uint64) (amounts.Usage, error) {
 	var u amounts.Usage
 	runs, err := j.s.Memory.Resident(h.start, h.end)
@@ -102,7 +102,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (amounts.Usage, error) {
 	return u, nil
 }
 
-// coverage returns the share of the heap's resident bytes in a span.
+// coverage returns the share of the heap's resident bytes that are in spans.
 func coverage(h heap, runs []procmem.Run) float64 {
 	all := procmem.ResidentBytes(runs, h.start, h.end)
 	var within uint64
@@ -121,10 +121,10 @@ func coverage(h heap, runs []procmem.Run) float64 {
 // code returns the code cache and the class space, whose ranges are static fields, if the JVM has them.
 func (j *jvm) code(flags map[string]uint64) []attribution.Region {
 	var regions []attribution.Region
-	cache, class := *j, *j
+	cache, class := *j, *j // each has its own error
 	cache.err, class.err = nil, nil
 	low, high := cache.static("CodeCache::_low_bound"), cache.static("CodeCache::_high_bound")
-	const largest = 2 << 30 // of a code cache, for HotSpot
+	const largest = 2 << 30 // HotSpot's maximum for a code cache
 	if low < high && high-low <= largest {
 		regions = append(regions, attribution.Region{Start: low, End: high, Kind: attribution.JVMCode})
 	}
@@ -137,8 +137,8 @@ func (j *jvm) code(flags map[string]uint64) []attribution.Region {
 	return regions
 }
 
-// classSpace returns the anonymous memory from the base of compressed class pointers, up to the size in the flag.
-// Archived classes, if any, come first; they are a file.
+// classSpace returns size bytes of anonymous memory from the base of compressed class pointers. A mapped file of
+// archived classes may come first.
 func (j *jvm) classSpace(base, size uint64) []attribution.Region {
 	const archived = 128 << 20 // space for archives before the class space
 	var regions []attribution.Region

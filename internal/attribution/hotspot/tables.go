@@ -25,23 +25,23 @@ const (
 	maxName    = 96
 )
 
-// jvm reads structures of a JVM by the names of their fields. It keeps its first error, after which reads return 0:
-// callers check for an error only in conditions and loops.
+// jvm reads structures of a JVM by the names of their fields. It keeps its first error, after which all reads return 0,
+// so that callers check for an error only in conditions and loops.
 type jvm struct {
 	s      *attribution.Snapshot
 	words  *words.Reader
 	fields map[string]field  // "Type::field"
-	sizes  map[string]uint64 // of types
+	sizes  map[string]uint64 // of structures, by type
 	err    error
 }
 
-// field is the offset of a field in a structure, or the address of a static one.
+// field has the offset of a field in its structure, or the address of a static field.
 type field struct {
 	offset, address uint64
 	pointer         bool // a pointer to a structure, not the structure itself
 }
 
-// fail records an error, unless there is one.
+// fail records err if it is the first error.
 func (j *jvm) fail(err error) {
 	if j.err == nil {
 		j.err = err
@@ -60,7 +60,7 @@ func (j *jvm) number(at uint64, bytes int) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// nameAt follows a pointer to a name; named is false at the end of a table.
+// nameAt reads the name that a pointer points to; named is false at the end of a table.
 func (j *jvm) nameAt(at uint64) (name string, named bool) {
 	p := j.number(at, 8)
 	if p == 0 {
@@ -75,7 +75,7 @@ type exports interface {
 	Symbol(name string) (uint64, error)
 }
 
-// variable reads an exported variable.
+// variable reads an exported variable of 8 bytes.
 func (j *jvm) variable(m exports, name string) uint64 {
 	at, err := m.Symbol(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (j *jvm) variable(m exports, name string) uint64 {
 	return j.number(at, 8)
 }
 
-// readTables reads the tables, and keeps the fields and sizes of wanted types.
+// readTables reads both tables, and stores the fields and sizes of wantedTypes.
 func (j *jvm) readTables(m exports) {
 	structs := j.table(m, "Struct", "TypeName", "FieldName", "TypeString", "IsStatic", "Offset", "Address")
 	for i := range uint64(maxEntries) {
@@ -100,7 +100,7 @@ func (j *jvm) readTables(m exports) {
 	}
 }
 
-// entryTable is the address of a table, and the offsets of its columns.
+// entryTable has the address of a table, the size of its entries, and the offset of each column in an entry.
 type entryTable struct {
 	start, stride uint64
 	columns       map[string]uint64
@@ -111,7 +111,8 @@ func (t *entryTable) at(entry uint64, column string) uint64 {
 	return t.start + entry*t.stride + t.columns[column]
 }
 
-// table reads the address of the table "Struct" or "Type": gHotSpotVMStructs, gHotSpotVMStructEntryOffsetOffset ...
+// table reads the layout of the table kind, "Struct" or "Type", from variables such as
+// gHotSpotVMStructEntryArrayStride.
 func (j *jvm) table(m exports, kind string, columns ...string) *entryTable {
 	t := &entryTable{columns: map[string]uint64{}}
 	t.start = j.variable(m, "gHotSpotVM"+kind+"s")
@@ -128,7 +129,7 @@ func (j *jvm) table(m exports, kind string, columns ...string) *entryTable {
 	return t
 }
 
-// readField keeps a field of a wanted type; more is false at the end of the table.
+// readField stores the field of an entry if its type is wanted; more is false at the end of the table.
 func (j *jvm) readField(table *entryTable, entry uint64) (more bool) {
 	typeName, more := j.nameAt(table.at(entry, "TypeName"))
 	if !more || !slices.Contains(wantedTypes, typeName) {
@@ -154,7 +155,7 @@ func (j *jvm) readType(table *entryTable, entry uint64) (more bool) {
 	return more && j.err == nil
 }
 
-// wantedTypes are the structures whose fields are kept; names changed from JDK 11 to 25.
+// wantedTypes has the structures whose fields are stored, under all their names from JDK 11 to 25.
 var wantedTypes = []string{
 	"Universe", "CollectedHeap", "MemRegion", "JVMFlag", "CodeCache", "CompressedKlassPointers",
 	"G1CollectedHeap", "HeapRegionManager", "G1HeapRegionManager", "G1HeapRegionTable",
@@ -164,7 +165,7 @@ var wantedTypes = []string{
 	"ParallelScavengeHeap", "PSYoungGen", "PSOldGen", "MutableSpace", "ImmutableSpace",
 }
 
-// lookup returns the first of these fields that the tables have.
+// lookup returns the first of these fields that the tables have: names differ between versions of the JDK.
 func (j *jvm) lookup(names ...string) field {
 	for _, name := range names {
 		if f, ok := j.fields[name]; ok {
@@ -187,12 +188,12 @@ func (j *jvm) word(object uint64, names ...string) uint64 {
 	return j.number(object+f.offset, 8)
 }
 
-// half reads a field of four bytes.
+// half reads a field of 4 bytes.
 func (j *jvm) half(object uint64, names ...string) uint64 {
 	return j.number(object+j.lookup(names...).offset, 4)
 }
 
-// member returns the address of a structure that another contains or points at.
+// member returns the address of the structure that a field contains or points to.
 func (j *jvm) member(object uint64, names ...string) uint64 {
 	f := j.lookup(names...)
 	switch {
@@ -204,7 +205,7 @@ func (j *jvm) member(object uint64, names ...string) uint64 {
 	return object + f.offset
 }
 
-// Flags are the JVM flags whose effective values the usage has as details, percentages in hundredths.
+// Flags has the JVM flags whose effective values become details. Percentages of RAM are in hundredths of a percent.
 var Flags = []string{
 	amounts.MaxHeapSize, amounts.MinHeapSize, amounts.MaxHeapFreeRatio, amounts.MaxRAMPercentage,
 	amounts.MinRAMPercentage, amounts.TrimNativeHeapInterval, "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize",
@@ -212,7 +213,8 @@ var Flags = []string{
 	"ThreadStackSize", "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 }
 
-// The lower bits of JVMFlag::_flags are the source of a flag (jvmFlag.hpp of JDK 11 to 25): ERGONOMIC is the JVM.
+// The lowest bits of JVMFlag::_flags are the origin of a flag's value (jvmFlag.hpp of JDK 11 to 25). ERGONOMIC means
+// that the JVM computed the value.
 const (
 	originMask = 15
 	ergonomic  = 5
@@ -221,7 +223,7 @@ const (
 // maxFlags bounds a JVM's flags: JDK 17 has 1,300.
 const maxFlags = 4096
 
-// flags reads the flags of this package from the JVM's own table.
+// flags reads the values of [Flags] from the JVM's table of all flags.
 func (j *jvm) flags() map[string]uint64 {
 	start, count, size := j.static("JVMFlag::flags"), j.static("JVMFlag::numFlags"), j.sizes["JVMFlag"]
 	if start == 0 || count > maxFlags || size < 16 || size > 256 {
@@ -234,7 +236,7 @@ func (j *jvm) flags() map[string]uint64 {
 	return found
 }
 
-// flag reads one flag. Those that choose a collector are one byte, the others a word or half of one.
+// flag reads the flag at an address into found. Flags that choose a collector have 1 byte, all others 4 or 8.
 func (j *jvm) flag(at uint64, found map[string]uint64) {
 	name, named := j.nameAt(at + j.lookup("JVMFlag::_name").offset)
 	if !named || !slices.Contains(Flags, name) { // the last entry has no name

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readers lists all readers of heaps, in their order of use.
+// Package readers lists all readers of heaps in the order in which attribution.Attribute calls them.
 package readers
 
 import (
@@ -16,8 +16,9 @@ import (
 	"github.com/memfit/memfit/internal/attribution/v8"
 )
 
-// All returns the readers: first the runtime that names its ranges itself, then the allocator with the most certain
-// headers, then those recognized by headers of pages. now is the clock; nil: no reader waits.
+// All returns the readers, those with the most certain evidence first: hotspot reads exported tables, glibc compares
+// headers with each other, and the others recognize counters or headers of pages. now is the clock of readers that
+// watch a process for a second; nil: each reads once.
 func All(now func() time.Time) []attribution.Reader {
 	return []attribution.Reader{
 		hotspot.Reader{Now: now}, glibc.Reader{}, golang.Reader{Now: now}, v8.Reader{}, cpython.Reader{}, ruby.Reader{},

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ruby reads the object heap of CRuby from outside. Its pages, of 16 KiB in Ruby 3.1 and of 64 KiB in later
-// ones, begin with a pointer to a structure that holds how many slots the page has, how large they are, and how many
-// are free; that structure points back at the page. Strings and arrays that do not fit into a slot come from malloc.
+// Package ruby reads the object heap of CRuby. Its pages have 16 KiB in Ruby 3.1, and 64 KiB in later versions. A page
+// begins with a pointer to a structure, which has the size of the slots, their number and how many are free, and points
+// back at the page. Strings and arrays that do not fit into a slot come from malloc.
 package ruby
 
 import (
@@ -20,20 +20,20 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Details in [amounts.Usage.Details]: counts.
+// Names of further details in [amounts.Usage.Details]: counts.
 const (
 	Pages     = "pages"
 	Slots     = "slots"
 	FreeSlots = "freeSlots"
 )
 
-// ErrNone is returned for a process in which no page was found.
+// ErrNone is returned if a process has no page of Ruby's object heap.
 var ErrNone = errors.New("no page of Ruby's object heap was found")
 
 // Reader reads the object heap of CRuby.
 type Reader struct{}
 
-// maxPages bounds the pages read of the process, enough for 1 GiB of pages of 16 KiB, each with its structure.
+// maxPages bounds the memory pages read of one process: enough for 1 GiB of heap pages of 16 KiB, with two reads each.
 const maxPages = 128 << 10
 
 // Name implements [attribution.Reader].
@@ -44,8 +44,8 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	return s.HasFile("libruby") || strings.HasPrefix(path.Base(s.Process.Exe), "ruby")
 }
 
-// pageSizes are the sizes in Ruby 3.2 and later, and in earlier ones. The larger is tried first, because a search
-// for the smaller would also hit the middle of larger pages.
+// pageSizes has the sizes in Ruby 3.2 and later, and in earlier versions. The larger is tried first, because a search
+// for the smaller would also match the middle of larger pages.
 var pageSizes = []uint64{64 << 10, 16 << 10}
 
 // Claim implements [attribution.Reader].
@@ -65,14 +65,14 @@ func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution
 	return nil, amounts.Usage{}, ErrNone
 }
 
-// heap sums up over pages.
+// heap adds up the contents of pages.
 type heap struct {
 	s       *attribution.Snapshot
 	words   *words.Reader
 	size    uint64
 	regions []attribution.Region
 
-	transient                    []attribution.Region // mappings taken for the transient heap
+	transient                    []attribution.Region // mappings that are probably the transient heap
 	pages, odd                   int64
 	slots, freeSlots             uint64
 	used, freePartial, freeWhole uint64
@@ -98,17 +98,17 @@ func (h *heap) all(ctx context.Context) error {
 	return nil
 }
 
-// Transient is the kind of Ruby's transient heap: short-lived contents of arrays and hashes, up to Ruby 3.2. It is one
-// mapping of this size, without a header.
+// Transient is the kind of Ruby's transient heap, which has the contents of short-lived arrays and hashes up to Ruby
+// 3.2. It is one mapping of transientSize, without a header.
 const (
 	Transient     attribution.Kind = "Ruby transient heap"
 	transientSize                  = 32 << 20
 )
 
-// oddBeforeGivingUp: a mapping of heap pages holds little else.
+// oddBeforeGivingUp is after how many places without a page the search of a mapping ends if no page was found.
 const oddBeforeGivingUp = 64
 
-// mapping searches for pages at each possible start.
+// mapping reads the pages of a mapping, at each address where one may start.
 func (h *heap) mapping(m *procmem.Mapping) error {
 	runs, err := h.s.Memory.Resident(m.Start, m.End)
 	if err != nil {
@@ -143,7 +143,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// page has the contents of a page's structure.
+// page has the size of a page's slots, their number, and how many are free.
 type page struct {
 	slot, total, free uint64
 }
@@ -151,19 +151,19 @@ type page struct {
 // maxBody bounds the offset of the first slot in its page.
 const maxBody = 1 << 10
 
-// verdict is the result at a possible start of a page.
+// verdict is what was found where a page may start.
 type verdict int
 
 const (
-	// noPage: a block of another allocator. The kernel merges adjacent mappings, so glibc's large blocks and Ruby's
-	// thread stacks may be between pages.
+	// noPage: memory of another allocator. The kernel merges adjacent mappings, so large blocks of glibc and thread stacks
+	// of Ruby may be between pages.
 	noPage verdict = iota
-	// oddPage: apparently a page with an unreadable or inconsistent structure, which a thread may be changing.
+	// oddPage: probably a page, but its structure is unreadable or inconsistent: a thread may be changing it.
 	oddPage
 	isPage
 )
 
-// page reads the structure of the page at an address.
+// page reads the structure of the page at an address, if a page starts there.
 func (h *heap) page(at uint64) (p page, what verdict, err error) {
 	info, err := h.words.Uint64(at)
 	if err != nil || !h.words.Pointer(info) {
@@ -176,11 +176,11 @@ func (h *heap) page(at uint64) (p page, what verdict, err error) {
 	le := binary.LittleEndian
 	p = page{slot: uint64(le.Uint16(b[:])), total: uint64(le.Uint16(b[2:])), free: uint64(le.Uint16(b[4:]))}
 	back := false
-	for i := 16; i < len(b); i += 8 { // where the first slot is: the fourth word in 3.1, a later one since
+	for i := 16; i < len(b); i += 8 { // the address of the first slot is the fourth word in 3.1, a later one since
 		start := le.Uint64(b[i:])
 		back = back || start > at && start <= at+maxBody
 	}
-	// The end of a page may lack up to two slots.
+	// At the end of a page, up to two slots may be missing.
 	filled := p.total*p.slot <= h.size && (p.total+2)*p.slot+maxBody >= h.size
 	switch {
 	case !back:

@@ -10,39 +10,39 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// pageSize is the alignment of V8's pages, and the size of those for small objects: V8 10.2 to 14.6.
+// pageSize is the alignment of pages in V8 10.2 to 14.6. Pages of small objects have this size.
 const pageSize = 256 << 10
 
 // Bits of a page's flags, equal in all known layouts.
 const (
 	fromSpace = 1 << 3 // dead objects, until the next scavenge
 	toSpace   = 1 << 4 // new objects
-	// freed: removed from the heap, and waiting to be returned (12.4 and 13.6). In 14.6 the header itself has a flag.
+	// freed: removed from the heap, not yet returned (12.4 and 13.6). V8 14.6 clears words of the header instead.
 	freed = 1 << 16
 )
 
-// page is one page of V8.
+// page has the header of a V8 page.
 type page struct {
 	start, size, flags uint64
-	area               uint64 // where objects begin
-	allocated          uint64 // bytes, not maintained for pages of new objects
+	area               uint64 // address of the first object
+	allocated          uint64 // bytes; not maintained in pages of new objects
 	highWater          uint64 // highest filled offset
-	pooled             bool   // no longer counted by V8, and not returned yet
+	pooled             bool   // freed by V8, and not yet returned to the kernel
 }
 
-// end returns the first address behind the page.
+// end returns the first address after the page.
 func (p *page) end() uint64 { return p.start + p.size }
 
 // layout has the offsets of a header's fields, in words.
 type layout struct {
 	self                                                   int // holds the address of the page; -1: none
 	size, area, areaEnd, allocated, highWater, heap, flags int
-	reserved                                               int    // the size of the page's mapping, if the header is apart
-	freed                                                  uint64 // flag of pages that left the heap; 0: unknown
-	apart                                                  bool   // the page begins with flags and a pointer to the header
+	reserved                                               int    // size of the page's mapping, if apart
+	freed                                                  uint64 // flag of freed pages; 0: unknown
+	apart                                                  bool   // the page begins with flags and a pointer to its header
 }
 
-// layouts by the version of V8: 10.2 and 11.3 (Node.js 18, 20), 12.4 (22), 13.6 and 14.6 (24 to 26).
+// layouts has the layouts of V8 10.2 and 11.3 (Node.js 18, 20), 12.4 (22), and 13.6 and 14.6 (24 to 26).
 var layouts = []layout{
 	{self: -1, size: 0, flags: 1, heap: 2, area: 3, areaEnd: 4, allocated: 5, highWater: 7},
 	{flags: 0, self: 1, size: 2, heap: 3, area: 4, areaEnd: 5, allocated: 6, highWater: 8, freed: freed},
@@ -51,11 +51,11 @@ var layouts = []layout{
 
 const (
 	headerWords = 12
-	maxHeader   = 8 << 10 // offset of a page's objects: headers with mark bitmaps are below that
-	maxPage     = 4 << 30 // bytes: large objects of V8 are below that
+	maxHeader   = 8 << 10 // offset of the first object; headers with mark bitmaps are smaller
+	maxPage     = 4 << 30 // bytes; large objects of V8 are smaller
 )
 
-// readPage reads the page at an address; ok is false without one.
+// readPage reads the header of the page at start. ok is false if no layout fits.
 func readPage(r *words.Reader, start uint64) (p page, ok bool, err error) {
 	var first [headerWords]uint64
 	if err := header(r, start, &first); err != nil {
@@ -88,7 +88,7 @@ func header(r *words.Reader, at uint64, into *[headerWords]uint64) error {
 	return nil
 }
 
-// page reads the header at an address, if it belongs to this page.
+// page interprets h as the header of the page at start. It returns false if this layout does not fit.
 func (l layout) page(start uint64, h [headerWords]uint64) (page, bool) {
 	p := page{start: start, size: h[l.size], area: h[l.area], allocated: h[l.allocated], highWater: h[l.highWater]}
 	if !l.apart {
@@ -98,7 +98,7 @@ func (l layout) page(start uint64, h [headerWords]uint64) (page, bool) {
 		if !l.apart || h[l.self] != 0 || p.size != 0 {
 			return p, false
 		}
-		p.pooled, p.size = true, h[l.reserved] // V8 14.6 clears both words where it keeps a page for later
+		p.pooled, p.size = true, h[l.reserved] // V8 14.6 clears both words of a freed page
 	}
 	inside := p.area > start && p.area <= start+maxHeader && h[l.areaEnd] > p.area && h[l.areaEnd] <= start+p.size
 	sized := p.size%procmem.PageSize == 0 && p.size > 0 && p.size <= maxPage && start+p.size > start

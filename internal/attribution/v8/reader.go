@@ -1,12 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v8 reads the heap of V8, as in Node.js 18 to 26, from outside. V8 keeps its heap in pages of 256 KiB and
-// larger ones for large objects. Each begins with a header, or with a pointer to one, with its allocated bytes. The
-// header has had three layouts, each recognized by fields that must match the page's address, independent of the
-// version.
+// Package v8 reads the heap of V8 in Node.js 18 to 26. The heap consists of pages of 256 KiB, and of larger pages for
+// large objects. Each page begins with a header, or with a pointer to its header, which has the number of allocated
+// bytes. V8 has had three layouts of headers. A layout is recognized by fields that must match the address of the page.
 //
-// Allocated memory includes garbage, which only a collection can separate.
+// Allocated memory includes garbage, which only a collection can identify.
 package v8
 
 import (
@@ -23,23 +22,23 @@ import (
 
 // Names of further details in [amounts.Usage.Details]: bytes of pages, resident or not.
 const (
-	Young = "young" // pages of new objects, and those reserved for them
-	Old   = "old"   // all other pages, except those that V8 keeps for later and does not count
+	Young = "young" // young generation, including its reserve
+	Old   = "old"   // all other pages, except freed ones
 )
 
-// ErrNone is returned for a process in which no page of V8 was found.
+// ErrNone is returned if a process has no page of V8.
 var ErrNone = errors.New("no page of V8 was found")
 
 // Reader reads the heap of V8.
 type Reader struct{}
 
-// maxPages bounds the pages read of the process, enough for heaps of 8 GiB, of which each page of V8 takes at most two.
+// maxPages bounds the memory pages read: enough for heaps of 8 GiB, of which each page of V8 takes at most two.
 const maxPages = 64 << 10
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return amounts.V8 }
 
-// Detect implements [attribution.Reader]: the program is Node.js or contains it in a library. Other programs with V8
+// Detect implements [attribution.Reader]: the program is Node.js, or has it as a shared library. Other programs with V8
 // were not measured; with compressed pointers, headers differ.
 func (Reader) Detect(s *attribution.Snapshot) bool {
 	if s.HasFile("libnode.so") {
@@ -57,15 +56,15 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	reader := words.New(s, maxPages)
 	defer reader.Close()
-	v, known := versionOf(s, reader) // first, because the heap may use up the budget of reads
+	v, known := versionOf(s, reader) // first, because reading the heap may use up maxPages
 	regions, u, err := pagesOf(ctx, s, reader)
-	if !known || !slices.Contains(measured, v) { // its freed pages are unknown
+	if !known || !slices.Contains(measured, v) { // freed pages cannot be distinguished
 		u.Coverage = 0
 	}
 	return regions, u, err
 }
 
-// pagesOf finds the pages of a heap of one of the measured versions.
+// pagesOf reads all pages of the heap.
 func pagesOf(
 	ctx context.Context, s *attribution.Snapshot, reader *words.Reader,
 ) ([]attribution.Region, amounts.Usage, error) {
@@ -84,12 +83,12 @@ func pagesOf(
 	return h.regions, h.usage(), nil
 }
 
-// version is V8's own.
+// version is a version of V8.
 type version struct{ major, minor uint32 }
 
-// measured are the versions whose results were compared with V8's own (docs/design/attribution.md): in Node.js
-// 18, 20, 22, 24 and 26. Others are not reported: in V8 14.1 (Node.js 25) freed pages cannot be distinguished from used
-// ones.
+// measured has the versions in Node.js 18, 20, 22, 24 and 26, whose results were compared with V8's own
+// (docs/design/attribution.md). Amounts of other versions are not reported: in V8 14.1 (Node.js 25), freed pages cannot
+// be distinguished from used ones.
 var measured = []version{{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 6}}
 
 // versionOf reads the version from variables that the program or libnode exports: members of v8::internal::Version.
@@ -116,7 +115,7 @@ func versionOf(s *attribution.Snapshot, r *words.Reader) (v version, known bool)
 	return v, true
 }
 
-// heap sums up over pages.
+// heap adds up the contents of pages.
 type heap struct {
 	s       *attribution.Snapshot
 	words   *words.Reader
@@ -127,10 +126,10 @@ type heap struct {
 
 	young, old, oldInUse        uint64
 	youngResident, poolResident uint64
-	read, unread                uint64 // resident bytes of consistent and of inconsistent pages
+	read, unread                uint64 // resident bytes of valid pages, and of invalid ones
 }
 
-// mapping checks each possible start of a page in a mapping.
+// mapping reads the pages of a mapping, at each address where one may start.
 func (h *heap) mapping(m *procmem.Mapping) error {
 	if !m.Anonymous() || !m.Has(procmem.Readable) || m.RSS == 0 || m.Path != "" {
 		return nil
@@ -148,7 +147,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 			}
 		}
 		if !ok {
-			h.doubt(m, at)
+			h.countUnread(m, at)
 			at += pageSize
 			continue
 		}
@@ -170,8 +169,8 @@ func (h *heap) mapped(p page, m *procmem.Mapping) bool {
 	return true
 }
 
-// doubt counts mappings with the size and alignment of a page that are not pages.
-func (h *heap) doubt(m *procmem.Mapping, at uint64) {
+// countUnread counts a mapping with the size and alignment of a page that is not a valid page.
+func (h *heap) countUnread(m *procmem.Mapping, at uint64) {
 	if m.Start == at && m.Size() == pageSize && m.Has(procmem.Writable) {
 		h.unread += uint64(max(m.RSS, 0))
 	}

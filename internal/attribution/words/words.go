@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words reads single words in the memory of a process, for readers of runtimes that follow pointers: only
-// resident pages, with a cache, within a budget. It reads read-only file mappings from the file, so that no page
-// becomes resident in the process.
+// Package words reads single words in the memory of a process, for readers of runtimes that follow pointers. It reads
+// only resident pages, has a cache, and limits the number of pages read. It reads read-only file mappings from the
+// file, so that no page becomes resident in the process.
 package words
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// kept is the number of cached pages, 512 KiB: the names in HotSpot's tables are on some 50.
-const kept = 128
+// maxCached is the number of cached pages, 512 KiB in total. The names in HotSpot's tables are on some 50 pages.
+const maxCached = 128
 
 // Reader reads words of a process. It is not safe for concurrent use.
 type Reader struct {
 	s     *attribution.Snapshot
-	left  int
+	left  int // pages that may still be read
 	pages map[uint64]*[procmem.PageSize]byte
 	order []uint64 // addresses of cached pages, the oldest first
 }
 
-// New returns a reader of at most pages pages.
+// New returns a Reader that reads at most this many pages.
 func New(s *attribution.Snapshot, pages int) *Reader {
 	return &Reader{s: s, left: pages, pages: map[uint64]*[procmem.PageSize]byte{}}
 }
@@ -40,7 +40,7 @@ func (r *Reader) Close() {
 	r.pages, r.order = nil, nil
 }
 
-// Final returns an error after which no other read succeeds; nil: only this memory cannot be read.
+// Final returns err if no later read can succeed either, and nil if only this memory is unreadable.
 func Final(err error) error {
 	if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 		return err
@@ -48,7 +48,7 @@ func Final(err error) error {
 	return nil
 }
 
-// Pointer reports whether a word may be a pointer to a structure: it is aligned and in a mapping.
+// Pointer reports whether a word may be a pointer to a structure: it is aligned and inside a mapping.
 func (r *Reader) Pointer(word uint64) bool { return word%8 == 0 && r.s.MappingOf(word) != nil }
 
 // Read fills p with the memory at an address.
@@ -79,7 +79,7 @@ func (r *Reader) Uint32(addr uint64) (uint32, error) {
 	return binary.LittleEndian.Uint32(b[:]), err
 }
 
-// Text reads a zero-terminated text; most bounds its bytes.
+// Text reads a zero-terminated string of less than most bytes.
 func (r *Reader) Text(addr uint64, most int) (string, error) {
 	b := make([]byte, 0, most)
 	for len(b) < most {
@@ -96,18 +96,18 @@ func (r *Reader) Text(addr uint64, most int) (string, error) {
 		b = append(b, part...)
 		addr += uint64(len(part))
 	}
-	return "", fmt.Errorf("%w: an unterminated text", procmem.ErrAbsent)
+	return "", fmt.Errorf("%w: unterminated string", procmem.ErrAbsent)
 }
 
 func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
-	if page, held := r.pages[base]; held {
+	if page, cached := r.pages[base]; cached {
 		return page, nil
 	}
 	if r.left <= 0 {
-		return nil, procmem.ErrBudget // circular pointers, or a wrong length
+		return nil, procmem.ErrBudget // for example circular pointers, or a wrong length
 	}
 	r.left--
-	page := r.free()
+	page := r.buffer()
 	if err := r.load(page, base); err != nil {
 		return nil, err
 	}
@@ -116,9 +116,9 @@ func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
 	return page, nil
 }
 
-// free returns a page to read into: the oldest one if the cache is full.
-func (r *Reader) free() *[procmem.PageSize]byte {
-	if len(r.order) < kept {
+// buffer returns an empty page to read into. If the cache is full, it evicts the oldest page.
+func (r *Reader) buffer() *[procmem.PageSize]byte {
+	if len(r.order) < maxCached {
 		return new([procmem.PageSize]byte)
 	}
 	oldest := r.order[0]
@@ -142,7 +142,7 @@ func (r *Reader) load(page *[procmem.PageSize]byte, base uint64) error {
 		if m.Inode != 0 && !m.Has(procmem.Writable) {
 			return r.fromFile(page, m, base)
 		}
-		return fmt.Errorf("%w: the page of %#x is not in memory", procmem.ErrAbsent, base)
+		return fmt.Errorf("%w: the page of %#x is not resident", procmem.ErrAbsent, base)
 	}
 	n, err := r.s.Memory.ReadAt(page[:], base)
 	if err == nil && n < len(page) {
@@ -158,7 +158,7 @@ func (r *Reader) load(page *[procmem.PageSize]byte, base uint64) error {
 func (r *Reader) fromFile(page *[procmem.PageSize]byte, m *procmem.Mapping, base uint64) error {
 	file, err := r.s.File(m.Path)
 	if err != nil {
-		return fmt.Errorf("%w: the file of %#x cannot be read", procmem.ErrAbsent, base)
+		return fmt.Errorf("%w: the file mapped at %#x cannot be read", procmem.ErrAbsent, base)
 	}
 	offset := m.Offset + base - m.Start
 	if offset >= uint64(max(file.Size(), 0)) {

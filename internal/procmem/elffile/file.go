@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package elffile reads headers and exported symbols of untrusted ELF files, in bounded bytes. The standard library's
-// debug/elf is documented as not hardened against them.
+// Package elffile reads headers and exported symbols of untrusted ELF files, and bounds what it reads. The
+// documentation of debug/elf states that it is not hardened against such files.
 package elffile
 
 import (
@@ -13,10 +13,10 @@ import (
 	"io"
 )
 
-// Errors for a missing answer: an inconsistent file or another format, and a missing symbol or section.
+// Errors for an inconsistent file or another format, and for a missing symbol or section.
 var (
 	ErrFormat   = errors.New("not a 64-bit little-endian ELF file")
-	ErrNotFound = errors.New("not in the file")
+	ErrNotFound = errors.New("not found in the ELF file")
 )
 
 // Bounds. The largest known program, Node.js 26, has 14 segments, 42 sections and 40,000 symbols.
@@ -28,7 +28,7 @@ const (
 	maxName     = 1024     // bytes of a name
 )
 
-// File is an ELF file. It keeps its headers and reads everything else on demand.
+// File is an open ELF file. It keeps the headers and reads all other parts on demand.
 type File struct {
 	r        io.ReaderAt
 	segments []Segment
@@ -38,7 +38,7 @@ type File struct {
 	hasSect  bool
 }
 
-// Segment is a loaded part of the file, at its address in the file.
+// Segment is a loaded part of the file. Addr is its link-time address.
 type Segment struct {
 	Offset, Addr, FileSize uint64
 	Flags                  uint32
@@ -47,10 +47,10 @@ type Segment struct {
 // Writable is a flag of a segment.
 const Writable = 2
 
-// Symbol is a symbol of the file, at its address in the file.
+// Symbol is a symbol of the file. Value is its link-time address.
 type Symbol struct{ Value, Size uint64 }
 
-// Section is a part of the file that has a name.
+// Section is a named part of the file.
 type Section struct {
 	Offset, Size uint64
 	name         uint32
@@ -66,7 +66,7 @@ const (
 	typeDynamic = 2
 )
 
-// Open reads the headers.
+// Open reads the headers of a file. r must remain readable.
 func Open(r io.ReaderAt) (*File, error) {
 	var h [64]byte
 	if err := readFull(r, h[:], 0); err != nil {
@@ -155,7 +155,7 @@ func (f *File) readSections() error {
 	return nil
 }
 
-// isName reports whether a table of names has this name at an index.
+// isName reports whether a table of names has name at index.
 func (f *File) isName(table Section, index uint32, name string) (bool, error) {
 	if len(name) > maxName || uint64(index)+uint64(len(name)) >= table.Size {
 		return false, nil
@@ -179,7 +179,7 @@ func readFull(r io.ReaderAt, p []byte, offset uint64) error {
 	return nil
 }
 
-// dynamic has the addresses of the tables of exported symbols; 0: absent.
+// dynamic has the addresses and the size of the tables of exported symbols; 0: absent.
 type dynamic struct {
 	symbols, names, namesSize, gnuHash uint64
 }
@@ -195,24 +195,23 @@ func (f *File) readDynamic(s Segment) error {
 		switch le.Uint64(buf) {
 		case 0:
 			return nil
-		case 5:
+		case 5: // DT_STRTAB
 			f.dynamic.names = value
-		case 6:
+		case 6: // DT_SYMTAB
 			f.dynamic.symbols = value
-		case 10:
+		case 10: // DT_STRSZ
 			f.dynamic.namesSize = value
-		case 0x6ffffef5:
+		case 0x6ffffef5: // DT_GNU_HASH
 			f.dynamic.gnuHash = value
 		}
 	}
 	return nil
 }
 
-// Symbol returns a symbol that the file exports and defines. It needs a GNU hash table, which linkers have written by
-// default since 2017 or earlier.
+// Symbol returns a symbol that the file exports and defines. It needs a GNU hash table, which linkers write by default.
 func (f *File) Symbol(name string) (s Symbol, err error) {
 	if d := f.dynamic; d.symbols == 0 || d.names == 0 || d.gnuHash == 0 {
-		return s, fmt.Errorf("%w: it exports nothing", ErrNotFound)
+		return s, fmt.Errorf("%w: no exported symbols", ErrNotFound)
 	}
 	l := lookup{f: f, name: name}
 	s, found := l.byGNUHash()
@@ -222,7 +221,7 @@ func (f *File) Symbol(name string) (s Symbol, err error) {
 	return s, nil
 }
 
-// lookup searches for one symbol. It keeps its first error, and later reads return 0.
+// lookup searches for one symbol. It keeps its first error, after which reads return 0.
 type lookup struct {
 	f    *File
 	name string
@@ -249,6 +248,7 @@ func (l *lookup) word(addr uint64) uint32 {
 	return le.Uint32(b[:])
 }
 
+// byGNUHash searches the GNU hash table: four words of header, a Bloom filter, buckets, and chains of hashes.
 func (l *lookup) byGNUHash() (s Symbol, found bool) {
 	h := uint32(5381)
 	for _, c := range []byte(l.name) {
@@ -279,7 +279,7 @@ func (l *lookup) byGNUHash() (s Symbol, found bool) {
 	return Symbol{}, false
 }
 
-// symbol reads the symbol of an index; found if it has the name and is defined in this file.
+// symbol reads the symbol at an index; found if it has the name and the file defines it.
 func (l *lookup) symbol(index uint32) (s Symbol, found bool) {
 	var b [24]byte
 	l.read(b[:], l.f.dynamic.symbols+24*uint64(index))

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Proc is the path of a /proc. Its Sub returns a *[Dir].
+// Proc is the path of a procfs, such as /proc. Sub returns a *[Dir].
 type Proc string
 
 // Open implements [fs.FS].
@@ -48,7 +48,7 @@ func (p Proc) Process(pid int) (*Dir, error) {
 	return dir.(*Dir), nil
 }
 
-// Dir is the open directory of a process in /proc, of which nothing can be opened after its end.
+// Dir is the open directory of a process in /proc. After the process has ended, opening its files fails.
 type Dir struct {
 	file *os.File // with O_PATH
 }
@@ -82,7 +82,7 @@ func (d *Dir) ReadLink(name string) (string, error) {
 	return string(buffer[:n]), nil
 }
 
-// Lstat implements [fs.ReadLinkFS]. Nothing uses it.
+// Lstat implements [fs.ReadLinkFS]. It is unsupported.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "lstat", Path: name, Err: errors.ErrUnsupported}
 }

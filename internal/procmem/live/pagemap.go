@@ -32,14 +32,14 @@ const (
 	pagemapScan = 0xc0606610 // _IOWR('f', 16, struct pm_scan_arg)
 	isPresent   = 1 << 3     // PAGE_IS_PRESENT
 	isZero      = 1 << 5     // PAGE_IS_PFNZERO: the shared page of zeroes, which no RSS counts
-	scanLength  = 4096       // regions a call returns at most; 96 KiB
-	maxRuns     = 1 << 20    // ranges of one call: 64 MiB with every other page resident has 8,192
+	scanLength  = 4096       // most regions that a call returns; 96 KiB
+	maxRuns     = 1 << 20    // ranges of one call; 64 MiB with every other page resident has 8,192
 )
 
 // ErrScattered is returned for more resident ranges than maxRuns.
 var ErrScattered = errors.New("too many separate ranges are resident")
 
-// Resident implements [procmem.Memory]: with PAGEMAP_SCAN of Linux 6.7 (3 ms for 2 GiB), else the pagemap (20 ms).
+// Resident implements [procmem.Memory]: with PAGEMAP_SCAN of Linux 6.7 (3 ms for 2 GiB), or from the pagemap (20 ms).
 func (t *Target) Resident(start, end uint64) ([]procmem.Run, error) {
 	start &^= procmem.PageSize - 1
 	if !t.noScan {
@@ -67,7 +67,7 @@ func (t *Target) scan(start, end uint64) ([]procmem.Run, error) {
 		n, _, errno := unix.Syscall(unix.SYS_IOCTL, t.pagemap.Fd(), pagemapScan, uintptr(unsafe.Pointer(&args)))
 		runtime.KeepAlive(t.regions)
 		if errno != 0 {
-			return nil, fmt.Errorf("asking which pages are resident: %w", errno)
+			return nil, fmt.Errorf("scanning the pagemap: %w", errno)
 		}
 		for _, r := range t.regions[:n] {
 			runs = appendRun(runs, r.start, r.end)
@@ -91,8 +91,8 @@ func appendRun(runs []procmem.Run, start, end uint64) []procmem.Run {
 	return append(runs, procmem.Run{Start: start, Length: end - start})
 }
 
-// readPagemap reads 8 bytes for each page, with the highest bit set if it is in memory. Zero pages count as resident:
-// older kernels distinguish them only for readers that see page numbers.
+// readPagemap reads 8 bytes for each page, with the highest bit set if the page is resident. Zero pages count as
+// resident: older kernels distinguish them only for readers that may see page numbers.
 func (t *Target) readPagemap(start, end uint64) ([]procmem.Run, error) {
 	var runs []procmem.Run
 	buf := make([]byte, 32<<10) // 16 MiB of address space

@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Target is a running process, pinned by its directory: no data of another process with its PID is returned.
+// Target is a running process, identified by its open directory: it never returns data of another process with its PID.
 type Target struct {
 	dir     *Dir
 	process procmem.Process
@@ -28,7 +28,7 @@ type Target struct {
 	regions []pageRegion
 }
 
-// Target returns the process of the directory with this PID. It takes ownership of the directory.
+// Target returns the process of the directory. pid is its PID. Closing the Target closes the directory.
 func (d *Dir) Target(pid int) (*Target, error) {
 	t := &Target{dir: d}
 	if err := t.open(pid); err != nil {
@@ -46,14 +46,14 @@ func (t *Target) open(pid int) (err error) {
 	if t.process, err = procmem.Read(t.dir, pid); err != nil {
 		return err
 	}
-	if size := os.Getpagesize(); size != procmem.PageSize { // one size for all processes of a kernel
+	if size := os.Getpagesize(); size != procmem.PageSize { // a kernel has one page size
 		return fmt.Errorf("pages of %d bytes are not supported", size)
 	}
 	t.process.RobustLists = t.robustLists()
 	return nil
 }
 
-// Close closes all files.
+// Close closes the directory and all other files.
 func (t *Target) Close() {
 	if t.pagemap != nil {
 		_ = t.pagemap.Close()
@@ -64,28 +64,28 @@ func (t *Target) Close() {
 // Dir returns the directory of the process. It is closed with the Target.
 func (t *Target) Dir() *Dir { return t.dir }
 
-// Process returns the process as of its opening.
+// Process returns the identity of the process, read when the Target was opened.
 func (t *Target) Process() procmem.Process { return t.process }
 
-// Mappings returns its current mappings.
+// Mappings returns the current mappings.
 func (t *Target) Mappings() ([]procmem.Mapping, error) {
 	m, err := procmem.Mappings(t.dir)
 	if err != nil {
 		return nil, err
 	}
-	return m, t.Same() // the kernel ends the list early for a process that ends meanwhile
+	return m, t.Same() // if the process has ended, the list may be incomplete
 }
 
-// Environ returns environment variables from its start.
+// Environ returns the named environment variables, as set when the program started.
 func (t *Target) Environ(names []string) (map[string]string, error) {
 	return procmem.Environ(t.dir, names)
 }
 
-// Times returns the processor times of it and its threads.
+// Times returns the processor times of the process and its threads.
 func (t *Target) Times() (procmem.Times, error) { return procmem.TimesOf(t.dir) }
 
-// Same returns [procmem.ErrGone] if the process has ended. nil means that earlier reads by PID were of this process,
-// except after an exec, which makes headers inconsistent.
+// Same returns [procmem.ErrGone] if the process has ended. nil means that all earlier reads by PID were of this
+// process. An exec is not detected, but makes the headers of heaps inconsistent.
 func (t *Target) Same() error {
 	if _, err := procmem.StartTime(t.dir); err != nil {
 		return fmt.Errorf("process %d: %w", t.process.PID, procmem.ErrGone)
@@ -142,7 +142,7 @@ func (t *Target) robustLists() []uint64 {
 	return heads
 }
 
-// ErrNotRegular means that a mapped path is not a regular file any more.
+// ErrNotRegular means that a mapped path is no longer a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
 type mappedFile struct {
@@ -152,8 +152,8 @@ type mappedFile struct {
 
 func (f mappedFile) Size() int64 { return f.size }
 
-// Identity implements [procmem.File]. It omits the device, because each container's overlay has its own device number;
-// inodes belong to the image's layers.
+// Identity implements [procmem.File]. On overlayfs it omits the device: each container has its own device number, but
+// inodes are those of the image's layers.
 func (f mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	var stat unix.Stat_t
 	var of unix.Statfs_t

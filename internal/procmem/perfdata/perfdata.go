@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package perfdata reads the counters that a HotSpot JVM publishes ("hsperfdata"), in version 2.0, which JDK 5 to 25
-// write. Counters of the heap are refreshed at collections only.
+// Package perfdata parses the counters that a HotSpot JVM publishes ("hsperfdata"), in version 2.0 of JDK 5 to 25. The
+// JVM updates counters of the heap only at collections.
 package perfdata
 
 import (
@@ -17,26 +17,25 @@ import (
 )
 
 const (
-	// Max is how many bytes are read: the JVM's own file has 32 KiB and some 190 entries.
+	// Max bounds the bytes read of the file, which usually has 32 KiB and some 190 entries.
 	Max        = 256 << 10
 	maxEntries = 2048
 )
 
-// Used is the offset of the number of used bytes, four bytes in the machine's order.
+// Used is the offset of the number of used bytes, 4 bytes in the machine's byte order.
 const Used = 8
 
 // ErrFormat is returned for data not written by HotSpot.
-var ErrFormat = errors.New("no hsperfdata of HotSpot")
+var ErrFormat = errors.New("not a hsperfdata file of HotSpot")
 
-// Entry is one counter or text. Its fields are slices of the input, without a copy: one text is the program's command,
-// which may have passwords.
+// Entry is one counter or text. Its fields are slices of the input: the text of the command may have passwords.
 type Entry struct {
 	Name, Text []byte
-	Value      int64 // 0 of a text
+	Value      int64 // 0 for a text
 	length     uint64
 }
 
-// Mapping returns the mapping of a JVM's counters: /tmp/hsperfdata_USER/PID; nil: none.
+// Mapping returns the mapping of the file /tmp/hsperfdata_USER/PID, or nil.
 func Mapping(all []procmem.Mapping) *procmem.Mapping {
 	for i := range all {
 		if m := &all[i]; m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_") {
@@ -46,7 +45,7 @@ func Mapping(all []procmem.Mapping) *procmem.Mapping {
 	return nil
 }
 
-// Each visits every entry.
+// Each calls visit for each entry in the contents of a file. Other data returns [ErrFormat].
 func Each(b []byte, visit func(Entry)) error {
 	b = b[:min(len(b), Max)]
 	if len(b) < 32 || binary.BigEndian.Uint32(b) != 0xcafec0c0 || b[5] != 2 {
@@ -71,7 +70,7 @@ func Each(b []byte, visit func(Entry)) error {
 
 func entryAt(b []byte, order binary.ByteOrder, at uint64) (e Entry, err error) {
 	if at+20 > uint64(len(b)) {
-		return e, fmt.Errorf("%w: an entry is past the end", ErrFormat)
+		return e, fmt.Errorf("%w: an entry extends past the end", ErrFormat)
 	}
 	b = b[at:]
 	e.length = uint64(order.Uint32(b))
@@ -85,7 +84,7 @@ func entryAt(b []byte, order binary.ByteOrder, at uint64) (e Entry, err error) {
 	case b[12] == 'B':
 		e.Text, _, _ = bytes.Cut(entry[data:data+min(elements, e.length-data)], []byte{0})
 	case b[12] == 'J' && elements == 0 && data+8 <= e.length:
-		e.Value = int64(order.Uint64(entry[data:])) //nolint:gosec // the JVM's own are signed
+		e.Value = int64(order.Uint64(entry[data:])) //nolint:gosec // signed in the JVM
 	}
 	return e, nil
 }

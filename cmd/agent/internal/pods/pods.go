@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pods tracks the pods of one node: it watches the API server, maps containers to their cgroups, and keeps how
-// they ended.
+// Package pods caches the pods of one node from a watch of the API server: the IDs of their containers, which the names
+// of cgroups contain, and their OOM kills. Package scan reads it.
 package pods
 
 import (
@@ -22,26 +22,26 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Pod holds the kept fields of a pod.
+// Pod holds the fields of a pod that the agent needs.
 type Pod struct {
-	metav1.ObjectMeta // its name, its UID and its resource version
+	metav1.ObjectMeta // namespace, name, UID and resource version only
 
-	Declined   bool // the owner of the pod does not want its processes to be inspected
+	Declined   bool // the annotation memfit.dev/inspect is "false"
 	Request    Request
 	Containers []Container
 }
 
-// Request asks for an inspection of a pod; the zero value asks for none. A changed request asks for another inspection.
+// Request is a user's request for an inspection of a pod; zero: none. Each change requests another inspection.
 type Request struct {
-	Value string // of the annotation
-	Map   bool   // of the pod's pages
+	Value string // the value of the annotation memfit.dev/inspect
+	Map   bool   // whether a map of the pod's pages is requested
 }
 
-// Container holds the kept fields of a container.
+// Container holds the fields of a container that the agent needs.
 type Container struct {
 	Name string
 	ID   string // of the current or last instance, as in its cgroup's name; "" before the first
-	// Killed are the instances that the kubelet reports as OOM-killed, as far as the pod's status has them: one or two.
+	// Killed are the instances that the pod's status reports as OOM-killed, at most two: the previous and the current one.
 	Killed []End
 }
 
@@ -49,18 +49,18 @@ type Container struct {
 type End struct {
 	ID string
 	At time.Time
-	// Exited is true if its main process was not killed. The kubelet's reason is then of a child, killed at any earlier
-	// time.
+	// Exited is true if the main process was not killed. The kubelet then reports the OOM kill of a child process, which
+	// may have happened at any earlier time.
 	Exited bool
 }
 
-// Set holds the pods of a node, as the API server last reported them: the store of a reflector, with a [Pod] for each.
+// Set holds a [Pod] for each pod of a node, as the API server last reported it. It is the store of a reflector.
 type Set struct{ cache.Store }
 
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{cache.NewStore(uidOf, cache.WithTransformer(trim))} }
 
-// Watch keeps the set up to date until ctx ends. It survives outages of the API server.
+// Watch keeps the set up to date until ctx ends. It retries while the API server is unavailable.
 func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
 	ofNode := fields.OneTermEqualSelector("spec.nodeName", node)
 	lw := cache.NewListWatchFromClient(client, "pods", corev1.NamespaceAll, ofNode)
@@ -68,7 +68,7 @@ func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
 	r.RunWithContext(ctx)
 }
 
-// All returns the pods, and a version that changes when they do. Before the first list ok is false.
+// All returns the pods, and a version that changes when they do. ok is false before the first list.
 func (s *Set) All() (pods map[types.UID]Pod, version string, ok bool) {
 	version = s.Version()
 	list := s.List()
@@ -92,10 +92,10 @@ func uidOf(object any) (string, error) {
 	return string(pod.GetUID()), nil
 }
 
-// maxContainers is how many containers of a pod are reported, as in the API.
+// maxContainers bounds the reported containers of a pod, as in the API.
 const maxContainers = 32
 
-// trim returns the kept fields of a pod.
+// trim converts a pod of the API server to a [Pod].
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

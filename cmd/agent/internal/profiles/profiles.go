@@ -1,9 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profiles records in which namespaces a profile enables rescues (sizing.rescue). Only the manager knows which
-// pods a profile governs and what it inherits; it refuses an alarm that no profile allows. Without such a profile the
-// agent reads no container for alarms.
+// Package profiles tracks the namespaces in which a profile enables rescues (sizing.rescue). In other namespaces the
+// agent sends no alarms. It does not know which pods a profile governs: the manager refuses other alarms.
 package profiles
 
 import (
@@ -35,8 +34,8 @@ func newStore() cache.Indexer {
 	}, cache.WithTransformer(trim))
 }
 
-// Rescues reports whether a profile of the namespace or of the cluster enables rescues. namespaceSelector is left to
-// the manager, because the agent does not know the labels of namespaces.
+// Rescues reports whether a profile of the namespace or of the cluster enables rescues. It ignores namespaceSelector,
+// because the agent does not know the labels of namespaces; the manager checks it.
 func (s *Set) Rescues(namespace string) bool {
 	all, _ := s.cluster.IndexKeys(byNamespace, "") // fails only without the index
 	own, _ := s.namespaced.IndexKeys(byNamespace, namespace)
@@ -54,7 +53,7 @@ func watch(ctx context.Context, client cache.Getter, resource string, kind runti
 	cache.NewReflectorWithOptions(lw, kind, into, cache.ReflectorOptions{Name: resource}).RunWithContext(ctx)
 }
 
-// trim returns the kept fields of a profile.
+// trim returns the namespaces in which a profile enables rescues: one or none.
 func trim(object any) (kept any, err error) {
 	switch p := object.(type) {
 	case *v1alpha1.MemoryProfile:

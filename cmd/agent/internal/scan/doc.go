@@ -1,6 +1,6 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scan reads the containers of a node, more often near their limits, feeds their recorders, and submits
-// snapshots of their pods. It reads, watches and writes through interfaces; time is an argument of [Loop.Tick].
+// Package scan is the agent's main loop, [Loop.Tick]: it reads the memory of a node's containers, more often near their
+// limits, adds the readings to flight recorders, and submits snapshots of the pods. It has no clock of its own.
 package scan

@@ -13,19 +13,17 @@ import (
 )
 
 const (
-	// Intervals between inspections of a container: inspectSame if its usage has not changed since the last one;
-	// inspectMoved if it has, because a user who comes a minute after a burst wants to see what it left; inspectNear near
-	// its limit, because that memory is what a kill would show; inspectNearSame near its limit with unchanged usage. The
-	// [allowance] bounds all of them.
-	inspectSame     = time.Hour
-	inspectMoved    = 20 * time.Second
-	inspectNear     = 5 * time.Second
-	inspectNearSame = time.Minute
-	inspectAfter    = 10 * time.Second // age at the first inspection: memory is not settled right after the start
-	inspectIdle     = time.Second      // pause of the search for due containers after it found none
+	// Intervals between inspections of a container. They may be longer, because the [allowance] bounds the cost.
+	inspectSame     = time.Hour        // usage has not changed since the last inspection
+	inspectMoved    = 20 * time.Second // usage has changed: a user may want to see soon what a burst left
+	inspectNear     = 5 * time.Second  // near the limit: the report of a kill has the last inspection
+	inspectNearSame = time.Minute      // near the limit, and usage has not changed
+
+	inspectAfter = 10 * time.Second // age at the first inspection: usage must settle after the start
+	inspectIdle  = time.Second      // pause after no container was due
 )
 
-// inspectNext takes the last finding, and starts to inspect the container that is most due.
+// inspectNext records the result of the running inspection if it has ended, and starts the next one if one is due.
 func (l *Loop) inspectNext(now time.Time) {
 	if l.Inspector == nil {
 		return
@@ -35,7 +33,7 @@ func (l *Loop) inspectNext(now time.Time) {
 	case f := <-l.Inspector.Found(): // there is one at most, because the next inspection starts below
 		if c := l.containers[f.Container]; c != nil {
 			if o := l.objects[c.pod]; o != nil && c.answers {
-				o.trigger = true // a user waits for it
+				o.trigger = true // a user waits for the result
 			}
 			c.finding, c.answers = &f, false
 		}
@@ -66,23 +64,23 @@ func (l *Loop) inspectNext(now time.Time) {
 	}
 	if l.inspecting = l.Inspector.Start(inspection); l.inspecting {
 		c.lastInspected, c.usageInspected = now, c.recorder.Usage()
-		c.answers, c.request = l.asked(c), pod.Request
+		c.answers, c.request = l.requested(c), pod.Request
 	}
 }
 
-// asked reports whether the pod of a container requests an inspection that has not been made.
-func (l *Loop) asked(c *container) bool {
+// requested reports whether the pod of a container requests an inspection that has not been made.
+func (l *Loop) requested(c *container) bool {
 	o := l.objects[c.pod]
 	return o != nil && o.pod.Request != pods.Request{} && o.pod.Request != c.request
 }
 
-// awaited reports whether a user waits for the inspection of a container, which then precedes the first inspections of
-// all others. One that has just started waits until its usage has settled: the request may be in the pod template.
+// awaited reports whether a requested inspection may start. It precedes the first inspections of other containers. For
+// a new container it waits until usage has settled, because the request may be in the pod template.
 func (l *Loop) awaited(c *container, now time.Time) bool {
-	return l.asked(c) && (!c.lastInspected.IsZero() || now.Sub(c.found) >= inspectAfter)
+	return l.requested(c) && (!c.lastInspected.IsZero() || now.Sub(c.found) >= inspectAfter)
 }
 
-// urgent reports whether a container is near its limit, or a request for its inspection waits.
+// urgent reports whether a container is near its limit, or a requested inspection may start.
 func (l *Loop) urgent(c *container, now time.Time) bool {
 	return c.urgency == flightrecorder.Near || l.awaited(c, now)
 }
@@ -96,7 +94,8 @@ func (c *container) limit() memory.Bytes {
 	return reading.Limit
 }
 
-// mostDue returns the container that has waited longest relative to its interval, first those near their limit.
+// mostDue returns the container that has waited longest relative to its interval; nil: none is due. Containers near
+// their limit come first.
 func (l *Loop) mostDue(now time.Time) (most *container) {
 	worst := 1.0
 	for _, c := range l.containers {
@@ -116,13 +115,13 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 	return most
 }
 
-// waited returns the time since a container's last inspection, in units of its interval.
+// waited returns the time since a container's last inspection, in units of its interval, plus nearFirst near the limit.
 func (c *container) waited(now time.Time) float64 {
 	since := now.Sub(c.lastInspected)
 	switch {
 	case c.urgency == flightrecorder.Near:
 		every := inspectNear
-		if c.usesAsBefore(stayShare) {
+		if c.usageUnchanged(stayShare) {
 			every = inspectNearSame
 		}
 		if since < every {
@@ -131,20 +130,20 @@ func (c *container) waited(now time.Time) float64 {
 		return nearFirst + float64(since)/float64(every)
 	case c.lastInspected.IsZero():
 		return float64(now.Sub(c.found)) / float64(inspectAfter)
-	case c.usesAsBefore(sameShare):
+	case c.usageUnchanged(sameShare):
 		return float64(since) / float64(inspectSame)
 	}
 	return float64(since) / float64(inspectMoved)
 }
 
 const (
-	nearFirst = 1e6 // exceeds any wait, in units of intervals
+	nearFirst = 1e6 // more than any wait, in units of intervals
 	sameShare = 8   // usage that differs by less than 1/sameShare is unchanged, as for writes
-	stayShare = 64  // sameShare near the limit, where only an eighth is left
+	stayShare = 64  // instead of sameShare near the limit, where only an eighth of the limit is left
 )
 
-// usesAsBefore reports whether usage is within 1/part of that at the last inspection.
-func (c *container) usesAsBefore(share memory.Bytes) bool {
+// usageUnchanged reports whether usage differs by less than 1/share from usage at the last inspection.
+func (c *container) usageUnchanged(share memory.Bytes) bool {
 	usage := c.recorder.Usage()
 	return !c.lastInspected.IsZero() && max(usage, c.usageInspected)-min(usage, c.usageInspected) < c.usageInspected/share
 }

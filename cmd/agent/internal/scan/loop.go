@@ -20,10 +20,10 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Writer takes snapshots and reports later whether they were written.
+// Writer writes snapshots in the background. Submit and Alarm report whether a write was queued.
 type Writer interface {
 	Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
-	// Alarm submits the alarm of a status before all snapshots.
+	// Alarm submits the alarm of a status, ahead of all snapshots.
 	Alarm(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
 	Results() <-chan snapshot.Result
 }
@@ -36,42 +36,42 @@ type Inspector interface {
 
 // Inspection describes a container to inspect.
 type Inspection struct {
-	Container string // its ID
-	// Namespace of its pod. Cached facts about files are shared only within one namespace.
+	Container string // the container's ID
+	// Namespace of the pod. Cached facts about files are shared only within one namespace.
 	Namespace string
-	PIDs      []int        // of its processes, in the node's namespace
-	More      bool         // it may have more processes
-	Limit     memory.Bytes // of the container; 0: no limit
-	WithMap   bool         // the result includes a map of its pages
+	PIDs      []int        // of the processes, in the node's PID namespace
+	More      bool         // there may be more processes
+	Limit     memory.Bytes // the container's limit; 0: none
+	WithMap   bool         // the result must have a map of the pages
 }
 
 // Finding is the result of an inspection.
 type Finding struct {
-	Container string // its ID
+	Container string // the container's ID
 	Namespace string
 	Memory    *v1alpha1.MemoryParts
-	Map       *v1alpha1.MemoryMap // where the pod requests one
+	Map       *v1alpha1.MemoryMap // nil: not requested
 	Runtime   *v1alpha1.InspectedRuntime
 	// CollectAt is the heap size at which the runtime's settings trigger a collection; 0: unknown. The runtime's own value
 	// (Runtime.MaxHeap) has precedence.
 	CollectAt memory.Bytes
-	Err       error         // nothing could be read
-	Spent     time.Duration // of processor time
+	Err       error         // why nothing could be read
+	Spent     time.Duration // processor time
 	Unread    string        // why some memory could not be read; empty: all was read
 }
 
 // Loop is the agent's main loop. Its fields are set before the first Tick; one goroutine calls Tick.
 type Loop struct {
 	Tree      *cgroup.Tree
-	Proc      fs.FS // of the node; its Sub may return a directory to close, as [live.Proc] does
+	Proc      fs.FS // the node's /proc; a directory from its Sub is closed if it is an [io.Closer], as of [live.Proc]
 	Pods      *pods.Set
 	Writer    Writer
 	Inspector Inspector // nil at tier Watch
-	// Rescues reports whether containers of a namespace may borrow memory; nil: none may.
+	// Rescues reports whether memfit may lend memory to containers of a namespace; nil: no.
 	Rescues func(namespace string) bool
-	// Created reports whether cgroups were created since the last call in the cgroups last passed to Watch; nil: unknown.
-	// Watch reports whether it watches all of them.
+	// Created reports whether a cgroup may have been created in a watched cgroup since the last call; nil: unknown.
 	Created func() bool
+	// Watch watches cgroups that have children, and reports whether it watches all of them.
 	Watch   func(cgroups []string) (all bool)
 	Node    string
 	Log     *slog.Logger
@@ -87,10 +87,10 @@ type Loop struct {
 	allowance  allowance // of inspections
 	inspecting bool      // an inspection is running
 	idle       time.Time // no container is due for inspection until then
-	searched   bool      // the cgroups were listed once, so a new one is new on the node
-	search     time.Time
-	watched    bool // every new container cgroup causes a notification
-	podVersion string
+	searched   bool      // cgroups were listed before, so an unknown one is new on the node
+	search     time.Time // the last listing of cgroups; zero: list them now
+	watched    bool      // every new container cgroup causes a notification
+	podVersion string    // of the pods last matched with containers; empty: match them now
 }
 
 // container is one instance of a container, kept until a minute after its cgroup was removed.
@@ -101,62 +101,63 @@ type container struct {
 	recorder       *flightrecorder.Recorder
 	pod            types.UID // "" until the API server has reported the pod
 	name           string
-	due            time.Time
+	due            time.Time              // the next reading
 	urgency        flightrecorder.Urgency // at the last reading
-	processesRead  time.Time
-	processesUsage memory.Bytes // its usage at that time
-	gone           time.Time    // when its cgroup was found removed; zero while it exists
-	trigger        bool         // report as soon as the pod is known
-	finding        *Finding     // the last
-	lastInspected  time.Time
-	usageInspected memory.Bytes // its usage at that time
-	found          time.Time    // when its cgroup was found
-	request        pods.Request // of the pod, when the last inspection began
-	answers        bool         // a user waits for the result of that inspection
-	rescue         rescued
+	processesRead  time.Time              // when its processes were last listed
+	processesUsage memory.Bytes           // its usage at that time
+	gone           time.Time              // when the agent noticed the removal of its cgroup; zero while it exists
+	trigger        bool                   // report as soon as the pod is known
+	finding        *Finding               // of the last inspection that ended
+	lastInspected  time.Time              // when the last inspection began
+	usageInspected memory.Bytes           // its usage at that time
+	found          time.Time              // when its cgroup was found
+	request        pods.Request           // of the pod, when the last inspection began
+	answers        bool                   // a user waits for the result of that inspection
+	rescue         rescueState
 }
 
 // object is a pod and its snapshot.
 type object struct {
 	pod     pods.Pod
-	target  *snapshot.Pod // the Writer's state of it
+	target  *snapshot.Pod // the Writer's state of the pod
 	writes  flightrecorder.Writes
-	written *v1alpha1.MemorySnapshotStatus // last submitted; nil: nothing, or it failed
-	trigger bool
-	found   time.Time // when it was first seen
-	alarm   *v1alpha1.Alarm
-	history map[string]history // of ended instances, by container name
-	check   time.Time          // next comparison with the written snapshot
+	written *v1alpha1.MemorySnapshotStatus // last submitted; nil: none, or its write failed
+	trigger bool                           // write soon, without waiting for a changed number
+	found   time.Time                      // when the agent first saw the pod
+	alarm   *v1alpha1.Alarm                // the last
+	history map[string]history             // by container name
+	check   time.Time                      // next comparison with the written snapshot
 }
 
 // history is the data that outlives an instance of a container.
 type history struct {
 	kills  int
-	kill   *flightrecorder.Kill
+	kill   *flightrecorder.Kill  // the last
 	parts  *v1alpha1.MemoryParts // before that kill
-	stall  *flightrecorder.Stall
-	filled *v1alpha1.MemoryParts // when the stall was confirmed
+	stall  *flightrecorder.Stall // the last
+	filled *v1alpha1.MemoryParts // when that stall was confirmed
 }
 
 const (
-	// TickEvery is the shortest interval of a container that is not about to reach its limit, and idleEvery the interval
-	// of ticks otherwise: a wakeup costs as much as forty readings.
+	// TickEvery is the shortest interval between readings of a container that is not about to reach its limit.
 	TickEvery = 250 * time.Millisecond
+	// idleEvery is the interval of ticks while no container is due earlier: a wakeup costs as much as forty readings.
 	idleEvery = 2 * TickEvery
 	// maxEarly is how much earlier than TickEvery a tick may come.
 	maxEarly = TickEvery / 5
-	// searchEvery is how often cgroups are listed. A new pod or a removed cgroup shortens it to searchSoon, a new cgroup
-	// to the next tick. Where all cgroups are watched, searchWatched is for missed notifications: a listing costs as much
+	// searchEvery is the interval between listings of cgroups, and searchSoon the interval after a change of pods. The
+	// creation or removal of a cgroup causes a listing in the next tick.
+	searchEvery = 10 * time.Second
+	searchSoon  = time.Second
+	// searchWatched replaces both while all cgroups are watched, in case notifications are lost. A listing costs as much
 	// as the readings of ten seconds.
-	searchEvery   = 10 * time.Second
-	searchSoon    = time.Second
 	searchWatched = time.Minute
-	// maxUnknown is how long a container is read before a pod's status on this node lists it: none lists a sandbox.
+	// maxUnknown is how long a container is read that no pod's status lists. A sandbox is never listed.
 	maxUnknown = time.Minute
-	keptAfter  = time.Minute // of a removed cgroup: until the API server has the kubelet's status of its end
+	keptAfter  = time.Minute // how long a removed cgroup's container is kept, for the kubelet's report of its end
 )
 
-// Tick does the work that is due. Between two ticks of all containers, it reads only those about to reach their limit.
+// Tick does the work that is due. A call within TickEvery reads only containers that are about to reach their limit.
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-maxEarly {
 		l.readImminent(now)
@@ -201,10 +202,10 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	l.Metrics.observe(l)
 }
 
-// Spent records the processor time that Tick used, so that reading slows down if it takes too much.
+// Spent records the processor time that Tick used within elapsed. If it is too much, readings become less frequent.
 func (l *Loop) Spent(spent, elapsed time.Duration) { l.governor.Spent(spent, elapsed) }
 
-// searchCgroups finds new and ended containers.
+// searchCgroups lists the cgroups if that is due, to find new and ended containers.
 func (l *Loop) searchCgroups(now time.Time) {
 	wait := searchEvery
 	switch {
@@ -220,7 +221,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 	l.search = now
 	found, parents, err := l.Tree.Containers()
 	if err != nil {
-		l.Log.Error("Listing the cgroups of containers", "error", err)
+		l.Log.Error("Could not list cgroups", "error", err)
 		return
 	}
 	if l.Watch != nil {
@@ -239,13 +240,13 @@ func (l *Loop) searchCgroups(now time.Time) {
 	}
 	for id, c := range l.containers {
 		if !exists[id] && c.gone.IsZero() {
-			l.ended(c, now)
+			l.markEnded(c, now)
 		}
 	}
 	l.searched = true
 }
 
-// matchPods finds the pods of containers, and records how the kubelet reports that containers ended.
+// matchPods finds the pods of containers, and records the OOM kills that the kubelet reports.
 func (l *Loop) matchPods(now time.Time) {
 	if version := l.Pods.Version(); version == l.podVersion {
 		return
@@ -285,19 +286,19 @@ func (l *Loop) match(uid types.UID, reported *pods.Container, now time.Time) {
 		if c := l.containers[end.ID]; c != nil {
 			c.pod, c.name = uid, reported.Name
 			if end.Exited && c.recorder.Kills() > 0 {
-				continue // the killed child is known
+				continue // the kill of the child is recorded
 			}
 			if c.gone.IsZero() {
 				l.lastEvents(c, now)
 			}
 			if c.recorder.Terminated(end.At, c.gone, now) {
-				l.kill(c)
+				l.recordKill(c)
 			}
 		}
 	}
 }
 
-// spread returns the position of a pod among others, from 0 to 1.
+// spread returns a number from 0 to 1 that depends on the pod, to spread writes over time.
 func spread(uid types.UID) float64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))

@@ -18,7 +18,7 @@ type Metrics struct {
 	rescue                               prometheus.Histogram
 }
 
-// NewMetrics registers them.
+// NewMetrics returns metrics that are registered in r.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	register := promauto.With(r)
 	gauge := func(name, help string) prometheus.Gauge {
@@ -33,7 +33,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		stretch: gauge("interval_stretch", "Factor on reading intervals other than those for rescues, above 1 when reading "+
 			"would take more than 0.5 % of a core."),
 		last: gauge("last_inspection_timestamp_seconds",
-			"When the last inspection ended that could read a container (tier See); 0: none did."),
+			"Time at which the last successful inspection of a container ended (tier See); 0: none."),
 		readings: counters("readings_total", "kind", "Readings of containers: usage alone, full, or failed."),
 		writes: counters("writes_total", "result", "MemorySnapshots sent to the API server, by result: ok, failed, or "+
 			"deleted (the namespace is being deleted)."),

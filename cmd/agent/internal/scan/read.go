@@ -24,7 +24,7 @@ import (
 func (l *Loop) read(c *container, now time.Time) {
 	sample, err := l.sample(c, now)
 	if err != nil { // removed, or being removed
-		l.ended(c, now)
+		l.markEnded(c, now)
 		l.search = time.Time{}
 		l.Metrics.readings.WithLabelValues("failed").Inc()
 		return
@@ -35,13 +35,13 @@ func (l *Loop) read(c *container, now time.Time) {
 	l.predict(c, sample.Partial, now)
 }
 
-// take adds a sample to the recorder, and marks what must be written immediately.
+// take adds a sample to the recorder, and triggers a write if it shows a kill or a stall.
 func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 	kills := c.recorder.Kills()
 	if c.recorder.Add(sample) {
 		c.trigger = true
 		if c.recorder.Kills() > kills {
-			l.kill(c)
+			l.recordKill(c)
 			c.rescue.watch.Killed()
 		}
 	}
@@ -50,15 +50,15 @@ func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 	}
 }
 
-// ended records that the cgroup of a container was removed.
-func (l *Loop) ended(c *container, now time.Time) {
+// markEnded records that the cgroup of a container was removed.
+func (l *Loop) markEnded(c *container, now time.Time) {
 	c.gone = now
 	c.gauge.Close()
 	l.lastEvents(c, now)
 	delete(l.alarms.imminent, c.ContainerID)
 }
 
-// lastEvents reads what the kernel counted until a container ended.
+// lastEvents passes the final counts of the pod's cgroup to the recorder of a container that ended.
 func (l *Loop) lastEvents(c *container, now time.Time) {
 	pod := l.Tree.Events(c.PodDir)
 	c.recorder.Ended(pod, l.neighborReached(c, pod), now)
@@ -76,8 +76,8 @@ func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error
 	return usageOnly(usage, now), nil
 }
 
-// neighborReached reports whether another container of the pod may have reached its own limit since this one was last
-// read. The pod's events also count this.
+// neighborReached reports whether another container of the pod may have reached its own limit since this container was
+// last read. The event counts of the pod's cgroup include that.
 func (l *Loop) neighborReached(c *container, pod cgroup.Events) bool {
 	_, _, since := c.recorder.Last()
 	for _, o := range l.containers {
@@ -120,7 +120,7 @@ func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample
 	return s, nil
 }
 
-// processesEvery returns the interval between lists of a container's processes, to show what ran before a kill.
+// processesEvery returns the interval between lists of a container's processes. The report of a kill has the last list.
 func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	switch k := r.LastKill(); {
 	case k != nil && now.Sub(k.Time) <= flightrecorder.Dying:
@@ -131,17 +131,17 @@ func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	return 30 * time.Second
 }
 
-// maxProcesses bounds the processes read per container. A container with more usually forks all the time.
+// maxProcesses bounds the processes read per container. Containers with more processes usually fork constantly.
 const maxProcesses = 64
 
-// processesOf lists the processes of a container; not nil.
+// processesOf lists the processes of a container. The list is not nil, even if it is empty.
 func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 	out := []flightrecorder.Process{}
 	pids, _, err := l.Tree.Processes(c.Dir)
 	if err != nil {
 		return out
 	}
-	var numbers [][]int // of the processes in out, by PID namespace
+	var numbers [][]int // the PIDs of each process in out, from the outermost PID namespace to the innermost
 	depth := math.MaxInt
 	for _, pid := range pids[:min(len(pids), maxProcesses)] {
 		status, ok := l.process(c.ContainerID, pid)
@@ -149,15 +149,15 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 			continue
 		}
 		depth = min(depth, len(status.NSPIDs))
-		// A killed process keeps its memory until the kernel has ended it, more than 2 s on a busy node. A zombie has none.
+		// A killed process keeps its memory until it exits, for more than 2 s on a busy node. A zombie has no memory.
 		if status.Killed || status.RSS == 0 {
 			continue
 		}
 		out = append(out, flightrecorder.Process{PID: pid, Name: printable(status.Name), Resident: status.RSS})
 		numbers = append(numbers, status.NSPIDs)
 	}
-	// The namespace of the container is the outermost one of its processes. Browser sandboxes and nested containers have
-	// namespaces of their own, each with a process 1.
+	// The process in the fewest PID namespaces is in the container's own. Browser sandboxes and nested containers have
+	// further namespaces, each with a process 1.
 	for i := range out {
 		out[i].InnerPID = numbers[i][depth-1]
 	}
@@ -194,9 +194,9 @@ func printable(name string) string {
 	}, name)
 }
 
-// Holds reports whether a process runs in a container now. PIDs are listed before they are used, and the kernel may
-// meanwhile reuse one for a process of a pod that declines inspections. dir is the directory of the process in /proc;
-// later reads through it are of the same process.
+// Holds reports whether a process still runs in a container. The kernel may have reused a listed PID for a process of a
+// pod that declines inspections. dir is the process's directory in /proc; later reads through it are of the same
+// process.
 func Holds(container string, pid int, dir fs.FS) bool {
 	if pid == os.Getpid() {
 		return true // the agent itself: its cgroup namespace shows its path as "/"
@@ -205,14 +205,14 @@ func Holds(container string, pid int, dir fs.FS) bool {
 	return err == nil && cgroup.Holds(container, text)
 }
 
-// ThreadTime returns the processor time that the thread of the caller has used so far. To compare two values, lock the
+// ThreadTime returns the processor time that the calling thread has used so far. To compare two values, lock the
 // goroutine to its thread.
 func ThreadTime() time.Duration { return used(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 // ProcessTime returns the processor time that the agent has used so far.
 func ProcessTime() time.Duration { return used(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// used reads the clock, because getrusage of a running thread is only updated at the kernel's ticks.
+// used reads a processor time clock; 0 on error. getrusage would be updated only at the kernel's ticks.
 func used(clock int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {

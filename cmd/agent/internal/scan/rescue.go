@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// soon: a container that may reach its limit within this time is read as often as possible. Growth is known after
-	// four readings, so each interval delays the alarm four times.
+	// soon is the time to the limit below which a container is read as often as possible. An alarm needs the growth of
+	// four readings, so the interval between readings delays it four times.
 	soon = 2 * time.Second
-	// alarmsEvery and maxAlarms bound the alarms of a node. A container sends at most one a second.
+	// alarmsEvery and maxAlarms are the interval and the burst of a node's alarms. A container has at most one a second.
 	alarmsEvery  = time.Second
 	maxAlarms    = 10
 	raisedWithin = 5 * time.Second  // how long the agent waits for a higher limit after an alarm
@@ -29,21 +29,21 @@ const (
 // alarms is the loop's rescue state of all containers.
 type alarms struct {
 	imminent map[string]*container // about to reach their limit, by ID
-	lends    map[string]bool       // whether containers of a namespace may borrow, at the last tick
-	lendable int                   // number of such containers, at the last tick
+	lends    map[string]bool       // results of Rescues in this tick, by namespace
+	lendable int                   // number of containers that may borrow, at the last tick
 	limiter  *rate.Limiter
-	sequence int64
+	sequence int64 // of the last alarm
 	horizon  rescue.Horizon
 }
 
-// rescued is the rescue state of one container.
-type rescued struct {
+// rescueState is the rescue state of one container.
+type rescueState struct {
 	watch rescue.Watch
 	sent  time.Time    // of the pending alarm; zero: none
 	limit memory.Bytes // at that time
 }
 
-// Every returns how soon Tick should be called again.
+// Every returns the time until Tick should be called again.
 func (l *Loop) Every() time.Duration {
 	switch {
 	case len(l.alarms.imminent) > 0:
@@ -54,19 +54,19 @@ func (l *Loop) Every() time.Duration {
 	return TickEvery
 }
 
-// imminentEvery returns the interval of containers that are about to reach their limit.
+// imminentEvery returns the reading interval of containers that are about to reach their limit.
 func (l *Loop) imminentEvery() time.Duration {
 	return min(flightrecorder.Imminent(len(l.alarms.imminent)), TickEvery)
 }
 
-// mayBorrow reports whether a container may borrow memory.
+// mayBorrow reports whether memfit may lend memory to a container.
 func (l *Loop) mayBorrow(c *container) bool {
 	o := l.objects[c.pod]
 	if o == nil || l.Rescues == nil {
 		return false
 	}
-	lends, asked := l.alarms.lends[o.pod.Namespace]
-	if !asked {
+	lends, known := l.alarms.lends[o.pod.Namespace]
+	if !known {
 		lends = l.Rescues(o.pod.Namespace)
 		l.alarms.lends[o.pod.Namespace] = lends
 	}
@@ -76,7 +76,7 @@ func (l *Loop) mayBorrow(c *container) bool {
 // readImminent reads the usage of the containers that are about to reach their limit.
 func (l *Loop) readImminent(now time.Time) {
 	for _, c := range l.alarms.imminent {
-		if usage, err := c.gauge.Usage(); err == nil { // otherwise the next tick notices its end
+		if usage, err := c.gauge.Usage(); err == nil { // on error, the next tick notices the end of the container
 			sample := usageOnly(usage, now)
 			l.Metrics.readings.WithLabelValues("usage").Inc()
 			if l.higher(c) {
@@ -90,7 +90,7 @@ func (l *Loop) readImminent(now time.Time) {
 	}
 }
 
-// higher reports whether the limit is above the pending alarm's limit.
+// higher reports whether the limit has been raised since the pending alarm.
 func (l *Loop) higher(c *container) bool {
 	if c.rescue.sent.IsZero() {
 		return false
@@ -99,8 +99,8 @@ func (l *Loop) higher(c *container) bool {
 	return err == nil && limit > c.rescue.limit
 }
 
-// predict raises an alarm if the container is about to reach its limit, and decides whether it is read again soon.
-// partial: the last sample has only usage.
+// predict sends an alarm if the container is about to reach its limit, and schedules its next reading. partial: the
+// last sample has only usage.
 func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	if !l.mayBorrow(c) {
 		delete(l.alarms.imminent, c.ContainerID)
@@ -109,10 +109,10 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	o := l.objects[c.pod]
 	limit := c.ownLimit()
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
-	l.raised(c, o, limit, now)
+	l.checkRaised(c, o, limit, now)
 	stop := c.stop()
 	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.imminentEvery(), now))
-	// memory.high may be below half of the limit, and the manager decides by the limit.
+	// The manager refuses alarms far below the limit, and memory.high may be far below the limit.
 	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // the growth may be page cache
 		if sample, err := l.sampleFully(c, now); err == nil {
@@ -122,7 +122,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 		}
 	}
 	if due {
-		l.alarm(c, o, p, now)
+		l.sendAlarm(c, o, p, now)
 	}
 	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
 		delete(l.alarms.imminent, c.ContainerID)
@@ -132,8 +132,8 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	l.alarms.imminent[c.ContainerID], c.due = c, now
 }
 
-// alarm sends an alarm, unless the node has sent too many: then the next reading tries again.
-func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time) {
+// sendAlarm sends an alarm, unless the node has sent too many: then the next reading retries.
+func (l *Loop) sendAlarm(c *container, o *object, p rescue.Prediction, now time.Time) {
 	if l.alarms.limiter == nil {
 		l.alarms.limiter = rate.NewLimiter(rate.Every(alarmsEvery), maxAlarms)
 	}
@@ -141,7 +141,7 @@ func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time
 		l.Metrics.alarms.WithLabelValues("suppressed").Inc()
 		return
 	}
-	// Microseconds since 1970 keep rising across restarts of the agent; the increment helps where the clock was set back.
+	// Microseconds since 1970 also increase across restarts of the agent; +1 is for a clock that was set back.
 	l.alarms.sequence = max(l.alarms.sequence+1, now.UnixMicro())
 	before := o.alarm
 	claim := c.rescue.watch.Predict(c.ownLimit())
@@ -158,22 +158,22 @@ func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time
 		"timeToLimit", claim.Left.String())
 }
 
-// alarmed records the result of an alarm. A failed one is sent again.
-func (l *Loop) alarmed(r snapshot.Result) {
+// alarmWritten records the result of the write of an alarm. After an error, the alarm may be sent again.
+func (l *Loop) alarmWritten(r snapshot.Result) {
 	if r.Err == nil {
 		l.Metrics.alarms.WithLabelValues("ok").Inc()
 		return
 	}
 	l.Metrics.alarms.WithLabelValues("failed").Inc()
-	l.Log.Error("Writing an alarm", "error", r.Err)
+	l.Log.Error("Could not write an alarm", "error", r.Err)
 	if c := l.containers[r.Alarm.ContainerID]; c != nil {
 		c.rescue.watch.Forget()
 		c.rescue.sent = time.Time{}
 	}
 }
 
-// raised records a higher limit after an alarm, and triggers the ordinary snapshot.
-func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time) {
+// checkRaised ends a pending alarm when the limit was raised, or was not raised in time, and triggers a snapshot.
+func (l *Loop) checkRaised(c *container, o *object, limit memory.Bytes, now time.Time) {
 	if c.rescue.sent.IsZero() {
 		return
 	}
@@ -193,8 +193,8 @@ func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time
 	c.rescue.sent, o.trigger = time.Time{}, true
 }
 
-// ownLimit returns the effective limit of the container's own cgroup; 0: no limit, or the pod's is lower, which a
-// resize of the container cannot raise.
+// ownLimit returns the effective limit of the container's own cgroup; 0: none, or the limit of the pod is lower, which
+// a resize of the container cannot raise.
 func (c *container) ownLimit() memory.Bytes {
 	if _, pod, _ := c.recorder.Last(); pod < c.limit() {
 		return 0
@@ -202,13 +202,13 @@ func (c *container) ownLimit() memory.Bytes {
 	return c.limit()
 }
 
-// stop returns where growth ends: the kernel kills at the limit, and nearly stops tasks above memory.high.
+// stop returns the usage at which the kernel ends growth: the limit, or a lower memory.high, which throttles tasks.
 func (c *container) stop() memory.Bytes {
 	reading, _, _ := c.recorder.Last()
 	return min(c.ownLimit(), reading.High)
 }
 
-// ceiling returns where growth stops by itself: the maximum heap and other memory at the inspection; 0: unknown.
+// ceiling returns the usage at which growth ends by itself: maximum heap plus other inspected memory; 0: unknown.
 func (c *container) ceiling(now time.Time) memory.Bytes {
 	f := c.finding
 	if f == nil || f.Memory == nil || now.Sub(c.lastInspected) > inspectedFor {

@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// kill records a kill that a recorder has just found.
-func (l *Loop) kill(c *container) {
+// recordKill counts and logs the last kill in a container's recorder, and triggers a write.
+func (l *Loop) recordKill(c *container) {
 	c.trigger = true
 	k := c.recorder.LastKill()
 	l.Metrics.kills.WithLabelValues(string(k.Kind)).Inc()
@@ -29,14 +29,14 @@ func (l *Loop) kill(c *container) {
 const (
 	// checkEvery is how often the numbers of a pod are compared with those last written.
 	checkEvery = 10 * time.Second
-	// maxInspected is the age at which a pod is written even if a container is not inspected yet. A new agent takes some
-	// minutes for a node of 110 pods; an earlier write would drop half of the last snapshot.
+	// maxInspected is how long the first write of a pod waits for inspections. A new agent takes some minutes for a node
+	// of 110 pods, and an earlier write would replace the last snapshot by one without inspections.
 	maxInspected = 5 * time.Minute
 )
 
 // write submits the snapshots that are due.
 func (l *Loop) write(now time.Time) {
-	l.results(now)
+	l.readResults(now)
 	l.settle()
 	for _, o := range l.objects {
 		if !o.writes.Due(now, o.trigger, flightrecorder.Jumped) ||
@@ -56,8 +56,8 @@ func (l *Loop) write(now time.Time) {
 	}
 }
 
-// results reads the results of earlier writes. A failed one is retried within the same budget.
-func (l *Loop) results(now time.Time) {
+// readResults handles the results of earlier writes. A failed write is retried within the same budget.
+func (l *Loop) readResults(now time.Time) {
 	for {
 		select {
 		case r := <-l.Writer.Results():
@@ -65,7 +65,7 @@ func (l *Loop) results(now time.Time) {
 				l.alarms.horizon.Wrote(r.Took, now)
 			}
 			if r.Alarm != nil {
-				l.alarmed(r)
+				l.alarmWritten(r)
 				continue
 			}
 			outcome := "ok"
@@ -74,7 +74,7 @@ func (l *Loop) results(now time.Time) {
 				outcome = "deleted"
 			case r.Err != nil:
 				outcome = "failed"
-				l.Log.Error("Writing a snapshot", "error", r.Err)
+				l.Log.Error("Could not write a snapshot", "error", r.Err)
 				if o := l.objects[r.Pod]; o != nil {
 					o.written, o.trigger = nil, true
 				}
@@ -86,7 +86,7 @@ func (l *Loop) results(now time.Time) {
 	}
 }
 
-// settle moves findings of recorders to the pods of their containers, as soon as these are known.
+// settle copies kills and stalls from recorders to the histories of their pods, as soon as the pods are known.
 func (l *Loop) settle() {
 	for _, c := range l.containers {
 		o := l.objects[c.pod]
@@ -101,7 +101,7 @@ func (l *Loop) settle() {
 			}
 		}
 		if s := c.recorder.LastStall(); s != nil {
-			if h.stall == nil || !h.stall.Started.Equal(s.Started) { // and not only its end
+			if h.stall == nil || !h.stall.Started.Equal(s.Started) { // a new stall, not the end of the last
 				h.filled = nil
 				if c.finding != nil {
 					h.filled = c.finding.Memory
@@ -114,7 +114,7 @@ func (l *Loop) settle() {
 	}
 }
 
-// running returns the instance of a pod's container whose cgroup exists; nil: none.
+// running returns the running instance of a pod's container; nil: none.
 func (l *Loop) running(reported *pods.Container) *container {
 	if c := l.containers[reported.ID]; c != nil && c.pod != "" && c.gone.IsZero() {
 		return c
@@ -122,7 +122,7 @@ func (l *Loop) running(reported *pods.Container) *container {
 	return nil
 }
 
-// uninspected reports whether a container is not inspected yet.
+// uninspected reports whether a running container of a pod still waits for its first inspection.
 func (l *Loop) uninspected(o *object) bool {
 	if l.Inspector == nil || o.pod.Declined {
 		return false
@@ -146,9 +146,9 @@ func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 	}
 	for i := range o.pod.Containers {
 		name := o.pod.Containers[i].Name
-		h, ended := o.history[name]
+		h, known := o.history[name]
 		c := l.running(&o.pod.Containers[i])
-		if c == nil && !ended {
+		if c == nil && !known {
 			continue
 		}
 		s.Containers = append(s.Containers, l.container(o, name, c, h))
@@ -159,7 +159,7 @@ func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 	return s
 }
 
-// container returns one container of a pod: data of its running instance, if any, and of earlier ones.
+// container returns the snapshot of a container: data of its running instance c, if any, and of earlier instances.
 func (l *Loop) container(o *object, name string, c *container, h history) v1alpha1.ContainerSnapshot {
 	recorder := flightrecorder.New(true)
 	if c != nil {
@@ -175,19 +175,19 @@ func (l *Loop) container(o *object, name string, c *container, h history) v1alph
 		out.LastStall = snapshot.Stall(h.stall)
 		out.LastStall.Memory = h.filled
 	}
-	l.inspected(&out, o, c)
+	l.setInspection(&out, o, c)
 	return out
 }
 
-// inspected returns the result of the inspection, or why it is missing.
-func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
+// setInspection sets the result of the last inspection, or why there is none.
+func (l *Loop) setInspection(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
 	switch {
 	case l.Inspector == nil:
 		out.Inspection = v1alpha1.InspectionNotEnabled
 	case o.pod.Declined:
 		out.Inspection = v1alpha1.InspectionDeclined
 	case c == nil:
-		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "does not run"
+		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "not running"
 	case c.finding == nil:
 		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "not inspected yet"
 	case c.finding.Err != nil:

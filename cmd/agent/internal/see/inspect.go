@@ -28,20 +28,19 @@ type inspector struct {
 	cgroups cgroup.Version
 	readers []attribution.Reader
 	now     func() time.Time
-	files   detect.Cache      // what was found in programs and libraries, by namespace
-	cmdline []byte            // buffer for one command line
-	known   map[program]*runs // runtimes of processes that were inspected before
+	files   detect.Cache                // facts about programs and libraries, by namespace
+	cmdline []byte                      // buffer for one command line
+	known   map[program]*processRuntime // runtimes of processes that were inspected before
 }
 
 func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *inspector {
-	return &inspector{proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*runs{}}
+	return &inspector{proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*processRuntime{}}
 }
 
-// maxProcesses bounds the inspected processes of a container. Of the others only the resident memory is reported.
+// maxProcesses bounds the inspected processes of a container. Of others, only the resident memory is reported.
 const maxProcesses = 32
 
-// inspectContainer adds up the processes of a container. Memory of running processes that could not be read is
-// unexplained.
+// inspectContainer returns the summed memory of a container's processes. Memory that could not be read is unexplained.
 func (e *inspector) inspectContainer(ctx context.Context, j scan.Inspection) scan.Finding {
 	ctx, cancel := context.WithTimeout(ctx, maxInspection)
 	defer cancel()
@@ -79,7 +78,7 @@ func (e *inspector) inspectContainer(ctx context.Context, j scan.Inspection) sca
 
 var (
 	errNoProcess     = errors.New("none of its processes could be read")
-	errSlow          = fmt.Errorf("an inspection ends after %s, as on a busy node", maxInspection)
+	errSlow          = fmt.Errorf("the inspection was stopped after %s, for example on a busy node", maxInspection)
 	errManyProcesses = fmt.Errorf("only the %d largest are inspected", maxProcesses)
 )
 
@@ -121,8 +120,8 @@ func (e *inspector) resident(container string, pid int) memory.Bytes {
 	return status.RSS
 }
 
-// process adds the memory of one process to the sum. The container's runtime is its largest process's: the first
-// is often a shell that started it.
+// process adds one process to the sum. The first call is for the largest process, and sets the container's runtime; the
+// container's process 1 is often a shell.
 func (e *inspector) process(ctx context.Context, j scan.Inspection, pid int, sum *sum) error {
 	if err := ctx.Err(); err != nil { // opening and listing mappings also take time
 		return err

@@ -21,10 +21,9 @@ import (
 )
 
 const (
-	// maxSeparate is how many regions of a part are drawn separately. More, such as V8's scattered pages, are drawn one
-	// behind the other.
+	// maxSeparate bounds the separate regions of a part. More regions, such as V8's scattered pages, are joined to one.
 	maxSeparate = 16
-	// maxMapped bounds the regions read from a process: it may have 65,530 mappings, at one system call each.
+	// maxMapped bounds the regions read from a process: it may have 65,530, and each costs a system call.
 	maxMapped = 16 << 10
 )
 
@@ -74,7 +73,7 @@ func spans(runs []procmem.Run, start, end uint64) (out []pagemap.Span) {
 	return out
 }
 
-// packed joins regions one behind the other, from the address of the first.
+// packed joins regions to one without the gaps between them, at the address of the first.
 func packed(regions []pagemap.Region) pagemap.Region {
 	out := pagemap.Region{Part: regions[0].Part, Process: regions[0].Process}
 	out.Start = regions[0].Start

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// groupOf returns the group of a kind in the API. Archived classes and code of files can be read again from disk;
-// compiled code and the tables of a collector cannot.
+// groupOf returns the API's group of a kind. Class archives are Files, because the kernel can read them again from
+// disk; compiled code and collector tables are Native, because it cannot.
 func groupOf(k attribution.Kind) v1alpha1.PartGroup {
 	switch k { //nolint:exhaustive // the others are native
 	case attribution.Kernel, attribution.Files, attribution.JVMCDS:
@@ -28,7 +28,7 @@ func groupOf(k attribution.Kind) v1alpha1.PartGroup {
 	return v1alpha1.PartNative
 }
 
-// mayHaveFree reports whether the free memory that a kind's reader reports may be in this kind.
+// mayHaveFree reports whether the free memory that a reader reports may be in memory of this kind.
 func mayHaveFree(k attribution.Kind) bool {
 	return k == attribution.Arena || groupOf(k) == v1alpha1.PartHeap && k != ruby.Transient
 }
@@ -49,7 +49,7 @@ func (p *partSum) api(kind attribution.Kind) v1alpha1.MemoryPart {
 	}
 }
 
-// part returns the part of a kind.
+// part returns the part of a kind, and adds it if it is missing.
 func (s *sum) part(k attribution.Kind) *partSum {
 	if s.byKind[k] == nil {
 		s.byKind[k] = &partSum{group: groupOf(k)}
@@ -57,7 +57,7 @@ func (s *sum) part(k attribution.Kind) *partSum {
 	return s.byKind[k]
 }
 
-// whereFree returns the kind that gets the sum of a reader's free memory: the largest that may have any.
+// whereFree returns the kind to which a reader's free memory is assigned: the largest that may have free memory.
 func whereFree(r *attribution.Result, reader string) (kind attribution.Kind, found bool) {
 	sizes := map[attribution.Kind]memory.Bytes{}
 	for i := range r.Regions {

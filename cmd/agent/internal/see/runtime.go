@@ -34,26 +34,26 @@ type program struct {
 	exe   string
 }
 
-// maxKnown bounds the cached programs: searching a large one is expensive, and replicas run the same program.
+// maxKnown bounds the cached runtimes. The cache exists because searching a large program is expensive.
 const maxKnown = 1024
 
-// runs is the runtime of a process.
-type runs struct {
+// processRuntime is the runtime of a process.
+type processRuntime struct {
 	*v1alpha1.InspectedRuntime
 
-	settings []string // memory settings at its start
+	settings []string // memory settings with which it started
 }
 
-// collectAt returns the heap size at which its settings trigger a collection; 0: unknown. limit is the container's.
-func (r *runs) collectAt(limit memory.Bytes) memory.Bytes {
+// collectAt returns the heap size at which the settings trigger a collection; 0: unknown. limit is the container's.
+func (r *processRuntime) collectAt(limit memory.Bytes) memory.Bytes {
 	return runtimes.Lookup(r.Type).CollectAt(r.settings, limit)
 }
 
-// runtimeOf returns the runtime of a process, or nil where its files do not show it or could not be read. It caches
-// results only if all files were readable, because the next inspection may read more.
+// runtimeOf returns the runtime of a process; nil: unknown, or its files could not be read. It caches results only if
+// all files were readable, because the next inspection may read more.
 func (e *inspector) runtimeOf(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
-) *runs {
+) *processRuntime {
 	which := program{s.Process.PID, s.Process.StartTime, s.Process.Exe}
 	if known := e.known[which]; known != nil {
 		return known
@@ -71,11 +71,11 @@ func (e *inspector) runtimeOf(
 	return f
 }
 
-// detected reads the files of a process, until ctx ends. Files that another process of the same namespace uses come
-// from the cache. An error means that a file could not be read.
+// detected detects the runtime of a process from its files, until ctx ends. Facts about files that another process of
+// the same namespace uses come from the cache. An error means that a file could not be read.
 func (e *inspector) detected(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
-) (*runs, error) {
+) (*processRuntime, error) {
 	argv, failed := e.argv(target.Dir())
 	facts, err := e.files.Gather(namespace, detect.Process{
 		Program: s.Process.Exe, Mappings: s.Mappings, Env: s.Env, Argv: argv,
@@ -90,7 +90,7 @@ func (e *inspector) detected(
 		return timed{file, ctx}, nil
 	})
 	result := detect.Detect(facts)
-	f := &runs{InspectedRuntime: found(result, e.cgroups)}
+	f := &processRuntime{InspectedRuntime: found(result, e.cgroups)}
 	if f.InspectedRuntime == nil {
 		return nil, errors.Join(failed, err)
 	}
@@ -102,7 +102,7 @@ func (e *inspector) detected(
 	return f, errors.Join(failed, err)
 }
 
-// timed is a file whose reads fail after its context has ended.
+// timed is a file whose reads fail once its context has ended.
 type timed struct {
 	procmem.File
 
@@ -120,7 +120,7 @@ func (t timed) ReadAt(p []byte, at int64) (int, error) {
 // maxArgv bounds the part of a command line that is read. Memory settings come before the program's own arguments.
 const maxArgv = 64 << 10
 
-// argv returns the words of a command line that concern memory. Others may be passwords, so the buffer is cleared.
+// argv returns the words of a command line that concern memory. Other words may be passwords, so the buffer is cleared.
 func (e *inspector) argv(dir *live.Dir) ([]string, error) {
 	f, err := dir.Open("cmdline")
 	if err != nil {
@@ -148,7 +148,7 @@ const (
 	maxVariables = 32
 )
 
-// found converts what was detected for the API.
+// found converts a detected runtime for the API; nil: unknown.
 func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 	if r.Runtime == "" {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/liveness"
 )
 
-// Worker inspects one container after the other. [Worker.Run] does the work.
+// Worker implements [scan.Inspector]. [Worker.Run] does the work.
 type Worker struct {
 	newInspector func() *inspector
 	watchdog     *liveness.Watchdog
@@ -34,22 +34,22 @@ type Worker struct {
 // blocked is an inspection that did not return in time.
 type blocked struct {
 	namespace string
-	finding   <-chan scan.Finding // receives once it returned
+	finding   <-chan scan.Finding // has a value once the inspection returned
 }
 
 const (
-	// maxInspection bounds the inspection of one container. The largest measured took 0.4 s.
+	// maxInspection bounds the inspection of one container. The longest measured one took 0.4 s.
 	maxInspection = 5 * time.Second
-	// patience is how long the Worker waits for an inspection that does not end after maxInspection. A system call that
-	// reads another process can block without bound: its pages or files may be served by its own program (userfaultfd,
-	// FUSE) or by a server that does not answer (NFS).
+	// patience is how long the Worker waits for an inspection that does not stop after maxInspection. A system call that
+	// reads another process can block forever: its pages or files may be served by the process itself (userfaultfd, FUSE)
+	// or by a server that does not answer (NFS).
 	patience                 = 30 * time.Second
-	maxAbandoned             = 8 // inspections blocked at a time, each with a thread
+	maxAbandoned             = 8 // blocked inspections, each with a thread
 	maxAbandonedPerNamespace = 2
 )
 
-// New returns a Worker that reads a /proc directory with these readers, on a node with this cgroup version. Readers
-// must be stateless, because abandoned inspections may still use them.
+// New returns a Worker for a /proc directory, on a node with cgroup version v. Readers must be stateless, because
+// abandoned inspections may still use them.
 func New(
 	proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time, w *liveness.Watchdog,
 ) *Worker {
@@ -75,7 +75,7 @@ func (e *Worker) Start(inspection scan.Inspection) bool {
 // Found returns the channel of results.
 func (e *Worker) Found() <-chan scan.Finding { return e.found }
 
-// Run works until ctx ends.
+// Run inspects the submitted containers until ctx ends.
 func (e *Worker) Run(ctx context.Context) {
 	for e.waitForSlot(ctx) {
 		var j scan.Inspection
@@ -102,8 +102,8 @@ func (e errand) String() string { return string(e) }
 
 var errBlocked = errors.New("reading its processes blocks")
 
-// inspect inspects a container on a thread of its own. It abandons an inspection that does not return, with all state
-// that this inspection may still write.
+// inspect inspects a container on a thread of its own. If the inspection does not return in time, inspect abandons it
+// together with the inspector, whose state it may still write.
 func (e *Worker) inspect(ctx context.Context, j scan.Inspection) scan.Finding {
 	if err := e.refused(j); err != nil {
 		return scan.Finding{Err: err}
@@ -148,8 +148,8 @@ func (e *Worker) refused(j scan.Inspection) error {
 	return nil
 }
 
-// waitForSlot waits while too many inspections are blocked. After some minutes the liveness check fails: a restart ends
-// their threads. It returns false when ctx has ended.
+// waitForSlot waits while too many inspections are blocked; false: ctx has ended. After some minutes the liveness check
+// fails, because only a restart ends the blocked threads.
 func (e *Worker) waitForSlot(ctx context.Context) (ok bool) {
 	if e.returned(); len(e.abandoned) < maxAbandoned {
 		return true

@@ -26,7 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// sum adds up the processes of one container, the largest first. Shared pages count for each process.
+// sum adds up the processes of one container, of which the largest is added first. Shared pages count for each process.
 type sum struct {
 	inspection       scan.Inspection
 	processes        int
@@ -34,7 +34,7 @@ type sum struct {
 	missing          memory.Bytes // their resident memory
 	rss, unexplained memory.Bytes
 	byKind           map[attribution.Kind]*partSum
-	coverage         float64                    // the lowest of all readers; 0 where one could not interpret its heap
+	coverage         float64                    // the lowest of all readers; 0 if a reader could not interpret its heap
 	exe              string                     // of the first process
 	collectAt        memory.Bytes               // of the first process; 0: unknown
 	runtime          *v1alpha1.InspectedRuntime // of the first process; nil: unreadable, or its files do not show it
@@ -81,7 +81,7 @@ func (s *sum) unread(resident memory.Bytes) {
 	s.levers, s.programs = append(s.levers, levers.Process{RSS: resident, Unread: true}), append(s.programs, "")
 }
 
-// why returns what could not be read; empty: nothing.
+// why returns which processes could not be read, and the first error; empty: all were read.
 func (s *sum) why(failed error) string {
 	var out []string
 	if s.missed > 0 {
@@ -94,7 +94,7 @@ func (s *sum) why(failed error) string {
 	return strings.Join(out, "; ")
 }
 
-// explained returns the share of resident memory that is in a part. A heap without a reader, as .NET's, is in none.
+// explained returns the share of resident memory that is in a part. A heap without a reader, such as .NET's, is not.
 func (s *sum) explained() float64 {
 	if s.inspection.More {
 		return 0
@@ -106,9 +106,9 @@ func (s *sum) explained() float64 {
 }
 
 const (
-	maxParts = 24 // as in the API
-	maxGains = 8
-	maxHelps = 512
+	maxParts   = 24 // as in the API
+	maxSavings = 8
+	maxSummary = 512
 )
 
 func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
@@ -130,7 +130,7 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 	return out
 }
 
-// predict adds the actions that would reduce memory, assuming one runtime for all processes of the largest's program.
+// predict adds the predicted savings. Processes with the largest process's program are assumed to have its runtime.
 func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range s.levers {
 		if s.runtime != nil && s.programs[i] == s.exe {
@@ -138,8 +138,8 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 		}
 	}
 	outcome := levers.Predict(s.levers, s.inspection.Limit)
-	out.Summary = quote.Cut(outcome.Summary, maxHelps)
-	for i := range outcome.Predictions[:min(len(outcome.Predictions), maxGains)] {
+	out.Summary = quote.Cut(outcome.Summary, maxSummary)
+	for i := range outcome.Predictions[:min(len(outcome.Predictions), maxSavings)] {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedSaving{
 			Action: quote.Cut(p.Action, maxWord), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
@@ -155,7 +155,7 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	}
 }
 
-// folded merges the parts beyond the bound into one, so that they still add up.
+// folded merges the smallest parts beyond maxParts into one, so that the sum remains complete.
 func folded(parts []v1alpha1.MemoryPart) []v1alpha1.MemoryPart {
 	if len(parts) <= maxParts {
 		return parts

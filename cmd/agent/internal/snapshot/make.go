@@ -21,7 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// Container returns what a recorder knows about the running instance of a container.
+// Container returns the readings of a container's running instance in its recorder.
 func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapshot {
 	c := v1alpha1.ContainerSnapshot{Container: name, Inspection: v1alpha1.InspectionNotEnabled}
 	if reading, _, at := r.Last(); !at.IsZero() {
@@ -63,7 +63,7 @@ func Alarm(container, id string, sequence int64, p rescue.Prediction) *v1alpha1.
 	}
 }
 
-// grew returns how long and how fast usage grew; nil if it did not.
+// grew converts the growth of usage for the API: its duration and rate; nil: no growth.
 func grew(g flightrecorder.Growth) (forMilliseconds int32, perSecond *resource.Quantity) {
 	if g.For <= 0 {
 		return 0, nil
@@ -117,14 +117,14 @@ func Summarize(s *v1alpha1.MemorySnapshotStatus) {
 	s.Summary = quote.Cut(best, maxSummary)
 }
 
-// maxSummary is the length of a summary in the API, in bytes to be on the safe side.
+// maxSummary bounds a summary as the API does, but in bytes instead of characters.
 const maxSummary = 1024
 
 func summary(c *v1alpha1.ContainerSnapshot) string {
 	var parts []string
 	switch {
 	case c.Usage == nil:
-		parts = append(parts, "does not run")
+		parts = append(parts, "not running")
 	case c.Limit == nil:
 		parts = append(parts, fmt.Sprintf("uses %s without a limit, of which %s cannot be reclaimed", size(c.Usage),
 			size(c.Demand)))
@@ -150,7 +150,7 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 	return strings.Join(parts, "; ")
 }
 
-// urgency orders containers by their need for attention.
+// urgency returns how much a container needs attention: after a kill most, then in a stall, then by demand/limit.
 func urgency(c *v1alpha1.ContainerSnapshot) int {
 	switch {
 	case c.LastKill != nil:
@@ -163,8 +163,8 @@ func urgency(c *v1alpha1.ContainerSnapshot) int {
 	return 0
 }
 
-// Changed returns how much two snapshots of a pod differ, and so whether one should replace the other: a container,
-// limit or finding changed, or usage by an eighth; or usage or resident memory jumped by a half.
+// Changed returns how much two snapshots of a pod differ: Jumped if usage or resident memory changed by half; Changed
+// if a container, limit or finding changed, or an amount by more than an eighth; else Same.
 func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	if old == nil || len(old.Containers) != len(now.Containers) || old.Tier != now.Tier ||
 		!same(old.PodLimit, now.PodLimit) {
@@ -198,7 +198,7 @@ func same(a, b *resource.Quantity) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Cmp(*b) == 0
 }
 
-// near reports whether two numbers are within an eighth. A smaller difference is not worth a write.
+// near reports whether two numbers differ by at most an eighth, which is not worth a write.
 func near(a, b *resource.Quantity) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -207,7 +207,7 @@ func near(a, b *resource.Quantity) bool {
 	return max(x, y)-min(x, y) <= max(x, y)/8
 }
 
-// jumped reports a change by half of the smaller number, which a user would want to see soon.
+// jumped reports whether two numbers differ by at least half of the smaller one, which a user would want to see soon.
 func jumped(a, b *resource.Quantity) bool {
 	if a == nil || b == nil {
 		return false
@@ -216,7 +216,7 @@ func jumped(a, b *resource.Quantity) bool {
 	return 2*max(x, y) >= 3*min(x, y) && x != y
 }
 
-// limit converts a limit for the API: absent if unlimited.
+// limit converts a limit for the API; nil: unlimited.
 func limit(b memory.Bytes) *resource.Quantity {
 	if b == cgroup.Unlimited {
 		return nil
@@ -224,7 +224,7 @@ func limit(b memory.Bytes) *resource.Quantity {
 	return amount(b)
 }
 
-// amount returns a quantity, also for 0.
+// amount returns a quantity, even for 0.
 func amount(b memory.Bytes) *resource.Quantity { return new(b.Quantity()) }
 
 func size(q *resource.Quantity) string {

@@ -21,15 +21,15 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Pod is the write state of a pod's snapshot. Each pod has one as long as it exists.
+// Pod is the write state of a pod's snapshot. The caller keeps one for each pod while the pod exists.
 type Pod struct {
 	types.NamespacedName
 
 	UID types.UID
 
-	mu      sync.Mutex                     // held during requests, to keep each pod's in order
-	earlier *v1alpha1.MemorySnapshotStatus // the snapshot of an earlier agent
-	asked   bool                           // it was read
+	mu      sync.Mutex                     // locked during requests, to keep the pod's requests in order
+	earlier *v1alpha1.MemorySnapshotStatus // the snapshot that an earlier agent wrote; nil: none
+	read    bool                           // earlier was read
 	stored  bool                           // the API server has a snapshot of this pod, by UID
 	alarm   *v1alpha1.Alarm                // last written
 }
@@ -45,8 +45,8 @@ type Result struct {
 // ErrDeleted is returned for a write to a namespace that is being deleted, which accepts no new objects.
 var ErrDeleted = errors.New("the namespace is being deleted")
 
-// Writer writes snapshots one after the other, apart from the reading loop: a slow API server delays no reading. Alarms
-// do not wait for snapshots.
+// Writer writes snapshots one after the other, in a goroutine of its own, so that a slow API server delays no reading.
+// Alarms do not wait for snapshots.
 type Writer struct {
 	client        rest.Interface
 	pace          *rate.Limiter // of snapshots
@@ -61,15 +61,15 @@ type job struct {
 
 const (
 	plural = "memorysnapshots"
-	// queued bounds the waiting writes; the caller retries beyond that. A node has 110 to 250 pods.
+	// queued bounds the waiting writes; the caller must retry the rest. A node has 110 to 250 pods.
 	queued = 64
-	// writeTimeout bounds one request, and alarmTimeout an alarm: a later one has no use.
+	// writeTimeout bounds the write of a snapshot, and alarmTimeout that of an alarm, which is useless later.
 	writeTimeout = 10 * time.Second
 	alarmTimeout = 3 * time.Second
-	// writeEvery bounds the snapshots that a node writes, with bursts of writesAtOnce: a new node has a hundred pods.
+	// writeEvery is the interval between snapshots of a node, and writesAtOnce their burst: a new node has a hundred pods.
 	writeEvery   = 400 * time.Millisecond
 	writesAtOnce = 5
-	// alarmsAtOnce bounds concurrent writes of alarms; a request takes up to 125 ms on a busy node. As many more wait.
+	// alarmsAtOnce bounds the concurrent writes of alarms, and those that wait. One takes up to 125 ms on a busy node.
 	alarmsAtOnce = 4
 	fieldManager = "memfit-agent" // owns the fields in server-side apply
 )
@@ -144,7 +144,7 @@ func (w *Writer) writeAlarm(ctx context.Context, j job) (took time.Duration, err
 	j.pod.mu.Lock()
 	defer j.pod.mu.Unlock()
 	if !j.pod.stored {
-		return w.whole(ctx, j)
+		return w.apply(ctx, j)
 	}
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"alarm": j.status.Alarm}})
 	if err != nil {
@@ -155,7 +155,7 @@ func (w *Writer) writeAlarm(ctx context.Context, j job) (took time.Duration, err
 		Param("fieldManager", fieldManager).Body(body).Do(ctx).Error()
 	switch {
 	case apierrors.IsNotFound(err):
-		return w.whole(ctx, j)
+		return w.apply(ctx, j)
 	case err != nil:
 		return 0, fmt.Errorf("writing the alarm of %s: %w", j.pod, err)
 	}
@@ -168,15 +168,15 @@ func (w *Writer) write(ctx context.Context, j job) (took time.Duration, err erro
 	defer cancel()
 	j.pod.mu.Lock()
 	defer j.pod.mu.Unlock()
-	return w.whole(ctx, j)
+	return w.apply(ctx, j)
 }
 
-// whole writes a snapshot with the newest alarm: a later alarm may have been written first.
-func (w *Writer) whole(ctx context.Context, j job) (took time.Duration, err error) {
+// apply writes a snapshot with the newest alarm, which may have been written after the snapshot was submitted.
+func (w *Writer) apply(ctx context.Context, j job) (took time.Duration, err error) {
 	if a := j.pod.alarm; a != nil && (j.status.Alarm == nil || j.status.Alarm.Sequence < a.Sequence) {
 		j.status.Alarm = a
 	}
-	if err := ask(ctx, j.pod, j.status.NodeName, w.client); err != nil {
+	if err := readEarlier(ctx, j.pod, j.status.NodeName, w.client); err != nil {
 		return 0, err
 	}
 	CarryOver(j.pod.earlier, j.status)
@@ -198,7 +198,7 @@ func (w *Writer) whole(ctx context.Context, j job) (took time.Duration, err erro
 	return time.Since(sent), nil
 }
 
-// object returns the object to apply. The pod owns it, so that it is deleted with the pod.
+// object returns the MemorySnapshot to apply. The pod owns it, so that both are deleted together.
 func object(pod *Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySnapshot {
 	return &v1alpha1.MemorySnapshot{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MemorySnapshot"},
@@ -210,10 +210,10 @@ func object(pod *Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySna
 	}
 }
 
-// ask reads, once for each pod, the snapshot that an earlier agent of this node wrote for this pod. Another node may
-// have written a snapshot under the same name.
-func ask(ctx context.Context, pod *Pod, node string, client rest.Interface) error {
-	if pod.asked {
+// readEarlier reads, once for each pod, the snapshot that an earlier agent of this node wrote for it. It ignores a
+// snapshot of that name from another node or for another pod.
+func readEarlier(ctx context.Context, pod *Pod, node string, client rest.Interface) error {
+	if pod.read {
 		return nil
 	}
 	var found v1alpha1.MemorySnapshot
@@ -224,11 +224,11 @@ func ask(ctx context.Context, pod *Pod, node string, client rest.Interface) erro
 	if found.IsOf(pod.UID, node) {
 		pod.earlier, pod.stored = &found.Status, true
 	}
-	pod.asked = true
+	pod.read = true
 	return nil
 }
 
-// CarryOver copies the last alarm, kills and stalls from an earlier agent's snapshot where this one has none.
+// CarryOver copies the last alarm, kills and stalls from an earlier agent's snapshot (before) where now has none.
 func CarryOver(before, now *v1alpha1.MemorySnapshotStatus) {
 	if before == nil {
 		return

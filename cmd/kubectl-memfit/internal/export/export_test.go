@@ -15,6 +15,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -106,6 +107,26 @@ func TestPullRequestWithoutChange(t *testing.T) {
 	got := string(exported(t, []Source{source}, Options{Format: Kustomize}).Markdown)
 	if got != "Every exported workload has the memory that memfit recommends (1).\n" {
 		t.Errorf("without a change the text is %q", got)
+	}
+}
+
+// TestAnHourLowersNothing: a merged patch reaches all pods, without a canary and without memfit's rollback.
+func TestAnHourLowersNothing(t *testing.T) {
+	source := shop(t)[0]
+	c := &source.Recommendation.Status.Containers[0]
+	c.Confidence = "Low"
+	for limit, exports := range map[string]int{"300Mi": 1, "256Mi": 1, "200Mi": 0} {
+		limit := resource.MustParse(limit)
+		c.Recommended = &v1alpha1.Size{Limit: &limit}
+		got := exported(t, []Source{source}, Options{Format: Kustomize})
+		if got.Exported != exports || exports == 0 && !strings.Contains(string(got.Text), "less than a day of use") {
+			t.Errorf("limit 256Mi to %s: %d exported\n%s", limit.String(), got.Exported, got.Text)
+		}
+	}
+	lower := resource.MustParse("200Mi")
+	c.Confidence, c.Recommended = "Medium", &v1alpha1.Size{Limit: &lower}
+	if got := exported(t, []Source{source}, Options{Format: Kustomize}); got.Exported != 1 {
+		t.Errorf("after a day nothing is exported:\n%s", got.Text)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/identity"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -172,9 +173,18 @@ func (w *workload) add(c container) {
 	case beyondPod(w.whole, &c):
 		w.unsized = append(w.unsized, c.name+" remains unchanged: it exceeds the memory of the whole pod "+
 			"(spec.resources): raise that first")
+	case c.rec.Confidence == string(memory.Low) && lowers(&c):
+		w.unsized = append(w.unsized, c.name+" remains unchanged: its limit would be lowered in all pods after less than a "+
+			"day of use; export it after a day")
 	default:
 		w.sized = append(w.sized, c)
 	}
+}
+
+// lowers reports whether the patch lowers the limit of the template; none is above every limit.
+func lowers(c *container) bool {
+	is, to := c.resources.Limits.Memory(), c.rec.Recommended.Limit
+	return to != nil && (is.IsZero() || to.Cmp(*is) < 0)
 }
 
 // beyondPod reports whether the size exceeds the pod-level resources, so that the API server would refuse it.

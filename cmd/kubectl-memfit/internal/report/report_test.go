@@ -62,7 +62,7 @@ func TestStatus(t *testing.T) {
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Effective", Message: "governs 3 pods"},
 		{Type: v1alpha1.ConditionUsageAvailable, Status: metav1.ConditionFalse, Reason: "UsageMissing",
 			Message: "Usage unavailable from 1 node: n1 (since 2026-11-20T16:00:00Z): connection refused; memfit changes " +
-				`no size because of it (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`},
+				`no size until it is available (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`},
 		{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConflict,
 			Message: "Deployment web: memfit only recommends: the memory of this workload is also managed by " +
 				"VerticalPodAutoscaler shop/web (updateMode Auto, controls memory). To let memfit size it, set its updateMode " +

@@ -26,11 +26,11 @@ import (
 // maxEvidence bounds an agent's evidence, in bytes, as in the API.
 const maxEvidence = 256
 
-// versionFound matches the beginning of detected versions: the part that a profile could declare.
+// versionFound matches the part of a detected version that a profile can declare.
 var versionFound = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9}){0,3}`)
 
-// findRuntimes returns the detected runtimes of managed containers, by name. The previous result, which has its image,
-// remains until an agent has inspected pods of the newest image.
+// findRuntimes returns the detected runtimes of managed containers, by name. The previous result, before, remains while
+// no replica of a container is inspected.
 func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[string]*v1alpha1.FoundRuntime {
 	if s.Template == nil || len(s.Snapshots) == 0 && len(before) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 			f = before[c.Name].DeepCopy()
 		}
 		if f != nil {
-			f.Declared = differs(c.policy, f)
+			f.Declared = declaredMismatch(c.policy, f)
 			f.NodeHeap = nodeHeap(s, c.Name, before[c.Name], f)
 			found[c.Name] = f
 		}
@@ -50,8 +50,8 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 	return found
 }
 
-// findRuntime returns the runtime of replicas with the newest inspected image. If replicas differ, the result is nil:
-// one node's report counts only while no other contradicts it. reported is false without an inspection.
+// findRuntime returns the runtime of the replicas with the newest inspected image; nil: unknown, or the replicas have
+// different runtimes. reported is false if no replica was inspected.
 func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, reported bool) {
 	image := ""
 	for _, pod := range s.Governed { // newest first
@@ -59,7 +59,7 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, repor
 		if runs == nil || reported && spec.Image != image {
 			continue
 		}
-		next := asFound(runs, spec, limitOf(pod, container))
+		next := convertRuntime(runs, spec, limitOf(pod, container))
 		switch {
 		case next == nil || reported && next.Type != f.Type:
 			return nil, true
@@ -67,16 +67,16 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, repor
 			f, reported, image = next, true, spec.Image
 		default:
 			f.Replicas++
-			f.Version, f.Libc = same(f.Version, next.Version), same(f.Libc, next.Libc)
-			f.HeapPercent = same(f.HeapPercent, next.HeapPercent)
+			f.Version, f.Libc = ifEqual(f.Version, next.Version), ifEqual(f.Libc, next.Libc)
+			f.HeapPercent = ifEqual(f.HeapPercent, next.HeapPercent)
 			f.ImageVariables = union(f.ImageVariables, next.ImageVariables)
 		}
 	}
 	return f, reported
 }
 
-// same returns the common fields of two replicas; zero: different.
-func same[T comparable](a, b T) (common T) {
+// ifEqual returns the common value of a and b; zero: they differ.
+func ifEqual[T comparable](a, b T) (common T) {
 	if a == b {
 		return a
 	}
@@ -87,7 +87,7 @@ func union(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-// inspected returns an agent's snapshot of a pod's container, and the container; nil: not inspected.
+// inspected returns the runtime of a pod's container in the agent's snapshot, and the container; nil: not inspected.
 func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.InspectedRuntime, *corev1.Container) {
 	c := s.seenByAgent(pod, container)
 	spec, _ := constraints.Find(pod, container)
@@ -97,15 +97,15 @@ func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.Inspec
 	return c.Runtime, spec
 }
 
-// asFound converts an agent's result, as far as a profile could declare it; nil: unknown runtime.
-func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
+// convertRuntime converts an agent's result to the API's type; nil: a runtime that a profile cannot declare.
+func convertRuntime(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
 	row := runtimes.Lookup(r.Type)
 	if row.Name != r.Type || row.Name == string(v1alpha1.RuntimeAuto) {
 		return nil
 	}
 	f := &v1alpha1.FoundRuntime{
 		Type: v1alpha1.RuntimeType(row.Name), Version: versionFound.FindString(r.Version), Image: spec.Image,
-		Replicas: 1, ImageVariables: ofTheImage(row, r.Variables, spec), HeapPercent: heapPercent(r, limit),
+		Replicas: 1, ImageVariables: imageVariables(row, r.Variables, spec), HeapPercent: heapPercent(r, limit),
 	}
 	switch name, _, _ := strings.Cut(r.Libc, " "); name {
 	case "glibc":
@@ -119,9 +119,8 @@ func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.
 	return f
 }
 
-// heapPercent returns a heap cap that the runtime computed itself, as a share of the limit; 0: none, or above the
-// limit, so that the runtime uses another memory size. After a resize in place the share is wrong until the container
-// restarts.
+// heapPercent returns the heap cap that the runtime computed itself, in percent of the limit; 0: no such cap, or a cap
+// above the limit. After a resize in place, the result is wrong until the container restarts.
 func heapPercent(r *v1alpha1.InspectedRuntime, limit memory.Bytes) int32 {
 	if r.MaxHeap == nil || r.HeapSet || limit == 0 {
 		return 0
@@ -133,6 +132,7 @@ func heapPercent(r *v1alpha1.InspectedRuntime, limit memory.Bytes) int32 {
 	return int32(percent)
 }
 
+// limitOf returns the effective limit of a container, which may be the pod's; 0: none.
 func limitOf(pod *corev1.Pod, container string) memory.Bytes {
 	spec, status := constraints.Find(pod, container)
 	if spec == nil {
@@ -145,9 +145,9 @@ func limitOf(pod *corev1.Pod, container string) memory.Bytes {
 	return limit
 }
 
-// ofTheImage returns variables of the runtime's settings that a process has from its image. Those from envFrom are
-// already skipped.
-func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []string {
+// imageVariables returns the environment variables with runtime settings that a process has from its image. set are the
+// process's variables, without those from envFrom.
+func imageVariables(row *runtimes.Runtime, set []string, spec *corev1.Container) []string {
 	var all []string
 	for i := range row.Knobs {
 		name := row.Knobs[i].Env
@@ -159,8 +159,8 @@ func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []s
 	return all
 }
 
-// differs describes how the detected runtime differs from the declared one; empty: it does not, or none is declared.
-func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
+// declaredMismatch describes how the detected runtime differs from the declared one; empty: equal, or none is declared.
+func declaredMismatch(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 	spec := declared.Runtime
 	if spec.Type == "" || spec.Type == v1alpha1.RuntimeAuto {
 		return ""
@@ -170,16 +170,16 @@ func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 		return ""
 	}
 	runs := strings.TrimSpace(string(f.Type) + " " + f.Version)
-	spelled := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
-	return fmt.Sprintf("%s declares %s, but replicas run %s (%s): correct it, or leave runtime.type at Auto to use the "+
-		"detected runtime", cmp.Or(declared.RuntimeDeclaredBy, "the profile"), spelled, runs, f.Evidence)
+	wanted := strings.TrimSpace(string(spec.Type) + " " + spec.Version)
+	return fmt.Sprintf("%s declares %s, but replicas run %s (%s): correct the declaration, or set runtime.type: Auto to "+
+		"use the detected runtime", cmp.Or(declared.RuntimeDeclaredBy, "the profile"), wanted, runs, f.Evidence)
 }
 
-// nodeHeap returns the maximum heap of a replica that exceeds its memory limit without an option; nil: none. Replicas
-// with -XX:MaxRAM prove nothing, so an earlier result for the same image remains until a replica disproves it.
+// nodeHeap returns the highest maximum heap above the memory limit that a replica chose without an option; nil: none.
+// Without data from such replicas, as with -XX:MaxRAM, an earlier result for the same image repository remains.
 func nodeHeap(s *Snapshot, container string, before, now *v1alpha1.FoundRuntime) *resource.Quantity {
 	var most *resource.Quantity
-	sees := false
+	detectsLimit := false
 	for _, pod := range s.Governed {
 		runs, spec := inspected(s, pod, container)
 		if runs == nil || runs.Type != string(now.Type) {
@@ -189,22 +189,23 @@ func nodeHeap(s *Snapshot, container string, before, now *v1alpha1.FoundRuntime)
 		switch {
 		case heap == 0 || limit == 0:
 		case heap <= limit.Plus(limit/heapSlack):
-			sees = true
+			detectsLimit = true
 		case most == nil || heap > amount(*most):
 			most = new(heap.Quantity())
 		}
 	}
-	if most != nil || sees || before == nil || before.NodeHeap == nil || before.Type != now.Type ||
+	if most != nil || detectsLimit || before == nil || before.NodeHeap == nil || before.Type != now.Type ||
 		!inject.SameRepository(before.Image, now.Image) {
 		return most
 	}
 	return new(before.NodeHeap.DeepCopy())
 }
 
-// heapSlack: a heap of the whole limit is rounded up to whole regions, by less than an eighth.
+// heapSlack: a heap may exceed the limit by up to an eighth, because the JVM rounds it up to whole regions.
 const heapSlack = 8
 
-// heapAndLimit returns the maximum heap that a process chose and the limit at its start; 0: unknown, as after a resize.
+// heapAndLimit returns the maximum heap that a process chose itself, and the limit at its start; 0: unknown, for
+// example after a resize.
 func heapAndLimit(runs *v1alpha1.InspectedRuntime, pod *corev1.Pod, spec *corev1.Container) (heap, limit memory.Bytes) {
 	if runs.MaxHeap == nil || runs.HeapSet || inject.WasResized(pod) {
 		return 0, 0
@@ -212,16 +213,16 @@ func heapAndLimit(runs *v1alpha1.InspectedRuntime, pod *corev1.Pod, spec *corev1
 	return amount(*runs.MaxHeap), limitOf(pod, spec.Name)
 }
 
-// reportNodeHeaps adds containers that do not detect their limit to the advisories.
+// reportNodeHeaps adds an advisory for each container whose JVM does not detect its limit.
 func (d *decider) reportNodeHeaps() {
-	for i := range d.v.status.Containers {
-		c := &d.v.status.Containers[i]
+	for i := range d.out.status.Containers {
+		c := &d.out.status.Containers[i]
 		if f := c.FoundRuntime; f != nil && f.NodeHeap != nil {
-			text := fmt.Sprintf("Container %s: the JVM allows itself a heap of %s, above the memory limit: it does not see "+
-				"the limit (JDK-8349988, kernels without CONFIG_MEMCG_V1). Upgrade the JDK; until then set heapPercent in the "+
-				"profile (new pods then get -XX:MaxRAM), or -XX:MaxRAM beside options of your own",
+			text := fmt.Sprintf("Container %s: the maximum heap is %s, above the memory limit, because the JVM does not "+
+				"detect the limit (JDK-8349988, kernels without CONFIG_MEMCG_V1). Upgrade the JDK. Until then, set heapPercent "+
+				"in the profile (new pods then get -XX:MaxRAM), or add -XX:MaxRAM to your own options",
 				c.Container, amount(*f.NodeHeap))
-			d.v.status.Advisories = append([]string{text}, d.v.status.Advisories...)
+			d.out.status.Advisories = append([]string{text}, d.out.status.Advisories...)
 		}
 	}
 }

@@ -12,22 +12,22 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// complaints counts net/http's errors about connections, with which any client could fill the log. A missing client
-// certificate is logged now and then: if the client is the API server, no pod gets its settings.
-type complaints struct {
+// errorLog counts the connection errors of net/http and logs them at verbosity 1, because any client can cause them. A
+// few missing client certificates are logged at verbosity 0: if the client is the API server, no pod gets its settings.
+type errorLog struct {
 	context.Context
 
 	metrics *Metrics
 	limiter *rate.Limiter
 }
 
-// withoutCertificate is the error of crypto/tls, and of [clients.verify], about a missing client certificate.
+// withoutCertificate has the errors of crypto/tls and [clients.verify] about a missing or wrong client certificate.
 var withoutCertificate = []string{
 	"client didn't provide a certificate", "failed to verify certificate",
 	"the client's certificate has none of the names",
 }
 
-func (c *complaints) Write(line []byte) (int, error) {
+func (c *errorLog) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	log := logf.FromContext(c).WithName("webhook-server")
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// runningWhole returns the pod-level size of a running pod; nil: not set.
+// runningWhole returns the pod-level size of a running pod (spec.resources); nil: not set.
 func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rollout.Whole {
 	size := constraints.WholeSize(pod)
 	if size == (memory.Size{}) {
@@ -25,7 +25,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	w := &rollout.Whole{Spec: size, Actual: size, FixedBecause: whyWholeFixed(pod), Young: !slices.ContainsFunc(
 		pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Resources != nil },
 	)}
-	// A kubelet of 1.36 always reports the request from the pod's start; the pod's cgroup does not have it.
+	// Ignore the reported request: a kubelet of 1.36 always reports the request at the pod's start.
 	if r := pod.Status.Resources; r != nil && size.Limit > 0 {
 		limit := constraints.SizeOf(r).Limit
 		if short := size.Limit.Minus(limit); short < 0 || short > memory.CgroupRounding {
@@ -33,7 +33,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 		}
 	}
 	w.Follow = func(sizes, parts map[string]memory.Size) (memory.Size, rollout.Verdict) {
-		asks, to := wholeAsks(pod, managed, sizes, parts)
+		asks, to := wholeInput(pod, managed, sizes, parts)
 		whole := constraints.RunningWhole(pod, asks)
 		if why := whole.TooSmall(pod, asks); why != "" {
 			return size, rollout.Verdict{Reason: v1alpha1.ReasonPodLimit, Message: why}
@@ -46,8 +46,8 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	return w
 }
 
-// wholeAsks returns the input of [constraints.RunningWhole], and the wanted sizes by container.
-func wholeAsks(
+// wholeInput returns the input of [constraints.RunningWhole], and the desired sizes by container.
+func wholeInput(
 	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]memory.Size,
 ) (asks []constraints.Ask, to map[string]memory.Size) {
 	to = map[string]memory.Size{}
@@ -69,28 +69,28 @@ func wholeAsks(
 	return asks, to
 }
 
-// whyWholeFixed returns why the pod-level size of a running pod cannot be changed; "": it can. If the feature gate is
-// off, in the API server or on the node, no status has such a size.
+// whyWholeFixed returns why the pod-level size of a running pod cannot be changed; "": it can. A missing size in
+// status.resources shows that the feature gate is off in the API server or on the node.
 func whyWholeFixed(pod *corev1.Pod) string {
 	if r := pod.Status.Resources; r != nil && (constraints.WholeSize(pod).Limit == 0 || constraints.SizeOf(r).Limit > 0) {
 		return ""
 	}
-	return "its status.resources does not report one, as where the feature gate " +
-		"InPlacePodLevelResourcesVerticalScaling is off (on by default since Kubernetes 1.36): turn it on in the API " +
-		"server and the kubelets, or restart the workload, so that new pods get their size"
+	return "status.resources does not report the pod-level size, so the feature gate " +
+		"InPlacePodLevelResourcesVerticalScaling seems to be off (on by default since Kubernetes 1.36): enable it in the " +
+		"API server and the kubelets, or restart the workload, so that new pods get the new size"
 }
 
-// RefusedWhole explains a refused resize of a pod with a pod-level size that cannot be changed; "": not the case.
+// RefusedWhole returns text to append to a refused resize if the pod-level size cannot be changed; "": it can.
 func RefusedWhole(pod *corev1.Pod) string {
 	why := whyWholeFixed(pod)
 	if constraints.WholeSize(pod) == (memory.Size{}) || why == "" {
 		return ""
 	}
-	return " (the pod sets its size as a whole, and " + why + ")"
+	return " (the pod has a pod-level size, but " + why + ")"
 }
 
-// sayWhole adds the change of new pods' pod-level size to the reasons of each container with a new size.
-func (d *decider) sayWhole(managed []managedContainer) {
+// reportPodSize adds the change of the pod-level size of new pods to the reasons of each container with a new size.
+func (d *decider) reportPodSize(managed []managedContainer) {
 	base := constraints.WholeSize(d.s.Template)
 	if base == (memory.Size{}) {
 		return
@@ -98,7 +98,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 	var asks []constraints.Ask
 	for i := range managed {
 		c := &managed[i]
-		size, found := d.v.recommended[c.Name]
+		size, found := d.out.recommended[c.Name]
 		if !found || !c.policy.Sizing.Mode.SizesNewPods() {
 			continue
 		}
@@ -129,8 +129,8 @@ func (d *decider) sayWhole(managed []managedContainer) {
 		if a.Want == a.Base && a.Part == (memory.Size{}) {
 			continue
 		}
-		for i := range d.v.status.Containers {
-			if c := &d.v.status.Containers[i]; c.Container == a.Container {
+		for i := range d.out.status.Containers {
+			if c := &d.out.status.Containers[i]; c.Container == a.Container {
 				c.Reasons = append(head(c.Reasons, 15), text)
 			}
 		}
