@@ -36,7 +36,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rec.Status.Containers).To(HaveLen(1))
 			g.Expect(rec.Status.Containers[0].Reasons).To(
-				ContainElement(And(ContainSubstring("limit stays at 128Mi although use asks for"), ContainSubstring("AfterKill"))),
+				ContainElement(And(ContainSubstring("limit stays at 128Mi although use needs"), ContainSubstring("AfterKill"))),
 			)
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(limitOf(&pods(ctx, *namespace)[0])).To(Equal("128Mi"))
