@@ -136,9 +136,9 @@ func (s Spent) describe() string {
 	return s.Bytes.String() + " and 1 pod"
 }
 
-// waitsForNoBudget reports whether a change is a raise in place without a restart, for a kill or a rollback. It is
+// exemptFromBudget reports whether a change is a raise in place without a restart, for a kill or a rollback. It is
 // counted, so that other changes wait.
-func (d *decider) waitsForNoBudget(ch *change) bool {
+func (d *decider) exemptFromBudget(ch *change) bool {
 	urgent := false
 	for name, to := range ch.sizes {
 		c, _ := ch.pod.container(name)

@@ -22,15 +22,15 @@ type Availability struct {
 	Changing int
 }
 
-// Availability counts pods, without the change of the pod but. wanted is the desired number of pods; 0: those present,
+// Availability counts pods, without the change of the pod except. wanted is the desired number of pods; 0: those present,
 // and those evicted and not replaced yet. A terminating pod does not count: on a lost node it may never go.
-func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability {
-	disturbed := s.disturbed(pods)
-	delete(disturbed, but)
-	a := Availability{Wanted: len(disturbed), Changing: len(disturbed)}
+func (s *State) Availability(pods []Pod, wanted int, except types.UID) Availability {
+	disrupted := s.disrupted(pods)
+	delete(disrupted, except)
+	a := Availability{Wanted: len(disrupted), Changing: len(disrupted)}
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Terminating || disturbed[pod.UID] {
+		if pod.Terminating || disrupted[pod.UID] {
 			continue
 		}
 		if a.Wanted++; pod.Ready {
@@ -58,8 +58,8 @@ func (a Availability) TooFew(maxUnavailable int32) string {
 
 func (p *Pod) serves() bool { return p.Ready && !p.Terminating }
 
-// disturbed returns the pods that memfit keeps from serving, or may.
-func (s *State) disturbed(pods []Pod) map[types.UID]bool {
+// disrupted returns the pods that memfit keeps from serving, or may.
+func (s *State) disrupted(pods []Pod) map[types.UID]bool {
 	all := map[types.UID]bool{}
 	if s.Restart != nil {
 		all[s.Restart.UID] = true

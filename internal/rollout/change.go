@@ -131,14 +131,14 @@ func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size
 			format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 	}
 	d.noteRefusal(v1alpha1.ReasonWaitingForNewPods,
-		d.about(pod, c)+"it has no limit, and a resize cannot remove one: "+who)
+		d.podPrefix(pod, c)+"it has no limit, and a resize cannot remove one: "+who)
 	to.Limit = 0
 	return to, recommend.Differs(currentSize(c), to, d.Desired[c.Key()].Policy), true
 }
 
-// givesBack reports whether a change only gives back a limit that memfit lowered.
-func (d *decider) givesBack(ch *change) bool {
-	to, owed := d.owed(ch.pod, ch.c)
+// onlyRestores reports whether a change only gives back a limit that memfit lowered.
+func (d *decider) onlyRestores(ch *change) bool {
+	to, owed := d.toRestore(ch.pod, ch.c)
 	return owed && ch.kind&(rollBackInPlace|rollBackByRestart) != 0 && ch.to.Limit <= to.Limit &&
 		(ch.to.Request == ch.c.Spec.Request || ch.pod.QoS == "Guaranteed")
 }
@@ -151,7 +151,7 @@ func (d *decider) restores(ch *change) *change {
 	switch {
 	case d.Conflict != "":
 		var owed memory.Size
-		if owed, active = d.owed(ch.pod, ch.c); active {
+		if owed, active = d.toRestore(ch.pod, ch.c); active {
 			to = memory.Size{Limit: min(owed.Limit, r.Restored.Limit), Request: owed.Request}
 		}
 	case ch.to.Request == ch.to.Limit:
@@ -223,7 +223,7 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHe
 			}
 		}
 		if refused != (Verdict{}) {
-			d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
+			d.noteRefusal(refused.Reason, d.podPrefix(pod, c)+refused.Message)
 			evictionHelps = evictionHelps || helps && worth
 			continue
 		}
@@ -267,7 +267,7 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 		}
 		sizes[c.Name] = d.granted(ch, to, less)
 	}
-	given, useless := d.brings(pod, sizes)
+	given, useless := d.evictionSizes(pod, sizes)
 	if useless != "" {
 		d.noteRefusal(v1alpha1.ReasonUnschedulable, fmt.Sprintf("pod %s is not evicted, because the next one would not get "+
 			"the limit: %s", pod.Name, useless))
@@ -276,9 +276,9 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 	return given
 }
 
-// brings returns a new pod's sizes after an eviction for these sizes, and why it is useless; empty: useful.
-func (d *decider) brings(pod *Pod, sizes map[string]memory.Size) (given map[string]memory.Size, useless string) {
-	given, why := pod.given(sizes)
+// evictionSizes returns a new pod's sizes after an eviction for these sizes, and why it is useless; empty: useful.
+func (d *decider) evictionSizes(pod *Pod, sizes map[string]memory.Size) (given map[string]memory.Size, useless string) {
+	given, why := pod.webhookSizes(sizes)
 	for name, size := range given {
 		c, _ := pod.container(name)
 		if size.Limit != sizes[name].Limit && size.Limit <= d.changeOf(pod, c, sizes[name], true).from.Limit {
@@ -288,7 +288,7 @@ func (d *decider) brings(pod *Pod, sizes map[string]memory.Size) (given map[stri
 	return given, ""
 }
 
-func (p *Pod) given(sizes map[string]memory.Size) (given map[string]memory.Size, why string) {
+func (p *Pod) webhookSizes(sizes map[string]memory.Size) (given map[string]memory.Size, why string) {
 	if p.Given == nil {
 		return sizes, ""
 	}
@@ -300,6 +300,6 @@ func (d *decider) granted(ch *change, to memory.Size, less Verdict) memory.Size 
 	if less == (Verdict{}) {
 		return to
 	}
-	d.noteRefusal(less.Reason, d.about(ch.pod, ch.c)+less.Message)
+	d.noteRefusal(less.Reason, d.podPrefix(ch.pod, ch.c)+less.Message)
 	return ch.to
 }

@@ -15,31 +15,31 @@ import (
 
 // condition returns the reason and message of the condition Applied.
 func (d *decider) condition() (upToDate bool, reason, message string) {
-	if reason, message = d.waits(); reason != "" {
+	if reason, message = d.describeWaiting(); reason != "" {
 		return false, reason, message
 	}
 	switch {
 	case len(d.pods) == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
 	case d.State.ConflictingWriter != nil:
-		return false, v1alpha1.ReasonConflict, d.others(d.State.ConflictingWriter.Why)
+		return false, v1alpha1.ReasonConflict, d.withCount(d.State.ConflictingWriter.Why)
 	}
-	if reason, message = d.underWay(); reason != "" {
+	if reason, message = d.describeStep(); reason != "" {
 		return false, reason, message
 	}
 	switch {
 	case d.State.Rollout.Decrease && len(d.State.Steps) > 0:
-		return len(d.wanting) == 0, v1alpha1.ReasonWatching, d.watching()
-	case d.reason == v1alpha1.ReasonUpToDate || len(d.wanting) == 0:
-		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size" + d.onLoan()
+		return len(d.toChange) == 0, v1alpha1.ReasonWatching, d.describeWatch()
+	case d.reason == v1alpha1.ReasonUpToDate || len(d.toChange) == 0:
+		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size" + d.loanNote()
 	case d.reason != "":
-		return false, d.reason, d.others(d.message)
+		return false, d.reason, d.withCount(d.message)
 	}
-	return false, v1alpha1.ReasonApplying, d.others("waiting for its turn")
+	return false, v1alpha1.ReasonApplying, d.withCount("waiting for its turn")
 }
 
-// underWay describes the oldest step that is not effective, with the kubelet's message; empty: all are effective.
-func (d *decider) underWay() (reason, message string) {
+// describeStep describes the oldest step that is not effective, with the kubelet's message; empty: all are effective.
+func (d *decider) describeStep() (reason, message string) {
 	for _, st := range d.State.Steps {
 		if st.Phase == Watching {
 			continue
@@ -68,7 +68,7 @@ func (d *decider) underWay() (reason, message string) {
 		case !pod.Resize.InProgress:
 			reason, message = v1alpha1.ReasonApplying, message+d.endedWords(&st, pod)
 		}
-		return reason, d.others(message)
+		return reason, d.withCount(message)
 	}
 	return "", ""
 }
@@ -115,12 +115,12 @@ func failedWords(st *Step) string {
 		"effective, and it retries, until memfit rolls the resize back at " + until
 }
 
-// watching describes the pods that are watched with a lower limit.
-func (d *decider) watching() string {
+// describeWatch describes the pods that are watched with a lower limit.
+func (d *decider) describeWatch() string {
 	last := d.State.Steps[len(d.State.Steps)-1]
 	until := last.Watch.Since.Add(d.Policy.Watch)
 	who := "Pod " + last.Pod
-	if d.State.Rollout.Completed == 0 && len(d.wanting) > 0 {
+	if d.State.Rollout.Completed == 0 && len(d.toChange) > 0 {
 		who += ", the first of " + fmt.Sprint(len(d.pods)) + ","
 	}
 	d.requeueIn(max(until.Sub(d.Now), time.Second))
@@ -133,11 +133,11 @@ func (d *decider) watching() string {
 	if why := cmp.Or(d.QueryResult.Against(d.Now), d.unseen(&last)); why != "" {
 		text += "; " + why
 	}
-	return d.others(text)
+	return d.withCount(text)
 }
 
-// others adds the number of pods whose recommended size is effective.
-func (d *decider) others(text string) string {
+// withCount adds the number of pods whose recommended size is effective.
+func (d *decider) withCount(text string) string {
 	if len(d.pods) <= 1 {
 		return text
 	}

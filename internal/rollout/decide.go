@@ -36,11 +36,11 @@ func Decide(in Input) Transition {
 	}
 	d.endSupersededLoans()
 	d.supersede()
-	d.decreasing = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.onTheWay)
+	d.decreasing = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.isLowering)
 	d.sendPending()
 	d.decideRestart()
 	d.beginChanges()
-	d.takeBackRequests()
+	d.restoreRequests()
 	return d.conclude()
 }
 
@@ -48,12 +48,12 @@ type decider struct {
 	Input
 	pods       map[types.UID]*Pod // without terminating pods
 	actions    []Action
-	wanting    []*Pod // pods without the recommended size that are not being changed
+	toChange   []*Pod // pods without the recommended size that are not being changed
 	decreasing bool   // a pod is about to get a lower limit of the change under way
-	// waiting is the number of wanting pods that need more quota, taken the started increases that quotas do not count
+	// waitingForQuota is the number of wanting pods that need more quota, taken the started increases that quotas do not count
 	// yet.
-	waiting         int
-	taken           memory.Size
+	waitingForQuota int
+	uncountedQuota  memory.Size
 	reason, message string // of the first refusal
 	restartHeld     string
 	requeueAfter    time.Duration
@@ -79,12 +79,12 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	case c.Done:
 		return c.Spec, false
 	case d.Policy.OnlyWatch:
-		return d.owed(pod, c)
+		return d.toRestore(pod, c)
 	case !found:
 		return c.Spec, false
 	}
 	to := desired.Recommendation.Size
-	if fixed, under := d.underWayTo(&c); under {
+	if fixed, under := d.rolloutTarget(&c); under {
 		to = fixed // recommendations vary a little every hour, and all pods should get the same
 	}
 	if c.Shared { // the pod's limit applies, and it gets no first request
@@ -124,12 +124,12 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	return to, overdue || needed || waits && to.Request < now.Request || recommend.Differs(now, to, desired.Policy)
 }
 
-// owed returns the limit to restore where running pods should keep their size, and whether to restore it. A limit that
+// toRestore returns the limit to restore where running pods should keep their size, and whether to restore it. A limit that
 // memfit lowered in place is restored; a lower limit from the pod's creation only after it caused a rollback, because
 // a container that is OOM-killed repeatedly keeps its pod. While paused, while another controller acts, or if it takes
 // a restart, only a limit that caused a rollback is restored. If the owner set no limit, the container gets the
 // recommended one, and more only after a kill.
-func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
+func (d *decider) toRestore(pod *Pod, c Container) (memory.Size, bool) {
 	back := c.Owed
 	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
 	if harmed && (d.Conflict == "" || c.Spec.Limit == r.Tried.Limit) {
@@ -154,16 +154,16 @@ func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
 	return to, to.Limit > now
 }
 
-// underWayTo returns the size that a change under way gives this container: near the recommendation, or being lowered.
-func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
+// rolloutTarget returns the size that a change under way gives this container: near the recommendation, or being lowered.
+func (d *decider) rolloutTarget(c *Container) (memory.Size, bool) {
 	desired := d.Desired[c.Key()]
 	target, under := d.State.Rollout.Targets[c.Key()]
 	return target, under && !outOfBounds(target, desired.Policy) &&
 		(d.decreasing || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
 
-// onTheWay reports whether a pod is about to get a lower limit, or is watched with it.
-func (d *decider) onTheWay(st Step) bool {
+// isLowering reports whether a pod is about to get a lower limit, or is watched with it.
+func (d *decider) isLowering(st Step) bool {
 	watched := st.Phase != Watching || d.Now.Before(st.Watch.Since.Add(d.Policy.Watch))
 	return watched && st.Phase != Undoing && st.Phase != Deferred && lowersAny(st.From, st.To)
 }
@@ -252,24 +252,24 @@ func (d *decider) beginChanges() {
 			continue
 		}
 		if !d.mustFinish(pod) && d.needsChange(pod) {
-			d.wanting = append(d.wanting, pod)
+			d.toChange = append(d.toChange, pod)
 		}
 	}
 	for _, st := range d.State.Steps {
 		if pod := d.pods[st.UID]; pod != nil && st.Phase != Undoing {
-			d.taken = d.taken.Plus(pod.quotaIncrease(st.To))
+			d.uncountedQuota = d.uncountedQuota.Plus(pod.quotaIncrease(st.To))
 		}
 	}
 	// pods that need more come first, the fullest of them at the front
-	slices.SortStableFunc(d.wanting, func(a, b *Pod) int {
+	slices.SortStableFunc(d.toChange, func(a, b *Pod) int {
 		return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
 	})
-	for _, pod := range d.wanting {
+	for _, pod := range d.toChange {
 		if d.needsQuota(pod) {
-			d.waiting++
+			d.waitingForQuota++
 		}
 	}
-	for _, pod := range d.wanting {
+	for _, pod := range d.toChange {
 		if d.State.mayBegin(pod.UID, d.need(pod) > full) {
 			d.change(pod)
 		}
@@ -377,7 +377,7 @@ func (d *decider) outdated(st Step) bool {
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}
-	if _, useless := d.brings(pod, st.To); st.evicts() && (d.Policy.OnlyWatch || useless != "") {
+	if _, useless := d.evictionSizes(pod, st.To); st.evicts() && (d.Policy.OnlyWatch || useless != "") {
 		return true
 	}
 	for name, size := range st.To {
@@ -397,7 +397,7 @@ func (d *decider) outdated(st Step) bool {
 	return d.gated(pod, &st) == removed
 }
 
-func (d *decider) about(pod *Pod, c Container) string {
+func (d *decider) podPrefix(pod *Pod, c Container) string {
 	if len(pod.Containers) == 1 {
 		return "pod " + pod.Name + ": "
 	}
@@ -407,8 +407,8 @@ func (d *decider) about(pod *Pod, c Container) string {
 // begin adds a step and sends it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	if d.taken = d.taken.Plus(pod.quotaIncrease(to)); d.needsQuota(pod) && d.allLimits(pod, to) {
-		d.waiting--
+	if d.uncountedQuota = d.uncountedQuota.Plus(pod.quotaIncrease(to)); d.needsQuota(pod) && d.allLimits(pod, to) {
+		d.waitingForQuota--
 	}
 	from, last := map[string]memory.Size{}, map[string]memory.Size{}
 	lowering, ofAll := false, evict || !d.State.underWay()
@@ -476,7 +476,7 @@ func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size, evict bool
 	if lowered {
 		d.State.lower(Lowering{Container: c.Name, Program: c.Program, From: from, To: to, At: d.Now})
 	}
-	if _, under := d.underWayTo(&c); lowered == e.Decrease && !under {
+	if _, under := d.rolloutTarget(&c); lowered == e.Decrease && !under {
 		e.Targets[of] = d.Desired[of].Recommendation.Size
 	}
 	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // a loan is for one pod
@@ -517,13 +517,13 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 }
 
 func (d *decider) conclude() Transition {
-	if len(d.wanting) == 0 && !d.State.busy() {
+	if len(d.toChange) == 0 && !d.State.busy() {
 		d.State.Rollout = Rollout{} // every pod has it and was watched
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.condition() // also sets when to decide again
-	waits, _ := d.waits()
-	out.TakesBack = waits != "" || d.Policy.OnlyWatch && d.Conflict == "" && (len(d.wanting) > 0 || d.State.resizing())
+	waits, _ := d.describeWaiting()
+	out.TakesBack = waits != "" || d.Policy.OnlyWatch && d.Conflict == "" && (len(d.toChange) > 0 || d.State.resizing())
 	// windowClosed requests a decision when the window opens, maybe in days
 	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)

@@ -170,7 +170,7 @@ func (o *observation) reachedNoInstance(st *Step, pod *Pod) bool {
 
 // unproven gives up a resize that the container's status shows and that is not effective, or leaves it to Decide, which
 // sends it again unless that would restart what must not be.
-func (o *observation) unproven(st *Step, pod *Pod, c Container) (done bool) {
+func (o *observation) handleIneffective(st *Step, pod *Pod, c Container) (done bool) {
 	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= resizeTimeout // no instance is seen for another try
 	kept := c.RestartsOnResize && !c.Started.IsZero() && (pod.Completes || pod.Undisturbed != "")
 	if o.Now.Sub(st.Request.At) < statusDelay || st.Request.Tries+1 < o.tries(pod, c) && !late && !kept {

@@ -159,7 +159,7 @@ func (d *decider) notPermitted(ch *change) Verdict {
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.NoEvict}
 	case interrupts && ch.pod.Undisturbed != "":
 		return refuse(v1alpha1.ReasonWaitingForNewPods,
-			"its annotation %s forbids disturbing it: memfit does not restart or evict it", ch.pod.Undisturbed)
+			"its annotation %s forbids disrupting it: memfit does not restart or evict it", ch.pod.Undisturbed)
 	case !ch.pod.Completes, !interrupts && ch.kind&lowerings == 0:
 		return Verdict{}
 	case ch.kind == restartPod:
@@ -245,9 +245,9 @@ func (d *decider) paused(*change) Verdict {
 	return Verdict{}
 }
 
-// conflict refuses everything beside another controller, except to give limits back ([decider.givesBack]).
+// conflict refuses everything beside another controller, except to give limits back ([decider.onlyRestores]).
 func (d *decider) conflict(ch *change) Verdict {
-	if d.Conflict != "" && !d.givesBack(ch) {
+	if d.Conflict != "" && !d.onlyRestores(ch) {
 		return refuse(v1alpha1.ReasonConflict,
 			"memfit only recommends: %s also sizes this workload's memory; let only one of the two do it", d.Conflict)
 	}
@@ -263,7 +263,7 @@ func (d *decider) noEvidence(ch *change) Verdict {
 	switch {
 	case unseen != "" && (lowers || ch.lowersRequest()) && !ch.bound && !d.returnsLoan(ch):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, unseen + ", and nothing is lowered until it is"}
-	case ch.bound || d.takesBack(ch):
+	case ch.bound || d.reversesRaise(ch):
 	case r.Decision == recommend.Hold && (lowers || ch.lowersRequest()):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, r.Summary}
 	case lowers && r.Evidence.Window < period.Day.Duration():
@@ -312,14 +312,14 @@ func (d *decider) rolledBackRecently(ch *change) Verdict {
 func (d *decider) coolingDown(ch *change) Verdict {
 	cooldown := d.Policy.Cooldown
 	next := d.State.LastChange.Add(cooldown)
-	_, under := d.underWayTo(&ch.c)
+	_, under := d.rolloutTarget(&ch.c)
 	// The scheduler counts memory beyond the request for others. This pod may use more than the recommendation knows.
 	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
 	switch {
 	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
 	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
 	case ch.kind&(lowerings|evictions) == 0 && ch.pod.isDeferred(ch.c): // the last one is not effective
-	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.takesBack(ch)):
+	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.reversesRaise(ch)):
 	default:
 		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
 			format.TimeOfDay(d.State.LastChange, d.Now), format.TimeOfDay(next, d.Now), format.Duration(cooldown))
@@ -460,7 +460,7 @@ func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
 	}
 	part := func(from, to, left memory.Bytes) memory.Bytes {
 		switch {
-		case to.Minus(from)*d.sharers(ch) <= left:
+		case to.Minus(from)*d.quotaReplicas(ch) <= left:
 			return to
 		case ch.urgent:
 			return from.Plus(left)
@@ -493,7 +493,7 @@ func (ch *change) isPart(size memory.Size) bool {
 
 // quotaLeft returns what a quota leaves for a change, in whole MiB, after changes that it does not count yet.
 func (d *decider) quotaLeft(ch *change) memory.Size {
-	taken := d.taken
+	taken := d.uncountedQuota
 	if ch.kind != podSize {
 		taken = taken.Plus(ch.pod.quotaIncrease(ch.sizes))
 	}
@@ -513,20 +513,20 @@ func (p *Pod) quotaIncrease(sizes map[string]memory.Size) (sum memory.Size) {
 	return sum
 }
 
-// sharers returns for how many pods a raise must fit the quota: without a kill for all that need it, because a part of
+// quotaReplicas returns for how many pods a raise must fit the quota: without a kill for all that need it, because a part of
 // them would take the rest from new pods.
-func (d *decider) sharers(ch *change) memory.Bytes {
+func (d *decider) quotaReplicas(ch *change) memory.Bytes {
 	if ch.urgent {
 		return 1
 	}
-	return memory.Bytes(max(d.waiting, 1))
+	return memory.Bytes(max(d.waitingForQuota, 1))
 }
 
 func (d *decider) exceedsQuota(ch *change) Verdict {
 	if ch.kind&resizes != 0 && ch.pod.follows() && ch.pod.limited() {
 		return Verdict{} // quotas count the pod as a whole
 	}
-	replicas, from, left := d.sharers(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
+	replicas, from, left := d.quotaReplicas(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	over := func(what string, from, to, left memory.Bytes) Verdict {
 		need := to.Minus(from) * replicas
 		if need <= left {
@@ -733,7 +733,7 @@ func (d *decider) tooManyUnavailable(ch *change) Verdict {
 func (d *decider) exceedsChangeBudget(ch *change) Verdict {
 	cost := ch.pod.cost(ch.sizes, ch.evict)
 	switch {
-	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 || d.waitsForNoBudget(ch):
+	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 || d.exemptFromBudget(ch):
 		return Verdict{}
 	case d.Allowance.Unknown:
 		d.requeueIn(recheckAfter)

@@ -302,7 +302,7 @@ func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 	return to
 }
 
-func (d *decider) onLoan() string {
+func (d *decider) loanNote() string {
 	var sum memory.Bytes
 	var last *rescue.Loan
 	for i := range d.State.Loans {

@@ -36,8 +36,8 @@ type Lowering struct {
 // least returns the lowest limit that pods get by it now.
 func (l *Lowering) least() memory.Bytes { return max(l.To.Limit, l.Least) }
 
-// gave reports whether a pod's container may have its limit by this lowering.
-func (l *Lowering) gave(pod *Pod, c *Container) bool {
+// explains reports whether a pod's container may have its limit by this lowering.
+func (l *Lowering) explains(pod *Pod, c *Container) bool {
 	limit := c.Actual.Limit
 	return l.of(c.Name, c.Program) && (l.least() <= limit || l.To.Limit <= limit && pod.Created.Before(l.LeastAt))
 }
@@ -99,8 +99,8 @@ func (s *State) unproven(c Container) (Lowering, bool) {
 	return Lowering{}, false
 }
 
-// takesBack reports whether a change only reverses memfit's own raise: an ended loan, or a guess above the need.
-func (d *decider) takesBack(ch *change) bool {
+// reversesRaise reports whether a change only reverses memfit's own raise: an ended loan, or a guess above the need.
+func (d *decider) reversesRaise(ch *change) bool {
 	return ch.kind&lowerings != 0 && (d.returnsLoan(ch) ||
 		d.State.TakesBack(ch.c.Key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
 }
@@ -212,7 +212,7 @@ func (d *decider) sizedForAnother(pod *Pod, c Container) bool {
 func (s *State) unexplained(pod *Pod, c Container) bool {
 	given := c.originalSize().Limit
 	return given > 0 && lowers(given, c.Actual.Limit) && pod.Writer == "" && !c.Outdated &&
-		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool { return l.gave(pod, &c) })
+		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool { return l.explains(pod, &c) })
 }
 
 // adopt follows pods with an unproven lower limit and without a step: they were created with it, or a change of other
@@ -305,7 +305,7 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
 			why = fmt.Sprintf("pod %s %s at that limit at %s; the change began at %s", k.Container.Pod,
-				cmp.Or(harms[k.Kind], "was OOM killed"), killedAt(k, old.At), format.Time(old.At))
+				cmp.Or(harmVerbs[k.Kind], "was OOM killed"), killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
 			l.From = l.From.Max(most)
@@ -315,8 +315,8 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 	return Lowering{}, Pod{}, ""
 }
 
-// harms are what happened to containers at too low a limit; others were OOM-killed.
-var harms = map[memory.OOMKind]string{
+// harmVerbs are what happened to containers at too low a limit; others were OOM-killed.
+var harmVerbs = map[memory.OOMKind]string{
 	memory.OOMStall:        "stalled",
 	memory.OOMHeapAbort:    "ran out of heap",
 	memory.OOMSuspected:    "was probably OOM killed",

@@ -108,7 +108,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	case st.Phase == Watching:
 		return o.watch(st, pod)
 	case pod.has(st.To, spec):
-		return o.awaited(st, pod)
+		return o.followResize(st, pod)
 	case pod.has(st.From, spec), len(st.Request.Spec) > 0 && pod.has(st.Request.Spec, spec):
 		st.Phase = Resizing // not sent: Decide sends it
 		return false, false
@@ -117,8 +117,8 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	return true, false
 }
 
-// awaited follows a resize that is in the pod's spec, until it is effective or given up.
-func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
+// followResize follows a resize that is in the pod's spec, until it is effective or given up.
+func (o *observation) followResize(st *Step, pod *Pod) (done, passed bool) {
 	waited, since, r := o.Now.Sub(st.Request.At), format.Time(st.Request.At), pod.Resize
 	if st.Phase = Resizing; r.Deferred && waited >= statusDelay {
 		st.Phase = Deferred
@@ -131,7 +131,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 			return true, false
 		}
 		if c, held := pod.ineffective(st.To); held {
-			return o.unproven(st, pod, c), false
+			return o.handleIneffective(st, pod, c), false
 		}
 		if o.doubted(st, pod) {
 			return false, false
@@ -281,7 +281,7 @@ func (o *observation) refuseUnsized(st *Step) {
 		return p.Terminating || !st.Present.isNewer(&p) || !p.runs(st.Programs)
 	})
 	sized := func(p Pod) bool { // it is only slow
-		given, _ := p.given(st.To)
+		given, _ := p.webhookSizes(st.To)
 		_, lacks := p.first(st.To, func(c Container) bool { return currentSize(c).Limit != given[c.Name].Limit })
 		return !lacks
 	}
@@ -396,7 +396,7 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 		st.Watch.Unready = time.Time{}
 		return nil
 	}
-	othersReady, slowest := o.higher()
+	othersReady, slowest := o.withHigherLimit()
 	if st.Watch.Unready.IsZero() || !othersReady {
 		st.Watch.Unready = toSeconds(o.Now)
 	}
@@ -414,14 +414,14 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 	return &symptom{pod, st, unready, why}
 }
 
-// higher reports whether all older pods with the higher limit are ready, and how long the quickest took.
-func (o *observation) higher() (ready bool, took time.Duration) {
+// withHigherLimit reports whether all older pods with the higher limit are ready, and how long the quickest took.
+func (o *observation) withHigherLimit() (ready bool, took time.Duration) {
 	e := &o.state.Rollout
 	ready = true
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		switch {
-		case p.Terminating || !p.Created.Before(e.Began) || !p.above(e):
+		case p.Terminating || !p.Created.Before(e.Began) || !p.exceedsTarget(e):
 		case !p.Ready:
 			ready = false
 		case !p.ReadyAt.IsZero():
@@ -433,8 +433,8 @@ func (o *observation) higher() (ready bool, took time.Duration) {
 	return ready, min(max(took, 0), maxStartTime)
 }
 
-// above reports whether a container's limit exceeds the target of the change under way.
-func (p *Pod) above(e *Rollout) bool {
+// exceedsTarget reports whether a container's limit exceeds the target of the change under way.
+func (p *Pod) exceedsTarget(e *Rollout) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		target, known := e.Targets[c.Key()]
 		return known && lowers(currentSize(c).Limit, target.Limit)

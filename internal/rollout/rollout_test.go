@@ -360,10 +360,10 @@ func (c *cluster) setClock(ahead time.Duration) {
 
 // tooFew returns why an action may not be carried out, as the controller decides it.
 func (c *cluster) tooFew(a Action, s *State) string {
-	disturbs := func(p *Pod, a Action) bool {
+	disrupts := func(p *Pod, a Action) bool {
 		return p.serves() && (a.Evict || !a.Undo && p.restartsFor(&Step{To: a.Sizes}))
 	}
-	if c.wanted == 0 || !disturbs(c.find(a.UID), a) {
+	if c.wanted == 0 || !disrupts(c.find(a.UID), a) {
 		return ""
 	}
 	return s.Availability(c.in.Pods, c.wanted, a.UID).TooFew(c.in.Policy.MaxUnavailable)

@@ -29,9 +29,9 @@ type Waiting struct {
 	Undisturbed      string
 }
 
-// takeBackRequests gives waiting pods their template's requests: in place or, where that is not possible and the mode
+// restoreRequests gives waiting pods their template's requests: in place or, where that is not possible and the mode
 // evicts, by new pods. None runs, so only another writer can be against it.
-func (d *decider) takeBackRequests() {
+func (d *decider) restoreRequests() {
 	if d.Conflict != "" || d.State.ConflictingWriter != nil {
 		return
 	}
@@ -63,8 +63,8 @@ func (d *decider) evicts(w *Waiting) (evict bool, refused Verdict) {
 	return true, cmp.Or(d.paused(ch), d.refusedRecently(ch))
 }
 
-// waits describes the first unschedulable pod; empty: none.
-func (d *decider) waits() (reason, message string) {
+// describeWaiting describes the first unschedulable pod; empty: none.
+func (d *decider) describeWaiting() (reason, message string) {
 	if len(d.Waiting) == 0 || d.Conflict != "" || d.State.ConflictingWriter != nil {
 		return "", ""
 	}

@@ -115,7 +115,7 @@ func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Si
 	before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // the API server explains more
 	refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
 		"which keeps its %s: %s", sizeWords(to), sizeWords(pod.Whole.Spec), pod.Whole.FixedBecause))
-	d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
+	d.noteRefusal(refused.Reason, d.podPrefix(pod, c)+refused.Message)
 	some = recommend.Differs(currentSize(c), fits, d.Desired[c.Key()].Policy)
 	return fits, some, !pod.Whole.Young || before != (Verdict{})
 }
