@@ -188,7 +188,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(w.recorder.about("Reverted")).To(ConsistOf(
 			And(
 				HavePrefix("Warning Pod/web-0"),
-				ContainSubstring("back from every pod that has it, to 256Mi, because pod web-0 was OOM killed at that limit"),
+				ContainSubstring("back from every pod that has it, to 256Mi, because pod web-0 was OOM-killed at that limit"),
 			),
 			HavePrefix("Warning Deployment/web")))
 		Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi is kept until"))

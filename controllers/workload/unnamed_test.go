@@ -22,12 +22,12 @@ var _ = Describe("An init container that nobody named", func() {
 	killed := []build.ContainerOption{build.Limit("32Mi"), build.OOMKilled(start.Add(-10 * time.Second))}
 	BeforeEach(func() { w = newWorld() })
 
-	It("is said to need a name, where it is OOM killed", func() {
+	It("is said to need a name, where it is OOM-killed", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		w.applied(w.pod("web").InitContainer("setup", killed...).Obj())
 		rec := w.reconciled(w.alone("web"))
 		Expect(rec.Status.Remedies).To(ConsistOf(And(
-			MatchRegexp(`^Init container setup was OOM killed 1 time, last at 2026-11-20T[0-9:]{8}Z with limit 32Mi`),
+			MatchRegexp(`^Init container setup was OOM-killed 1 time, last at 2026-11-20T[0-9:]{8}Z with limit 32Mi`),
 			ContainSubstring("add {name: setup} to spec.containers of MemoryProfile "+w.namespace+"/web"))))
 		Expect(w.recorder.all()).To(
 			ContainElement(And(HavePrefix("Warning Pod/web OOMKilled: Pod web: "), ContainSubstring("add {name: setup}"))),

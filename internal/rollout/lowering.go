@@ -305,7 +305,7 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
 			why = fmt.Sprintf("pod %s %s at that limit at %s; the change began at %s", k.Container.Pod,
-				cmp.Or(harmVerbs[k.Kind], "was OOM killed"), killedAt(k, old.At), format.Time(old.At))
+				cmp.Or(harmVerbs[k.Kind], "was OOM-killed"), killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
 			l.From = l.From.Max(most)
@@ -319,7 +319,7 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 var harmVerbs = map[memory.OOMKind]string{
 	memory.OOMStall:        "stalled",
 	memory.OOMHeapAbort:    "ran out of heap",
-	memory.OOMSuspected:    "was probably OOM killed",
+	memory.OOMSuspected:    "was probably OOM-killed",
 	memory.OOMChildProcess: "lost a child process to the OOM killer",
 	notKilled:              "needed more (sizing.rescue)",
 }

@@ -514,7 +514,7 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.expectLimits("256Mi 256Mi 256Mi")
 	if !c.told(
 		"Reverted web-1: Limit 100Mi of container app is rolled back from every pod that has it, to 256Mi, because pod " +
-			"web-1 was OOM killed at that limit",
+			"web-1 was OOM-killed at that limit",
 	) {
 		t.Error(c.log)
 	}
@@ -1048,7 +1048,7 @@ func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonWatching, "limit of container app none to 100Mi")
 	c.killed(0)
 	c.reconcile()
-	if !c.told("rolled back from new pods, to none, because pod web-3 was OOM killed at that limit") {
+	if !c.told("rolled back from new pods, to none, because pod web-3 was OOM-killed at that limit") {
 		t.Error(c.log)
 	}
 	for range 20 {

@@ -39,7 +39,7 @@ func unnamed(p *profile.Profile, pod *corev1.Pod, l *oom.Ledger) map[string]stri
 		if last.Limit > 0 {
 			limit = "limit " + last.Limit.String()
 		}
-		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; init containers are only "+
+		texts[name] = fmt.Sprintf("Init container %s was OOM-killed %s, last at %s with %s; init containers are only "+
 			"sized when the profile lists them: add {name: %s} to spec.containers of %s, or raise its limit yourself", name,
 			format.Count(l.Total(name), "time"), format.Time(last.Time), limit, name, p)
 	}

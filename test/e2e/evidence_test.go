@@ -226,7 +226,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 				g.Expect(told).To(HaveLen(1))
 				g.Expect(told[0].Message).To(
 					And(ContainSubstring("is rolled back from every pod that has it, to 256Mi"),
-						ContainSubstring(first.Name+" was OOM killed")),
+						ContainSubstring(first.Name+" was OOM-killed")),
 				)
 				for _, pod := range pods(ctx, canary) {
 					g.Expect(effective(&pod)).To(Equal("256Mi"))
