@@ -38,7 +38,7 @@ func (d *decider) condition() (upToDate bool, reason, message string) {
 	return false, v1alpha1.ReasonApplying, d.withCount("waiting for its turn")
 }
 
-// describeStep describes the oldest step that is not effective, with the kubelet's message; empty: all are effective.
+// describeStep describes the oldest step that is not effective, with the kubelet's message; empty: all steps are.
 func (d *decider) describeStep() (reason, message string) {
 	for _, st := range d.State.Steps {
 		if st.Phase == Watching {
@@ -75,15 +75,15 @@ func (d *decider) describeStep() (reason, message string) {
 
 // ineffectiveWords describes a resize that the container's status shows and that is not proven to be effective.
 func (d *decider) ineffectiveWords(st *Step, pod *Pod) string {
-	c, held := pod.ineffective(st.To)
-	if !held {
+	c, ineffective := pod.ineffective(st.To)
+	if !ineffective {
 		return "; the kubelet reports the new size, and memfit waits until the container has run with it for a moment"
 	}
 	return "; the pod's cgroup still has the old limit (kubernetes/kubernetes#138760), and memfit requests the resize " +
 		"again when the container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
-// endedWords describes a container that ended before the kubelet had reported a resize; empty: none did.
+// endedWords describes a container that ended before the kubelet had reported a resize; empty: there is none.
 func (d *decider) endedWords(st *Step, pod *Pod) string {
 	c, ended := pod.first(st.To, func(c Container) bool {
 		return c.Started.IsZero() && !pod.has(map[string]memory.Size{c.Name: st.To[c.Name]}, actual)
@@ -95,8 +95,8 @@ func (d *decider) endedWords(st *Step, pod *Pod) string {
 		"container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
-// insteadOfWaiting returns what users can do about a container that ends within moments of its start, which a resize
-// reaches only by chance; empty for a lower limit.
+// insteadOfWaiting returns what users can do if a container ends within moments of its start, because a resize reaches
+// it only by chance; empty: nothing, or the limit is lowered.
 func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 	remedy := d.remedy(pod, st.To[c.Name].Limit)
 	if !c.Brief || remedy == "" || lowersAny(st.From, st.To) {
@@ -105,17 +105,18 @@ func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 	return fmt.Sprintf("; container %s ends within moments of its start: if you cannot wait, %s", c.Name, remedy)
 }
 
-// failedWords supplements the kubelet's message, which for a lower limit has an outdated use of the whole pod.
+// failedWords describes what happens after a failed resize. For a lower limit, it also explains the kubelet's message,
+// which only contains an outdated use of the whole pod.
 func failedWords(st *Step) string {
 	until := format.Time(st.Request.At.Add(resizeTimeout))
 	if !lowersAny(st.From, st.To) {
 		return "; the kubelet retries, until memfit rolls the resize back at " + until
 	}
 	return "; the kubelet lowers no limit below the memory in use, page cache included: the higher limit remains " +
-		"effective, and it retries, until memfit rolls the resize back at " + until
+		"effective, and the kubelet retries, until memfit rolls the resize back at " + until
 }
 
-// describeWatch describes the pods that are watched with a lower limit.
+// describeWatch describes the pods that are watched with a lower limit, and calls requeueIn for the end of the watch.
 func (d *decider) describeWatch() string {
 	last := d.State.Steps[len(d.State.Steps)-1]
 	until := last.Watch.Since.Add(d.Policy.Watch)
@@ -128,7 +129,7 @@ func (d *decider) describeWatch() string {
 		"%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To),
 	)
 	if n := len(d.State.Steps) - 1; n > 0 {
-		text += fmt.Sprintf("; %d more are watched", n)
+		text += fmt.Sprintf("; %d more pods are watched", n)
 	}
 	if why := cmp.Or(d.QueryResult.Against(d.Now), d.unseen(&last)); why != "" {
 		text += "; " + why
@@ -136,7 +137,7 @@ func (d *decider) describeWatch() string {
 	return d.withCount(text)
 }
 
-// withCount adds the number of pods whose recommended size is effective.
+// withCount appends the number of pods whose recommended size is effective.
 func (d *decider) withCount(text string) string {
 	if len(d.pods) <= 1 {
 		return text

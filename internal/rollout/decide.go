@@ -168,7 +168,7 @@ func (d *decider) isLowering(st Step) bool {
 	return watched && st.Phase != Undoing && st.Phase != Deferred && lowersAny(st.From, st.To)
 }
 
-// supersede ends a decrease if more is recommended now than the previous limit, or than the new limit if the increase is
+// supersede ends a decrease if more than the previous limit is recommended now, or more than the new limit and that is
 // urgent or the owner now forbids decreases. All pods get the increase, so none is rolled back.
 func (d *decider) supersede() {
 	e := &d.State.Rollout
@@ -438,7 +438,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	step := Step{
 		Pod: pod.Name, UID: pod.UID, At: toSeconds(d.Now), Phase: Resizing, From: from, To: maps.Clone(to),
 		Served: pod.serves(), Programs: pod.programs(to),
-		Why:     quote.Cut(d.recommended(pod, to), maxWords),
+		Why:     quote.Cut(d.recommended(pod, to), maxText),
 		Request: request{At: toSeconds(d.Now), Spec: last, Instances: pod.instances(to)},
 	}
 	if evict {

@@ -33,7 +33,7 @@ func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	s.abandon()
 	s.Loans = append(slices.Clone(s.Loans), l)
 	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
-	s.record(resized(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)
+	s.record(withSizes(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)
 	if budget {
 		s.Spent = compacted(append(slices.Clone(s.Spent), Spent{At: toSeconds(l.At), UID: l.UID, Bytes: l.Extra()}))
 	}
@@ -266,7 +266,7 @@ func (o *observation) endLoan(l *rescue.Loan, taken bool) {
 func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why string, from, to memory.Size) {
 	c := Change{Kind: kind, At: o.Now, Pod: l.Pod, Why: why}
 	if from != to {
-		c = resized(c, map[string]memory.Size{l.Container: from}, map[string]memory.Size{l.Container: to})
+		c = withSizes(c, map[string]memory.Size{l.Container: from}, map[string]memory.Size{l.Container: to})
 	}
 	o.state.record(c, o.Now)
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: l.Pod, UID: l.UID, Message: fmt.Sprintf(

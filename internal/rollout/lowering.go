@@ -384,7 +384,7 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	if l.From.Limit == NoLimit {
 		to = nil
 	}
-	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
+	o.state.record(withSizes(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
 // RolledBack returns the rollbacks since a time as they were found, as far as the pods that disproved them exist: a

@@ -68,7 +68,7 @@ type observation struct {
 // found reports the result of a step: the text for an Event, pod and why for a [Change].
 func (o *observation) found(kind FindingKind, st *Step, pod, why, format string, args ...any) {
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
-	c := resized(Change{Kind: kind, At: o.Now, Pod: pod, Why: why}, st.From, st.To)
+	c := withSizes(Change{Kind: kind, At: o.Now, Pod: pod, Why: why}, st.From, st.To)
 	o.state.record(c, cmp.Or(o.state.Rollout.Began, st.At))
 }
 

@@ -58,7 +58,7 @@ type Step struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
-	// Why is the summary of the recommendation when the step began, at most maxWords.
+	// Why is the summary of the recommendation when the step began, at most maxText.
 	Why string `json:"why,omitempty"`
 	// The maps have the container names as keys.
 	Programs map[string]string      `json:"programs,omitempty"`
@@ -160,7 +160,7 @@ const (
 	conflictHold = period.Day
 	// unsizedHold is how long memfit evicts no pod for a lower limit after a new pod did not get it.
 	unsizedHold = period.Day
-	// These numbers of pods bound the state: each takes 200 bytes, and up to maxWords for a reason. At most maxHeld pods
+	// These numbers of pods bound the state: each takes 200 bytes, and up to maxText for a reason. At most maxHeld pods
 	// are refused or deferred, and as many more that use all of their limit.
 	maxHeld     = 128
 	maxRefusals = 2 * maxHeld
