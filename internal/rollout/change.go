@@ -117,8 +117,8 @@ func (d *decider) isRollback(c Container, to, from memory.Size) bool {
 }
 
 // withoutFirstLimit removes the limit from the new size of a container that runs without a limit, because a resize
-// could not remove the limit again. worthIt: the rest is worth a change. helps: an eviction helps, because a new pod may
-// get the limit.
+// could not remove the limit again. worthIt: the rest is worth a change. helps: an eviction helps, because a new pod
+// may get the limit.
 func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, worthIt, helps bool) {
 	if c.Spec.Limit > 0 || to.Limit == 0 || pod.QoS == "BestEffort" {
 		return to, true, false

@@ -1413,7 +1413,7 @@ func TestWhatAnotherWriterGaveAPodStaysForADay(t *testing.T) {
 		c.passes(time.Hour)
 	}
 	c.expectLimits("2Gi 100Mi 100Mi")
-	c.expectReason(v1alpha1.ReasonConflict, "field manager kubectl-patch gave pod", "limit 2Gi")
+	c.expectReason(v1alpha1.ReasonConflict, "field manager kubectl-patch set pod", "limit 2Gi")
 	for range 10 {
 		c.passes(time.Hour)
 		c.reconcile()
