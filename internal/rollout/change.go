@@ -230,7 +230,7 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHe
 		}
 		to = d.granted(ch, to, less)
 		if c.Effective > 0 && to.Limit == c.Spec.Limit {
-			to = d.withAnotherNumber(c.Key(), to) // the kubelet would ignore the number that the spec has already
+			to = d.withOtherLimit(c.Key(), to) // the kubelet would ignore the number that the spec has already
 		}
 		sizes[c.Name] = to
 	}

@@ -157,7 +157,7 @@ func (o *observation) followResize(st *Step, pod *Pod) (done, passed bool) {
 		o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had too little free memory since "+since+": "+r.Message)
 	case r.Deferred:
-	case o.reachedNoInstance(st, pod):
+	case o.giveUpUnreached(st, pod):
 	case !r.InProgress && o.ignored(st, pod):
 		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since the request at "+since)
 	}
