@@ -307,7 +307,7 @@ func TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet(t *testing.T) {
 			if n := c.evictions(); n == 0 || n > tc.most {
 				t.Errorf("%d pods were evicted in a day, want at most %d", n, tc.most)
 			}
-			c.expectReason(v1alpha1.ReasonWaitingForNewPods, "came without")
+			c.expectReason(v1alpha1.ReasonWaitingForNewPods, "was created without it")
 			c.unchanged, c.quick = memory.Size{}, true
 			tc.edit = func(*Container) {}
 			if days(2); c.limits() != strings.TrimSpace(strings.Repeat(tc.want.Limit.String()+" ", 3)) {
@@ -385,7 +385,7 @@ func TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet(t *testing.T) {
 			}
 			c.expectReason(v1alpha1.ReasonUnschedulable, "would not get the limit: no node took that")
 			for _, r := range c.state().Refusals {
-				if strings.Contains(r.Why, "came without") {
+				if strings.Contains(r.Why, "was created without it") {
 					t.Errorf("refused: %s", r.Why)
 				}
 			}

@@ -209,7 +209,8 @@ func TestAContainerThatCannotBeMetIsToldAboutAndNotAskedHot(t *testing.T) {
 		c.passes(15 * time.Second)
 	}
 	c.expectReason(
-		v1alpha1.ReasonNotEffective, "but 100Mi is effective", "ends within moments of its start", "kubectl -n shop delete pod web-1",
+		v1alpha1.ReasonNotEffective, "but 100Mi is effective", "ends within moments of its start",
+		"kubectl -n shop delete pod web-1",
 		"138760",
 	)
 	if most := 2; c.writes() > most {

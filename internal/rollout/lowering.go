@@ -89,7 +89,7 @@ func (s *State) lower(l Lowering) {
 // unproven returns the unproven lowering to which the limit in a container's spec belongs; false: none.
 func (s *State) unproven(c Container) (Lowering, bool) {
 	for _, l := range s.Lowerings {
-		notRaised := c.Spec.Limit <= c.Owner.Limit && l.least() > c.Owner.Limit // so it was not lowered either
+		notRaised := c.Spec.Limit <= c.Owner.Limit && l.least() > c.Owner.Limit // it has the owner's limit
 		if !l.Proven && l.of(c.Name, c.Program) && c.Spec.Limit > 0 && c.Spec.Limit <= l.least() && !notRaised {
 			return l, true
 		}
@@ -246,8 +246,8 @@ func (o *observation) adopt() {
 	}
 }
 
-// followFrom adds the step of a pod with a lower limit. If the pod's status does not show the limit yet, the step begins
-// with the resize, otherwise with the watch.
+// followFrom adds a step for a pod with a lower limit. It begins with the watch or, if the pod's status does not show
+// the limit yet, with the resize.
 func (o *observation) followFrom(pod *Pod, st Step) {
 	st.Phase, st.Programs = Watching, pod.programs(st.To)
 	st.Watch.Restarts, st.Watch.Created = pod.restarts(st.To), true
@@ -281,8 +281,8 @@ func (o *observation) decrease(pod *Pod, st *Step) {
 
 // disproved returns the lowering of the killed container and program that a kill disproves: the limit of the kill is
 // below From and not below To, which excludes pods that still have From, and pods whose limit another writer lowered
-// further. Of several lowerings, it returns the last one with the highest From but NoLimit, because the kill disproves
-// all of them, and a resize cannot remove a limit. The clock of the node may be behind.
+// further. Of several lowerings, it returns the last one, with the highest From of all except NoLimit: the kill
+// disproves all of them, and a resize cannot remove a limit. The clock of the node may be behind.
 func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.preventedKills()) {
 		explains := func(l Lowering) bool {

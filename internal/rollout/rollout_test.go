@@ -636,7 +636,7 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
 	if !c.told("Reverted web-1: Limit 100Mi of container app is rolled back from every pod that has it, to 256Mi, " +
-		"because pod web-1 has not been ready since 2026-03-02T09:31:35Z, and was before it") {
+		"because pod web-1 has not been ready since 2026-03-02T09:31:35Z, and was ready before that limit") {
 		t.Error(c.log)
 	}
 	c.in.Pods[0].Ready = true
@@ -1035,7 +1035,7 @@ func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
 		c.passes(time.Minute)
 	}
 	c.expectLimits("0 0")
-	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "it has no limit", "new pods get 100Mi, one of them first")
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "it has no limit", "new pods get a limit of 100Mi, one of them first")
 	if got := c.app(1).Actual.Request; got != small.Request {
 		t.Errorf("the request is %s, want %s", got, small.Request)
 	}

@@ -288,7 +288,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			g.Expect(unchanged).To(Equal(1), "the first pod alone was ever changed")
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(told[0].Message).To(
-			And(ContainSubstring("to 256Mi"), MatchRegexp("has not been ready since .*, and was before it")),
+			And(ContainSubstring("to 256Mi"), MatchRegexp("has not been ready since .*, and was ready before that limit")),
 		)
 		for _, pod := range readyPods(ctx, unready, 2) {
 			Expect(restarts(&pod)).To(BeZero())
