@@ -43,7 +43,8 @@ func TestARaiseWaitsForTheChangeBudget(t *testing.T) {
 	c.expectLimits("256Mi 100Mi 100Mi")
 	c.expectSpent(156*mib, 0)
 	c.expectReason(
-		v1alpha1.ReasonWaitingForBudget, "pod web-2", "206Mi of 256Mi raised", "the change takes 156Mi", "2026-03-02T09:00:00Z",
+		v1alpha1.ReasonWaitingForBudget, "pod web-2", "206Mi of 256Mi raised", "the change takes 156Mi",
+		"2026-03-02T09:00:00Z",
 	)
 	c.passes(49*time.Minute + 55*time.Second) // what others took counts no more, which is not enough
 	c.reconcile()

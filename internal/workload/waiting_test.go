@@ -66,7 +66,8 @@ func TestARequestThatNoNodeTakes(t *testing.T) {
 			reason: v1alpha1.ReasonUnschedulable, says: "the request is restored",
 		},
 		"Guaranteed": {
-			mode: v1alpha1.SizingInPlace, guaranteed: true, reason: v1alpha1.ReasonUnschedulable, says: "the request is restored",
+			mode: v1alpha1.SizingInPlace, guaranteed: true, reason: v1alpha1.ReasonUnschedulable,
+			says: "the request is restored",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
