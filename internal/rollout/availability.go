@@ -22,11 +22,11 @@ type Availability struct {
 	Changing int
 }
 
-// Availability counts pods. It ignores the change of the pod except. wanted is the desired number of pods; 0: the pods
+// Availability counts pods, and ignores the change of one pod. wanted is the desired number of pods; 0: the pods
 // present, and those evicted and not replaced yet. A terminating pod does not count: on a lost node, it may never end.
-func (s *State) Availability(pods []Pod, wanted int, except types.UID) Availability {
+func (s *State) Availability(pods []Pod, wanted int, ignored types.UID) Availability {
 	disrupted := s.disrupted(pods)
-	delete(disrupted, except)
+	delete(disrupted, ignored)
 	a := Availability{Wanted: len(disrupted), Changing: len(disrupted)}
 	for i := range pods {
 		pod := &pods[i]

@@ -145,7 +145,7 @@ func (d *decider) onlyRestores(ch *change) bool {
 }
 
 // rollbackPart returns the part of a refused raise that is a rollback; nil: there is none, or it is refused as well.
-// While another controller sizes the workload, it does not change the request.
+// While another controller sizes the workload, this part leaves the request unchanged.
 func (d *decider) rollbackPart(ch *change) *change {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	to := memory.Size{Limit: r.Restored.Limit, Request: ch.to.Request}
@@ -194,7 +194,7 @@ func (d *decider) change(pod *Pod) {
 }
 
 // planResize returns the new sizes that a pod may get in place now, perhaps of some of its containers. evictionHelps: a
-// size that is worth an eviction was refused because of this pod.
+// size that is worth an eviction was refused for this pod, but may be possible in a new one.
 func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHelps bool) {
 	sizes = map[string]memory.Size{}
 	worthAny := false
@@ -230,7 +230,7 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHe
 		}
 		to = d.granted(ch, to, less)
 		if c.Effective > 0 && to.Limit == c.Spec.Limit {
-			to = d.withOtherLimit(c.Key(), to) // the kubelet would ignore the number that the spec has already
+			to = d.withOtherLimit(c.Key(), to) // the kubelet would ignore the limit that the spec has already
 		}
 		sizes[c.Name] = to
 	}
@@ -242,7 +242,7 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHe
 }
 
 // worthEviction reports whether a new size is worth an eviction: its limit differs, except by the return of a loan. A
-// request alone prevents no kill, and no node may have memory for the successor's.
+// higher request alone prevents no kill, and the node of the successor may lack memory for it as well.
 func (d *decider) worthEviction(pod *Pod, c Container, to memory.Size) bool {
 	ch := d.changeOf(pod, c, to, true)
 	return ch.to.Limit != ch.from.Limit && (ch.bound || !d.returnsLoan(ch))

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// recheckAfter is when memfit decides again while a change is under way, or waits for something that causes no event.
+// recheckAfter is the time to the next decision while a change is under way, or waits for something without events.
 const recheckAfter = 30 * time.Second
 
 // Decide returns the actions to send now, for the state that [Observe] returned. It repeats stored actions that the

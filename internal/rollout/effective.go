@@ -56,8 +56,8 @@ func (p *Pod) effectiveSize(c Container) memory.Size {
 // isDeferred reports whether a resize of the container is deferred.
 func (p *Pod) isDeferred(c Container) bool { return p.effectiveSize(c) != currentSize(c) }
 
-// sizeBefore returns the size that a new size replaces: the effective size. If the limit in the spec is lower and to is
-// higher than that, the limit in the spec counts.
+// sizeBefore returns the size that a new size replaces: the effective size, but with the limit in the spec if that is
+// lower and the new size raises it.
 func (p *Pod) sizeBefore(c Container, to memory.Size) memory.Size {
 	size := p.effectiveSize(c)
 	if limit := currentSize(c).Limit; to.Limit > limit {

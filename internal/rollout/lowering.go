@@ -97,15 +97,13 @@ func (s *State) unproven(c Container) (Lowering, bool) {
 	return Lowering{}, false
 }
 
-// reversesRaise reports whether a change only reverses memfit's own raise: a loan that ended, or a guess that was too
-// high.
+// reversesRaise reports whether a change only reverses memfit's own raise: a loan that ended, or too high a guess.
 func (d *decider) reversesRaise(ch *change) bool {
 	return ch.kind&lowerings != 0 && (d.returnsLoan(ch) ||
 		d.State.TakesBack(ch.c.Key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
 }
 
-// TakesBack reports whether a lower limit reverses a guess. Each guess is reversed once, and not below the owner's
-// limit.
+// TakesBack reports whether a lower limit reverses a guess: each guess once, and not below the owner's limit.
 func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.Bytes) bool {
 	return guess != nil && limit >= max(guess.From, owner) && !slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
 		return l.of(of.Container, of.Program) && l.At.After(guess.At) && l.least() > limit
@@ -197,7 +195,7 @@ func (o *observation) recordCreated() {
 	}
 }
 
-// originalSize returns the size that the container had, or would have had, before memfit lowered limits.
+// originalSize returns the size that the container would have if memfit had not lowered its limit.
 func (c *Container) originalSize() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
 
 // sizedForAnother reports whether a container got its unproven lower limit for another program, before its image was

@@ -48,7 +48,7 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o.recordCreated()
 	o.revert()
 	o.follow()
-	o.followLoans() // needs the resizes that follow has found effective
+	o.followLoans() // after follow, which determines the effective resizes
 	o.adopt()
 	o.followRestart()
 	if in.Policy.OnlyRecommend {
@@ -339,8 +339,7 @@ type symptom struct {
 	why        string   // describes the symptom
 }
 
-// findSymptom returns the first symptom of a watched pod: restarts, unreadiness or a series of the owner's query; nil:
-// none.
+// findSymptom returns the first symptom of watched pods: restarts, unreadiness or a series of the owner's query.
 func (o *observation) findSymptom() *symptom {
 	for _, find := range []func(*Pod, *Step, []string) *symptom{o.keepsRestarting, o.notReady, o.queryHasSeries} {
 		for i := range o.state.Steps {

@@ -218,9 +218,9 @@ const (
 	OutcomeNoRight                    // the installation does not grant memfit the right
 )
 
-// Note records the outcome of an action that was sent. A refused action is not retried immediately. After an unknown
-// outcome, the next decision sends the action again if the pods do not show it. The exception is a restart
-// (drift.action: Restart), which then counts as done, because the pod may have been evicted.
+// Note records the outcome of an action; an action without a note was not sent. A refused action is not retried
+// immediately. After an unknown outcome, the next decision repeats the action if the pods do not show it, except for a
+// restart (drift.action: Restart), which then counts as done, because the pod may have been evicted.
 func (s *State) Note(a Action, o Outcome, now time.Time) {
 	r := Refusal{
 		Pod: a.Pod, UID: a.UID, Evict: a.Evict, All: o.All, Sizes: a.Sizes, Reason: v1alpha1.ReasonRefused, Why: o.Why,
@@ -389,8 +389,8 @@ func (s *State) clone() State {
 	return c
 }
 
-// forget removes expired entries. A refusal also expires when one of its containers has ended: before Kubernetes 1.36,
-// the API server refuses each resize that includes a running init container.
+// forget removes expired entries. A refusal also expires when an init container in it has ended: before Kubernetes
+// 1.36, the API server refuses each resize that includes a running init container.
 func (s *State) forget(pods map[types.UID]*Pod, waiting []Waiting, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool {
