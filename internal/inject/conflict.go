@@ -93,7 +93,8 @@ func (w *working) userHas(s setting, f runtimes.Facts) string {
 	case count == 1 && s.knob.List == nil && s.verdict.Value != "" && v.Value == s.verdict.Value:
 		return fmt.Sprintf("the pod sets the same value itself (%s)", shorten(v.Value))
 	case count == 1 && s.knob.List == nil && !s.replace:
-		return fmt.Sprintf("the pod sets %s=%s itself, and the user's value wins%s", s.knob.Env, shorten(v.Value), s.wouldSet())
+		return fmt.Sprintf("the pod sets %s=%s itself, and the user's value wins%s", s.knob.Env, shorten(v.Value),
+			s.wouldSet())
 	}
 	if w.assigned(s.knob.Env) {
 		return fmt.Sprintf("the command line sets %s itself, which replaces the value in the pod", s.knob.Env)

@@ -19,9 +19,9 @@ func (t *target) heapShare(r *runtimes.Runtime) int32 {
 	return 0
 }
 
-// foundSpec returns the runtime detected in replicas. For another tag of the image's repository, or a moving tag such as
-// latest, it omits the version, because a setting for the wrong version can prevent a start. known is false for another
-// repository.
+// foundSpec returns the runtime detected in replicas. For another tag of the image's repository, or a moving tag such
+// as latest, it omits the version, because a setting for the wrong version can prevent a start. known is false for
+// another repository.
 func (t *target) foundSpec() (spec v1alpha1.RuntimeSpec, known bool) {
 	f, image := t.found, t.container.Image
 	switch {
@@ -54,7 +54,8 @@ func (t *target) fromImage(s setting) string {
 	if f == nil || !SameRepository(t.container.Image, f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
 		return ""
 	}
-	return s.subject() + " is set by the image, as running replicas show; an entry in env would replace it" + s.setThereText()
+	return s.subject() + " is set by the image, as running replicas show; an entry in env would replace it" +
+		s.setThereText()
 }
 
 // hasMovingTag reports whether an image's tag is latest, or missing without a digest.
@@ -63,8 +64,8 @@ func hasMovingTag(image string) bool {
 	return !strings.Contains(image, "@") && (tag == "" || tag == "latest")
 }
 
-// identifyByFound completes an identity with the runtime detected in replicas: an unknown runtime, or the version of the
-// command's runtime. It never changes a declaration.
+// identifyByFound completes an identity with the runtime detected in replicas: an unknown runtime, or the version of
+// the command's runtime. It never changes a declaration.
 func identifyByFound(t target, id identity) identity {
 	spec, known := t.foundSpec()
 	if !known || id.source == v1alpha1.RuntimeDeclared {

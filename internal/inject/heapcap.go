@@ -84,8 +84,8 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) (c ownersCap
 			continue
 		}
 		if from := configMapWith(in, t, l.Name); from != "" {
-			by := fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name, shorten(from),
-				l.Of)
+			by := fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name,
+				shorten(from), l.Of)
 			return ownersCap{by: by, fixed: true, launcher: true}
 		}
 	}

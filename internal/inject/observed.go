@@ -85,8 +85,8 @@ func Wrote(pod *corev1.Pod, name string) []string {
 	return slices.Sorted(maps.Keys(r.Set))
 }
 
-// RequestBefore returns a container's memory request before memfit replaced it at creation, and memfit's. name "" is the
-// whole pod. ok is false if memfit did not replace the request. Later resizes are not included.
+// RequestBefore returns a container's memory request before memfit replaced it at creation, and memfit's. name "" is
+// the whole pod. ok is false if memfit did not replace the request. Later resizes are not included.
 func RequestBefore(pod *corev1.Pod, name string) (before, after memory.Bytes, ok bool) {
 	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation])
 	if r == nil {

@@ -26,8 +26,8 @@ type Program struct {
 	// tuning, which changes the program's behavior. It excludes labels, annotations, resources and the pod's name.
 	ID    string
 	Owner memory.Size // the container's memory without memfit; 0: not set
-	// Recorded is true if memfit recorded ID and Owner at creation. Otherwise Owner is the current size, which a resize may
-	// have changed.
+	// Recorded is true if memfit recorded ID and Owner at creation. Otherwise Owner is the current size, which a resize
+	// may have changed.
 	Recorded  bool
 	Created   memory.Bytes // the limit at creation, memfit's or the owner's; 0: unknown
 	Requested memory.Bytes // the request that memfit set at creation; 0: none

@@ -22,8 +22,8 @@ const recordVersion = 1
 // recordMax bounds the annotation, in bytes. A longer record is written without the reasons for skipped settings.
 const recordMax = 32 << 10
 
-// record is the value of the memfit.dev/injected annotation, as compact JSON. It has memfit's changes of the pod, so that
-// memfit can revert exactly these, and the reasons for skipped settings.
+// record is the value of the memfit.dev/injected annotation, as compact JSON. It has memfit's changes of the pod, so
+// that memfit can revert exactly these, and the reasons for skipped settings.
 type record struct {
 	Version    int    `json:"v"`
 	Profile    string `json:"profile"`

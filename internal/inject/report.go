@@ -78,7 +78,7 @@ func (c *ContainerPlan) Advice(measured ...string) []string {
 }
 
 // Advisories returns the part of [ContainerPlan.Advice] about the declared version of the runtime.
-func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.Known(c.facts) }
+func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.VersionAdvisories(c.facts) }
 
 // Growth returns how the container's processes together use the limit, with the settings in this plan.
 func (c *ContainerPlan) Growth() runtimes.Growth {

@@ -34,9 +34,9 @@ type wholeSizing struct {
 	rec  *sizeRecord // nil: the owner's size
 }
 
-// sizings decides the sizes of all containers, and of the whole pod, before settings are derived from them: LimitRanges,
-// quotas and nodes bound the whole pod. Sizes can change a pod's QoS class from BestEffort to Burstable. A Guaranteed
-// pod remains Guaranteed, and no request exceeds its limit.
+// sizings decides the sizes of all containers, and of the whole pod, before settings are derived from them:
+// LimitRanges, quotas and nodes bound the whole pod. Sizes can change a pod's QoS class from BestEffort to Burstable. A
+// Guaranteed pod remains Guaranteed, and no request exceeds its limit.
 func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	whole := wholeSizing{next: constraints.WholeSize(in.Pod)}
 	if in.before != nil {
@@ -107,7 +107,8 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	return s
 }
 
-// fit bounds the sizes by namespace and nodes. If the profile does not allow the result, the containers keep their base.
+// fit bounds the sizes by namespace and nodes. If the profile does not allow the result, the containers keep their
+// base.
 func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *wholeSizing) {
 	original := in.wholeBefore(managed, sizings, whole)
 	var asks []constraints.Ask
@@ -249,8 +250,8 @@ func recordOf(base, next memory.Size) *sizeRecord {
 	return &rec
 }
 
-// ownerBefore returns the owner's memory size of a container, by the record. If the limit is still memfit's and only the
-// request changed, for example by another webhook, the recorded size of the owner counts.
+// ownerBefore returns the owner's memory size of a container, by the record. If the limit is still memfit's and only
+// the request changed, for example by another webhook, the recorded size of the owner counts.
 func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
 	have := constraints.SizeOf(&c.Resources)
 	switch {
@@ -266,7 +267,8 @@ func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
 
 // unchanged reports whether the current size is still the recorded one.
 func (r *sizeRecord) unchanged(have memory.Size) bool {
-	return (r.Limit == "" || r.Limit == quantityText(have.Limit)) && (r.Request == "" || r.Request == quantityText(have.Request))
+	return (r.Limit == "" || r.Limit == quantityText(have.Limit)) &&
+		(r.Request == "" || r.Request == quantityText(have.Request))
 }
 
 // previous returns the size before memfit changed it; have is the current one.
@@ -290,7 +292,8 @@ func (r *sizeRecord) size() memory.Size {
 
 // added reports whether memfit added a request or limit. It never does for a whole pod: such a record is forged.
 func (r *sizeRecord) added() bool {
-	return r != nil && (r.Limit != "" && parseQuantity(r.WasLimit) == 0 || r.Request != "" && parseQuantity(r.WasRequest) == 0)
+	return r != nil &&
+		(r.Limit != "" && parseQuantity(r.WasLimit) == 0 || r.Request != "" && parseQuantity(r.WasRequest) == 0)
 }
 
 func (r *sizeRecord) text() string {
@@ -334,7 +337,8 @@ func parseQuantity(s string) memory.Bytes {
 }
 
 // guaranteed reports whether the pod was Guaranteed before memfit sized it: every container has CPU and memory limits,
-// and its requests are equal or unset. Unmanaged containers count with their current size: this plan drops their record.
+// and its requests are equal or unset. Unmanaged containers count with their current size: this plan drops their
+// record.
 func (in *Input) guaranteed(managed []target) bool {
 	for c := range constraints.Containers(&in.Pod.Spec) {
 		var rec *containerRecord

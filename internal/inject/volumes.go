@@ -16,8 +16,8 @@ import (
 )
 
 // MemoryVolume is an emptyDir volume with medium Memory (tmpfs). When the pod starts, the kubelet sets its size to the
-// least of sizeLimit, the pod's memory limit and the node's allocatable memory. A resize of the pod does not change that
-// size (calculateEmptyDirMemorySize and RequiresRemount in pkg/volume/emptydir, Kubernetes 1.36).
+// least of sizeLimit, the pod's memory limit and the node's allocatable memory. A resize of the pod does not change
+// that size (calculateEmptyDirMemorySize and RequiresRemount in pkg/volume/emptydir, Kubernetes 1.36).
 type MemoryVolume struct {
 	Name      string
 	SizeLimit memory.Bytes // the volume's sizeLimit; 0: it has none

@@ -113,17 +113,18 @@ const minMemory = memory.MiB
 // owner of r as a prefix; now is the planned size.
 func (c *ContainerPlan) checkSize(of string, r *corev1.ResourceRequirements, now memory.Size) {
 	if q, set := r.Limits[corev1.ResourceMemory]; set && now.Limit > 0 && now.Limit < minMemory {
-		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), tooSmallText(q), withMebi(q))
+		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), whyTiny(q), withMebi(q))
 	}
 	if q, set := r.Requests[corev1.ResourceMemory]; set && inThousandths(q) && now.Request > 0 && now.Request < minMemory {
-		c.warn("%srequests.memory: %s is %s, so the scheduler reserves no memory: set %s", of, q.String(), tooSmallText(q), withMebi(q))
+		c.warn("%srequests.memory: %s is %s, so the scheduler reserves no memory: set %s", of, q.String(), whyTiny(q),
+			withMebi(q))
 	}
 }
 
 // inThousandths reports whether the quantity has the unit m.
 func inThousandths(q resource.Quantity) bool { return strings.HasSuffix(q.String(), "m") }
 
-func tooSmallText(q resource.Quantity) string {
+func whyTiny(q resource.Quantity) string {
 	if inThousandths(q) {
 		return "in thousandths of a byte (m)"
 	}

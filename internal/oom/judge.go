@@ -239,7 +239,7 @@ func childWasKilled(d death) (verdict, bool) {
 
 // abortsWhenFull returns the runtimes in which an abort means a full heap: "Node.js or Deno".
 var abortsWhenFull = func() string {
-	titles := runtimes.EndWith(runtimes.Abort)
+	titles := runtimes.TitlesByExit(runtimes.Abort)
 	last := len(titles) - 1
 	return strings.Join(titles[:last], ", ") + " or " + titles[last]
 }()
