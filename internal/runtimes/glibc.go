@@ -137,8 +137,8 @@ func percentOr(a Ask, byDefault int32) int32 {
 // heapPercent.
 func suggestShare(f Facts, name string, own, most int32) Verdict {
 	if heap := f.Cgroup.Percent(own); f.Limit > 0 && heap > f.Limit.Percent(most) {
-		return suggestf("each heap may grow to %s (%d %% of %s, the default of %s), above %d %% of the limit of one process, "+
-			"%s: set heapPercent: %d in the profile", heap, own, f.Cgroup, name, most, f.LimitText, most)
+		return suggestf("each heap may grow to %s (%d %% of %s, the default of %s), above %d %% of the limit of one "+
+			"process, %s: set heapPercent: %d in the profile", heap, own, f.Cgroup, name, most, f.LimitText, most)
 	}
 	return notRequested()
 }
