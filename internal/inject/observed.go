@@ -48,8 +48,8 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 	return out
 }
 
-// proven returns the upper bound of one process's live heap, and the heap cap of one that is known to be safe, for
-// [runtimes.Facts]; 0: unknown, or irrelevant because the limit is at least the recommended one.
+// proven returns [runtimes.Facts.Live] and [runtimes.Facts.Proven] for one process. Both are 0 if unknown, or if all
+// replicas have a cap and the limit is at least the recommended one.
 func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	seen := in.Observed[c.name]
 	if seen.LiveSet == 0 || seen.HeapCap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {
@@ -85,8 +85,8 @@ func Wrote(pod *corev1.Pod, name string) []string {
 	return slices.Sorted(maps.Keys(r.Set))
 }
 
-// RequestBefore returns a container's memory request before memfit replaced it at creation, and memfit's. name "" is
-// the whole pod. ok is false if memfit did not replace the request. Later resizes are not included.
+// RequestBefore returns a container's memory request before and after memfit replaced it at creation. name "" is the
+// whole pod. ok is false if memfit did not replace the request. Later resizes are not included.
 func RequestBefore(pod *corev1.Pod, name string) (before, after memory.Bytes, ok bool) {
 	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation])
 	if r == nil {

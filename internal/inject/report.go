@@ -42,7 +42,7 @@ func (c *ContainerPlan) Sets() bool { return len(c.set) > 0 }
 // Runtime returns the assumed runtime of the container and its source: "Node.js 20 (declared by the profile)".
 func (c *ContainerPlan) Runtime() string { return c.runtime.String() }
 
-// Identity returns the same runtime for status; nil if unknown.
+// Identity returns the container's runtime for status; nil if unknown.
 func (c *ContainerPlan) Identity() *v1alpha1.RuntimeIdentity {
 	if !c.runtime.certain {
 		return nil
