@@ -101,7 +101,7 @@ func TestSteps(t *testing.T) {
 			"argo", []string{"train"}, "main", "WorkflowTemplate train", `"limits":{"memory":"256Mi"}`,
 		},
 		"a step without a name":          {"tekton", []string{"go-test"}, "step-unnamed-0", "", "no container has"},
-		"a task that the pipeline lacks": {"tekton", []string{"build", "e2e"}, "step-e2e", "", "has no task e2e"},
+		"a task that the pipeline lacks": {"tekton", []string{"build", "e2e"}, "step-e2e", "", "no task e2e"},
 		"a template of another kind":     {"argo", []string{"nightly", "all"}, "main", "", "has no template all"},
 		"a Workflow that is in no cluster": {
 			"argo", []string{"adhoc", "x"}, "main", "", "WorkflowTemplate adhoc not found",
