@@ -30,7 +30,7 @@ const Cgroup2Steps = 3
 // kubelet.
 const cgroup2Daemon = "cgroup2-node"
 
-// Cgroup2 holds the parameters of the node with cgroup v2. The paths contain hashes of the content.
+// Cgroup2 holds the parameters of the node with cgroup v2. Equal paths hold equal files: the names have hashes.
 type Cgroup2 struct {
 	Kernel   string       `json:"kernel"` // a file
 	Bin      string       `json:"bin"`    // the directory of the programs
