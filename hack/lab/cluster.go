@@ -127,8 +127,8 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 	return kindImages(ctx, l)
 }
 
-// kindConfig makes kubelets request their serving certificates from the cluster. By default of kubeadm each signs its
-// own, which memfit does not trust. docs/guide/install.md has the same text.
+// kindConfig makes kubelets request their serving certificates from the cluster. By default each kubelet signs its own,
+// which memfit does not trust. docs/guide/install.md has the same text.
 const kindConfig = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 kubeadmConfigPatches:

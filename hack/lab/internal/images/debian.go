@@ -24,7 +24,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// basePackages are a layer that all Debian images share. It has a shell and tools for `kubectl exec`.
+// basePackages are in a layer that all Debian images share. They include a shell and tools for `kubectl exec`.
 var basePackages = []string{"dash", "coreutils", "grep", "sed", "procps", "libc6"}
 
 // unneeded reports whether containers work without a package that other packages depend on: package management, the

@@ -4,8 +4,8 @@
 //go:build linux
 
 // Package images builds container images without Docker and without a registry, as tar files that containerd, kind and
-// docker load. An image has a root filesystem of Debian packages or a static Go program. Node.js comes from an npm
-// package, a newer Java from a PyPI package.
+// docker load. An image consists of Debian packages, a static Go program or both. Node.js comes from an npm package, a
+// newer Java from a PyPI package.
 //
 // The name of an image in the cache contains a hash of its recipe. Two builds of one recipe from the same packages are
 // equal byte for byte: entries have a fixed time and a fixed order.

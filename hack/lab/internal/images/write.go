@@ -91,8 +91,7 @@ func assemble(config Config, layers []string) (v1.Image, error) {
 	return mutate.ConfigFile(image, file)
 }
 
-// Program specifies an image with only a static binary and users. Without Docker, memfit's own images are built this
-// way.
+// Program specifies an image with only a static binary and users. memfit's own images are built from it without Docker.
 type Program struct {
 	Ref        string
 	Binary     string // its path on this machine

@@ -115,7 +115,7 @@ func End(records []Record) error {
 
 // signal sends a signal to the recorded process. If it has ended, signal does nothing.
 func (r Record) signal(s syscall.Signal) error {
-	p, err := os.FindProcess(r.PID) // holds a pidfd, so that the pid cannot be reused from here on
+	p, err := os.FindProcess(r.PID) // holds a pidfd: a signal cannot reach a later process with this pid
 	if err != nil {
 		return err
 	}
