@@ -1,10 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cert-manager runs the original cert-manager controllers and CA injector in one process on the machine, so
-// that the lab needs no images for them. It supports the self-signed and the CA issuer, which webhook certificates
-// need, but not ACME and Vault. It has no validating webhook: the CRD's schema rejects invalid Certificates, or their
-// status reports the error.
+// Command cert-manager runs the real cert-manager controllers and the real CA injector as one process on the machine,
+// so that the lab needs no image of them. It serves the self-signed and the CA issuer, which is all that a webhook
+// certificate asks for: no ACME, no Vault, and no validating webhook of its own (a wrong Certificate is then refused by
+// the CRD's schema, or says so in its status).
 package main
 
 import (
@@ -55,11 +55,11 @@ import (
 )
 
 func main() {
-	// Not the global flag set, which has flags of controller-runtime with the same names.
+	// A flag set of its own: controller-runtime has put flags of the same names into the global one.
 	flags := flag.NewFlagSet("cert-manager", flag.ExitOnError)
-	kubeconfig := flags.String("kubeconfig", "", "path of the kubeconfig")
-	namespace := flags.String("cluster-resource-namespace", "cert-manager", "namespace of the Secrets of ClusterIssuers")
-	health := flags.String("health-address", "127.0.0.1:9403", "address that serves /readyz")
+	kubeconfig := flags.String("kubeconfig", "", "path of the kubeconfig to run with")
+	namespace := flags.String("cluster-resource-namespace", "cert-manager", "where the Secrets of ClusterIssuers live")
+	health := flags.String("health-address", "127.0.0.1:9403", "where /readyz is served")
 	_ = flags.Parse(os.Args[1:]) // ExitOnError
 
 	log := logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil))
@@ -93,7 +93,7 @@ func startControllers(ctx context.Context, group *errgroup.Group, kubeconfig, na
 		KubernetesAPIBurst: 100,
 		IssuerOptions:      controller.IssuerOptions{ClusterResourceNamespace: namespace},
 		CertificateOptions: controller.CertificateOptions{
-			// The defaults, 1 h to 32 h after a failed request, are too long for a developer.
+			// Upstream waits 1 h to 32 h after a failed request. A lab's certificates fail because somebody is at work on them.
 			CertificateRequestMinimumBackoffDuration: 5 * time.Second,
 			CertificateRequestMaximumBackoffDuration: time.Minute,
 		},
@@ -107,7 +107,7 @@ func startControllers(ctx context.Context, group *errgroup.Group, kubeconfig, na
 		if err != nil {
 			return fmt.Errorf("building controller %s: %w", name, err)
 		}
-		group.Go(func() error { return c.Run(2, ctx) }) // two workers each, so that a slow object does not block others
+		group.Go(func() error { return c.Run(2, ctx) }) // two workers each: one slow object does not stop the others
 	}
 	shared, err := factory.Build()
 	if err != nil {
@@ -118,13 +118,14 @@ func startControllers(ctx context.Context, group *errgroup.Group, kubeconfig, na
 	return nil
 }
 
-// newInjector returns the manager that copies CA bundles into webhook configurations, API services and CRDs.
+// newInjector builds the manager that copies CA bundles into webhook configurations, API services and CRDs.
 func newInjector(ctx context.Context, kubeconfig, health string) (ctrl.Manager, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	// The injector uses its user agent as the field manager of its patches. The API server rejects patches without one.
+	// The injector applies CA bundles under the name of its user agent, and without one the API server refuses every
+	// patch.
 	cfg.UserAgent = "cert-manager-cainjector"
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -138,14 +139,14 @@ func newInjector(ctx context.Context, kubeconfig, health string) (ctrl.Manager, 
 		Scheme:                 scheme,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: health,
-		// The cache has only the metadata of Secrets, so read Secrets from the API server.
+		// Only the metadata of Secrets is watched, so the Secrets themselves are read from the API server.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})
 	if err != nil {
 		return nil, err
 	}
 	err = mgr.AddReadyzCheck("caches", func(req *http.Request) error {
-		// Before the first request, the controllers have filled their caches or ended the process.
+		// Long before it is asked for the first time the controllers have either filled their caches or ended the process.
 		if !mgr.GetCache().WaitForCacheSync(req.Context()) {
 			return errors.New("the caches are not filled yet")
 		}

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubernetes runs as kubelet, kube-controller-manager or kube-scheduler, by the name of its file. One binary is
-// linked faster than three that share nearly all packages. Each entry does what the main function of that name in
-// k8s.io/kubernetes/cmd does.
+// Command kubernetes is those programs of a Kubernetes node in one that only a node needs: it runs as whichever it is
+// called, by the name of the file. They share nearly all of their packages, and together they are linked once. Every
+// entry does what the main function of that name in k8s.io/kubernetes/cmd does.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	_ "time/tzdata" // time zones of CronJobs
+	_ "time/tzdata" // the controller manager knows the time zones of CronJobs
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
@@ -34,20 +34,20 @@ func main() {
 	name := filepath.Base(os.Args[0])
 	server, known := servers[name]
 	if !known {
-		fmt.Fprintf(os.Stderr, "unknown program %s: the name of this file must be kubelet, "+
+		fmt.Fprintf(os.Stderr, "this program does not contain %s: call it kubelet, "+
 			"kube-controller-manager or kube-scheduler\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(server()))
 }
 
-// newKubelet returns the kubelet's command. It sets the address of containerd for cAdvisor, which connects to
-// containerd itself: otherwise /metrics/cadvisor has no series per container. Kubernetes 1.36 has a deprecated flag for
-// the address, 1.37 only the flag's Go variable.
+// newKubelet tells cAdvisor, which dials containerd by itself, where containerd is: without it /metrics/cadvisor has no
+// series per container. Kubernetes 1.36 has a flag for it, deprecated since 2018; in 1.37 the flag is gone, and only
+// its Go variable is left.
 func newKubelet() *cobra.Command {
-	if address := os.Getenv("CONTAINERD_ADDRESS"); address != "" { // ctr of containerd reads the same variable
+	if address := os.Getenv("CONTAINERD_ADDRESS"); address != "" { // as containerd's own ctr reads it
 		if err := flag.Set("containerd", address); err != nil {
-			fmt.Fprintln(os.Stderr, "setting the address of containerd for cAdvisor:", err)
+			fmt.Fprintln(os.Stderr, "telling cAdvisor where containerd is:", err)
 			os.Exit(2)
 		}
 	}

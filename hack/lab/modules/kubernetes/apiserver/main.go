@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command apiserver does what the main function of k8s.io/kubernetes/cmd/kube-apiserver does. It is a separate program
-// for tests without a node: the other servers would add 500 packages.
+// Command apiserver does what the main function of k8s.io/kubernetes/cmd/kube-apiserver does. It is a program of its
+// own because tests without a node need no other server of Kubernetes, and all of them have 500 packages more.
 package main
 
 import (

@@ -17,8 +17,8 @@ import (
 )
 
 func main() {
-	// Before NewDefaultKubectlCommand, which logs while it searches for plugins and reads .kuberc.
-	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // parsing the flags reports an invalid level
+	// Before the command is made, because finding plugins and reading .kuberc log, too.
+	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // a wrong level is refused when the flags are parsed
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
 	}
