@@ -106,7 +106,7 @@ func TestSteps(t *testing.T) {
 		"a Workflow that is in no cluster": {
 			"argo", []string{"adhoc", "x"}, "main", "", "WorkflowTemplate adhoc not found",
 		},
-		"a runner":         {"github", []string{"linux"}, "runner", "", "memfit does not know the template"},
+		"a runner":         {"github", []string{"linux"}, "runner", "", "memfit cannot patch definitions of github"},
 		"a class of nodes": {"nodeclass", []string{"log", "m5.large"}, "app", "", "one pod template"},
 	} {
 		t.Run(name, func(t *testing.T) {
