@@ -94,7 +94,7 @@ func checkProbe(t *testing.T, c tree) {
 	want := map[string]any{
 		"annotation": "Brook",
 		"refused": []any{
-			"spec.tuning.heapLimit: 256Mi is not for Brook, whose pages are as large as the machine says: use heapPercent",
+			"spec.tuning.heapLimit: 256Mi is not for Brook, whose page size depends on the machine: use heapPercent",
 		},
 		"by command": "Brook",
 		"settings":   []any{"BROOK_OPTIONS: --heap-bytes=375809638 (70 % of 512Mi)"},

@@ -41,7 +41,7 @@ var _ = row(&Runtime{
 
 const (
 	brookHeapFlag    = "--heap-bytes"
-	brookNoHeapLimit = "is not for Brook, whose pages are as large as the machine says: use heapPercent"
+	brookNoHeapLimit = "is not for Brook, whose page size depends on the machine: use heapPercent"
 
 	brookPercent = 70              // of the limit; the rest is for its pages and stacks
 	brookBare    = 24 * memory.MiB // memory of an idle process besides its heap
