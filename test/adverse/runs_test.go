@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// step takes 85 MiB, some 95 with its interpreter, keeps them for three seconds and ends.
+	// step allocates 85 MiB (about 95 with its interpreter), keeps them for three seconds and exits.
 	step = `import time; x = bytearray(85<<20); time.sleep(3)`
-	// runsInARow and runsAtOnce are the runs of a step.
+	// runsInARow and runsAtOnce are the numbers of runs of a step.
 	runsInARow = 5
 	runsAtOnce = 10
 )
 
-// oneOffRuns starts runs of a pipeline's step, each with an owner of its own: in a row, each as soon as the one before
-// has ended, as a retry is; then of another step, several at a time.
+// oneOffRuns starts runs of a pipeline's step, each with its own owner: first one after the other, like retries, then
+// runs of another step in parallel.
 func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
 	died := 0
 	for run := range runsInARow {
@@ -38,11 +38,11 @@ func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
 		if r.await(ctx, t) {
 			died++
 		}
-		t.Logf("run %d in a row: created with %s, died: %t", run, r.limit, r.died)
-		s.look(ctx, t)
+		t.Logf("run %d in a row: created with %s, killed: %t", run, r.limit, r.died)
+		s.read(ctx, t)
 	}
 	if died > 1 {
-		s.fail("%d of %d runs in a row died, at most 1 may", died, runsInARow)
+		s.fail("%d of %d runs in a row were killed, at most 1 allowed", died, runsInARow)
 	}
 	var killed time.Time
 	var mu sync.Mutex
@@ -54,9 +54,9 @@ func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
 		seen := !killed.IsZero() && killed.Before(before)
 		mu.Unlock()
 		if seen && r.limit < s.workload.need {
-			s.fail("run %d was created with %s, %s after a kill was seen", run, r.limit, before.Sub(killed))
+			s.fail("run %d was created with %s, %s after a kill", run, r.limit, before.Sub(killed))
 		}
-		t.Logf("run %d at once: created with %s, after a kill was seen: %t", run, r.limit, seen)
+		t.Logf("run %d in parallel: created with %s, after a kill: %t", run, r.limit, seen)
 		all.Go(func() {
 			if r.await(ctx, t) {
 				mu.Lock()
@@ -66,10 +66,10 @@ func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
 				}
 			}
 		})
-		time.Sleep(1500 * time.Millisecond) // so that the first is killed while some are still to be created
+		time.Sleep(1500 * time.Millisecond) // so that the first run is killed before the last is created
 	}
 	all.Wait()
-	s.look(ctx, t)
+	s.read(ctx, t)
 }
 
 // oneOffRun is a run of a step.
@@ -79,7 +79,7 @@ type oneOffRun struct {
 	died  bool
 }
 
-// startRun creates the pod of a run, as the controller of TaskRuns labels it.
+// startRun creates the pod of a run, with the labels of Tekton's TaskRun controller.
 func startRun(ctx context.Context, t *testing.T, namespace, task string, run int) *oneOffRun {
 	t.Helper()
 	taskRun := fmt.Sprintf("ci-%d-%s", run, task)

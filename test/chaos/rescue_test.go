@@ -151,8 +151,8 @@ func (w *world) awaitLoan(t *testing.T, sequence *int64) {
 	}
 }
 
-// checkLoans checks that the limit does not exceed the checkpoint's loans, that no pod ever had more than most, and that
-// no loan restarted the container. (judge checks for evictions.)
+// checkLoans checks that the limit does not exceed the checkpoint's loans, that no pod ever had more than most, and
+// that no loan restarted the container. (judge checks for evictions.)
 func (w *world) checkLoans(t *testing.T, most memory.Bytes) {
 	t.Helper()
 	restarts, kills := int64(w.rampPod(t).Status.ContainerStatuses[0].RestartCount), w.nodes.kills(ramp)
