@@ -69,7 +69,7 @@ func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// Pod implements workloadctl's PodSource.
+// Pod returns a pod of the cache, or nil.
 func (m *maps) Pod(_ context.Context, key client.ObjectKey) (*corev1.Pod, error) {
 	return m.pods[key], nil
 }

@@ -514,7 +514,7 @@ func (r *run) progress(length time.Duration) {
 	for _, n := range r.kills {
 		kernel += n
 	}
-fmt.Printf("soak %s of %s: %d pods, %d OOM kills in the kernel's log; RSS:", time.Since(r.began).Round(time.Second),
+	fmt.Printf("soak %s of %s: %d pods, %d OOM kills in the kernel's log; RSS:", time.Since(r.began).Round(time.Second),
 		length, pods, kernel)
 	for _, name := range slices.Sorted(maps.Keys(r.rss)) {
 		series := r.rss[name]
