@@ -140,11 +140,11 @@ func releaseRaisesLimit(ctx context.Context, t *testing.T, s *trial) {
 	if err := k8s.Patch(ctx, &d, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	died := map[types.UID]int32{}
+	killed := map[types.UID]int32{}
 	s.await(ctx, t, "the rollout of v2", func(pods []corev1.Pod) bool {
 		for i := range pods {
 			if isNew(pods[i]) {
-				died[pods[i].UID] = kills(&pods[i])
+				killed[pods[i].UID] = kills(&pods[i])
 			}
 		}
 		return len(pods) == s.workload.replicas && !slices.ContainsFunc(pods, func(p corev1.Pod) bool {
@@ -155,7 +155,7 @@ func releaseRaisesLimit(ctx context.Context, t *testing.T, s *trial) {
 	s.watch(ctx, t, 45*time.Second)
 	for i := range s.record.lastPods {
 		if p := s.record.lastPods[i]; isNew(p) {
-			died[p.UID] = kills(&p)
+			killed[p.UID] = kills(&p)
 		}
 	}
 	pods := slices.DeleteFunc(created(), func(p corev1.Pod) bool { return !isNew(p) })
@@ -169,7 +169,7 @@ func releaseRaisesLimit(ctx context.Context, t *testing.T, s *trial) {
 				size.Request, limit, request)
 		}
 	}
-	for uid, n := range died {
+	for uid, n := range killed {
 		if n > 0 {
 			s.fail("pod %s of v2 was killed %s, want none", uid, format.Count(n, "time"))
 		}

@@ -284,11 +284,11 @@ func (r *record) deletePods(ctx context.Context, t *testing.T, namespace string)
 	if slices.ContainsFunc(pods.Items, terminating) {
 		return false
 	}
-	died := func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 || c.State.Terminated != nil }
+	killed := func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 || c.State.Terminated != nil }
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		owner := metav1.GetControllerOf(p)
-		if owner == nil || owner.Kind == "Job" || !slices.ContainsFunc(p.Status.ContainerStatuses, died) {
+		if owner == nil || owner.Kind == "Job" || !slices.ContainsFunc(p.Status.ContainerStatuses, killed) {
 			continue
 		}
 		r.deleted[p.UID], deleted = true, true

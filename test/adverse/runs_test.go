@@ -32,37 +32,37 @@ const (
 // oneOffRuns starts runs of a pipeline's step, each with its own owner: first one after the other, like retries, then
 // runs of another step in parallel.
 func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
-	died := 0
+	kills := 0
 	for run := range runsInARow {
 		r := startRun(ctx, t, s.namespace, "row", run)
 		if r.await(ctx, t) {
-			died++
+			kills++
 		}
-		t.Logf("run %d in a row: created with %s, killed: %t", run, r.limit, r.died)
+		t.Logf("run %d in a row: created with %s, killed: %t", run, r.limit, r.killed)
 		s.read(ctx, t)
 	}
-	if died > 1 {
-		s.fail("%d of %d runs in a row were killed, at most 1 allowed", died, runsInARow)
+	if kills > 1 {
+		s.fail("%d of %d runs in a row were killed, at most 1 allowed", kills, runsInARow)
 	}
-	var killed time.Time
+	var firstKill time.Time
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for run := range runsAtOnce {
 		before := time.Now()
 		r := startRun(ctx, t, s.namespace, "once", run)
 		mu.Lock()
-		seen := !killed.IsZero() && killed.Before(before)
+		seen := !firstKill.IsZero() && firstKill.Before(before)
 		mu.Unlock()
 		if seen && r.limit < s.workload.need {
-			s.fail("run %d was created with %s, %s after a kill", run, r.limit, before.Sub(killed))
+			s.fail("run %d was created with %s, %s after a kill", run, r.limit, before.Sub(firstKill))
 		}
 		t.Logf("run %d in parallel: created with %s, after a kill: %t", run, r.limit, seen)
 		all.Go(func() {
 			if r.await(ctx, t) {
 				mu.Lock()
 				defer mu.Unlock()
-				if killed.IsZero() {
-					killed = time.Now()
+				if firstKill.IsZero() {
+					firstKill = time.Now()
 				}
 			}
 		})
@@ -74,9 +74,9 @@ func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
 
 // oneOffRun is a run of a step.
 type oneOffRun struct {
-	key   client.ObjectKey
-	limit memory.Bytes
-	died  bool
+	key    client.ObjectKey
+	limit  memory.Bytes
+	killed bool
 }
 
 // startRun creates the pod of a run, with the labels of Tekton's TaskRun controller.
@@ -113,7 +113,7 @@ func (r *oneOffRun) await(ctx context.Context, t *testing.T) bool {
 		}
 		switch pod.Status.Phase {
 		case corev1.PodFailed:
-			r.died = true
+			r.killed = true
 			return true
 		case corev1.PodSucceeded:
 			return false

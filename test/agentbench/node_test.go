@@ -45,7 +45,7 @@ type bench struct {
 	pods    []agentnode.Pod
 
 	target  *exec.Cmd // allocates
-	ask     io.Writer
+	input   io.Writer
 	answers *bufio.Reader
 }
 
@@ -78,7 +78,7 @@ func newBench(t *testing.T) *bench {
 		filler := fillers[i%len(fillers)]
 		b.start(t, filler.name, filler.command)
 	}
-	b.target, b.ask, b.answers = b.start(t, "target", `exec "$LATENCY" 100`)
+	b.target, b.input, b.answers = b.start(t, "target", `exec "$LATENCY" 100`)
 	// A real-time priority, so that other programs on the machine do not change the result. Without it, they may.
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 	if err := unix.SchedSetAttr(b.target.Process.Pid, &attr, 0); err != nil {

@@ -87,7 +87,7 @@ func (b *bench) window(t *testing.T, kind int) (reported [4]float64, inspections
 		}
 		inspector <- err
 	}()
-	_, err := fmt.Fprintln(b.ask, window.Milliseconds())
+	_, err := fmt.Fprintln(b.input, window.Milliseconds())
 	line := ""
 	if err == nil {
 		line, err = b.answers.ReadString('\n')

@@ -303,7 +303,7 @@ func (w *world) keep(t *testing.T, name string) {
 	if len(logs) > 0 {
 		_ = exec.Command("cp", append(logs, dir)...).Run()
 	}
-	_ = os.WriteFile(filepath.Join(dir, "said.txt"), []byte(w.report()), 0o600)
+	_ = os.WriteFile(filepath.Join(dir, "report.txt"), []byte(w.report()), 0o600)
 	t.Logf("logs and statuses are in %s", dir)
 }
 

@@ -171,17 +171,17 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 			d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: planted}}
 		}))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
-		var says answers
-		Eventually(func(g Gomega) { says = getAnswers(ctx, g, pod, "/") }).WithContext(ctx).Should(Succeed())
-		Expect(says.Mappings).To(BeNumerically(">", 60000))
+		var reported answers
+		Eventually(func(g Gomega) { reported = getAnswers(ctx, g, pod, "/") }).WithContext(ctx).Should(Succeed())
+		Expect(reported.Mappings).To(BeNumerically(">", 60000))
 
 		asked := time.Now()
 		found := inspectNow(ctx, pod)
 		GinkgoWriter.Printf("%d mappings, inspected %s after the request: coverage %d %%, %d processes, %s resident: %s\n",
-			says.Mappings, time.Since(asked).Round(time.Second), found.Memory.CoveragePercent, found.Memory.Processes,
+			reported.Mappings, time.Since(asked).Round(time.Second), found.Memory.CoveragePercent, found.Memory.Processes,
 			found.Memory.Resident.String(), found.InspectionMessage)
 		Expect(found.Memory.Resident.Cmp(*sumOfParts(found.Memory))).To(BeZero(), "parts add up")
-		Expect(memory.FromQuantity(found.Memory.Resident)).To(BeNumerically(">=", says.Before-16*memory.MiB))
+		Expect(memory.FromQuantity(found.Memory.Resident)).To(BeNumerically(">=", reported.Before-16*memory.MiB))
 		for _, p := range found.Memory.Parts {
 			if p.Free != nil {
 				Expect(p.Free.Cmp(p.Resident)).To(BeNumerically("<=", 0), p.Name)
@@ -189,9 +189,9 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 		}
 		if predicted := trimGain(found.Memory.Savings); found.Memory.CoveragePercent >= 95 && predicted >= 0 {
 			trimmed := getAnswers(ctx, Default, pod, "/trim")
-			gave := trimmed.Before - trimmed.After
-			GinkgoWriter.Printf("predicted %s, freed %s\n", predicted, gave)
-			Expect(gave).To(BeNumerically("~", predicted, trimmed.Before/50+9*memory.MiB), "plus the 8 MiB of remaps")
+			freed := trimmed.Before - trimmed.After
+			GinkgoWriter.Printf("predicted %s, freed %s\n", predicted, freed)
+			Expect(freed).To(BeNumerically("~", predicted, trimmed.Before/50+9*memory.MiB), "plus the 8 MiB of remaps")
 		}
 
 		By("reporting no text that the program has written")
@@ -222,8 +222,8 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 		command := []string{"python3", "-c", manyProcesses}
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "512Mi", command, annotated))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
-		var says answers
-		Eventually(func(g Gomega) { says = getAnswers(ctx, g, pod, "/") }).WithContext(ctx).Should(Succeed())
+		var reported answers
+		Eventually(func(g Gomega) { reported = getAnswers(ctx, g, pod, "/") }).WithContext(ctx).Should(Succeed())
 		By("inspecting again until the 32 largest are read, which a busy machine may delay")
 		var found *v1alpha1.ContainerSnapshot
 		Eventually(func() string {
@@ -233,10 +233,10 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 			`^13 of 45 processes, with .* resident, could not be read: only the 32 largest are inspected$`,
 		))
 		GinkgoWriter.Printf("resident: %s by the program, %s by the agent, of which %s unexplained, coverage %d %%: %s\n",
-			says.Before, found.Memory.Resident.String(), found.Memory.Unexplained.String(), found.Memory.CoveragePercent,
+			reported.Before, found.Memory.Resident.String(), found.Memory.Unexplained.String(), found.Memory.CoveragePercent,
 			found.InspectionMessage)
 		Expect(found.Memory.Processes).To(BeEquivalentTo(children + 1))
-		Expect(memory.FromQuantity(found.Memory.Resident)).To(BeNumerically("~", says.Before, says.Before.Percent(3)))
+		Expect(memory.FromQuantity(found.Memory.Resident)).To(BeNumerically("~", reported.Before, reported.Before.Percent(3)))
 		Expect(found.Memory.Resident.Cmp(*sumOfParts(found.Memory))).To(BeZero(), "parts add up")
 		// Each of the 13 smallest holds 2 MiB of its own, besides shared memory.
 		Expect(memory.FromQuantity(found.Memory.Unexplained)).To(BeNumerically(">", 13*2*memory.MiB))

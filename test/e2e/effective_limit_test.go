@@ -44,16 +44,16 @@ func takes(size string, after int, replicas int32) func(*appsv1.Deployment) {
 	})
 }
 
-// expectHealthy expects n running pods, whose container has run longer than lived, and whose limit the kubelet reports
+// expectHealthy expects n running pods, whose container has run longer than uptime, and whose limit the kubelet reports
 // as effective for container and pod.
-func expectHealthy(g Gomega, live []corev1.Pod, n int, lived time.Duration) {
+func expectHealthy(g Gomega, live []corev1.Pod, n int, uptime time.Duration) {
 	g.Expect(live).To(HaveLen(n))
 	for i := range live {
 		pod := &live[i]
 		g.Expect(pod.Status.ContainerStatuses).NotTo(BeEmpty(), pod.Name)
 		running := pod.Status.ContainerStatuses[0].State.Running
 		g.Expect(running).NotTo(BeNil(), "%s: %+v", pod.Name, pod.Status.ContainerStatuses[0].State)
-		g.Expect(time.Since(running.StartedAt.Time)).To(BeNumerically(">", lived))
+		g.Expect(time.Since(running.StartedAt.Time)).To(BeNumerically(">", uptime))
 		g.Expect(effective(pod)).To(Equal(limitOf(pod)))
 		if r := pod.Status.Resources; r != nil { // Kubernetes 1.36 and later
 			g.Expect(r.Limits.Memory().String()).To(Equal(limitOf(pod)), "the pod's effective limit")

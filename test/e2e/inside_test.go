@@ -136,9 +136,9 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(err).NotTo(HaveOccurred())
 		var resident struct{ Before, After memory.Bytes }
 		Expect(json.Unmarshal([]byte(answer), &resident)).To(Succeed())
-		gave := resident.Before - resident.After
-		GinkgoWriter.Printf("predicted %s, freed %s\n", predicted, gave)
-		Expect(gave).To(BeNumerically("~", predicted, predicted/50))
+		freed := resident.Before - resident.After
+		GinkgoWriter.Printf("predicted %s, freed %s\n", predicted, freed)
+		Expect(freed).To(BeNumerically("~", predicted, predicted/50))
 	}, NodeTimeout(3*later))
 
 	// The kernel of the lab's second node is built without CONFIG_MEMCG_V1, like those of some distributions. A JVM

@@ -55,7 +55,7 @@ func (r *result) lentGiBMinutes() (sum float64) {
 }
 
 func (r *result) line() string {
-	return fmt.Sprintf("%-8s %-18s level %5dMi peak %5dMi killed %-5t %-14s alarms %d raises %d in force %v",
+	return fmt.Sprintf("%-8s %-18s level %5dMi peak %5dMi killed %-5t %-14s alarms %d raises %d effective after %v",
 		r.arm, r.name, r.level, r.peak>>20, r.killed, r.reason, len(r.alarms), len(r.raises), r.effectiveDelays())
 }
 
@@ -70,7 +70,7 @@ func tables(o *options, all []result) string {
 }
 
 func ramps(b *strings.Builder, o *options, all []result) {
-	fmt.Fprintf(b, "\n| arm | growth | ramps | survived | killed | alarm to in force p50 | p99 | GiB-minutes lent |\n")
+	fmt.Fprintf(b, "\n| arm | growth | ramps | survived | killed | alarm to effective p50 | p99 | GiB-minutes lent |\n")
 	fmt.Fprintf(b, "|---|---|---|---|---|---|---|---|\n")
 	for _, arm := range o.arms {
 		for _, rate := range o.rates {

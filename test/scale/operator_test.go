@@ -123,13 +123,13 @@ func (o *operator) add(t *testing.T, i int) *workload {
 		},
 		like: newContainer(i),
 	}
-	governs := &o.maps.profiles[i%len(runtimesOf)]
+	selected := &o.maps.profiles[i%len(runtimesOf)]
 	deployment := metadata("apps/v1", "Deployment", w.ref.Namespace, w.ref.Name, nil)
-	deployment.Annotations = map[string]string{v1alpha1.ProfileAnnotation: governs.Name}
+	deployment.Annotations = map[string]string{v1alpha1.ProfileAnnotation: selected.Name}
 	set := metadata("apps/v1", "ReplicaSet", w.ref.Namespace, w.ref.Name+"-6d4cf56db6", deployment)
 	o.maps.owners[client.ObjectKeyFromObject(deployment)], o.maps.owners[client.ObjectKeyFromObject(set)] = deployment, set
 	for n := range replicas {
-		pod := newPod(t, set, n, w.like.limit, governs)
+		pod := newPod(t, set, n, w.like.limit, selected)
 		w.pods = append(w.pods, pod)
 		o.maps.pods[client.ObjectKeyFromObject(pod)] = pod
 	}
@@ -151,7 +151,7 @@ func metadata(
 
 // newPod returns a running pod after memfit's webhook, as memfit's cache stores it.
 func newPod(
-	t *testing.T, set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, governs *v1alpha1.ClusterMemoryProfile,
+	t *testing.T, set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, selected *v1alpha1.ClusterMemoryProfile,
 ) *corev1.Pod {
 	t.Helper()
 	size := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI)}
@@ -182,8 +182,8 @@ func newPod(
 		inject.Input{
 			Pod: pod,
 			Profile: &profile.Profile{
-				Ref:  v1alpha1.ProfileReference{Kind: profile.KindCluster, Name: governs.Name},
-				Spec: &governs.Spec.MemoryProfileSpec,
+				Ref:  v1alpha1.ProfileReference{Kind: profile.KindCluster, Name: selected.Name},
+				Spec: &selected.Spec.MemoryProfileSpec,
 			},
 		},
 	))
