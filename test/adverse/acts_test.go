@@ -432,7 +432,7 @@ func burstVolume(p *corev1.PodSpec) {
 	)
 }
 
-// spoolVolume is a memory-backed volume without sizeLimit. The kubelet keeps the last lines of the log as its message.
+// spoolVolume adds a memory-backed volume without sizeLimit. The termination message has the last lines of the log.
 func spoolVolume(p *corev1.PodSpec) {
 	emptyDir(p, memoryVolume, "/spool")
 	p.Volumes[len(p.Volumes)-1].EmptyDir.Medium = corev1.StorageMediumMemory

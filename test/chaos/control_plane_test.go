@@ -44,7 +44,7 @@ func (d *daemon) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close() // the child has its own
+	defer out.Close() // the child keeps its copy open
 	d.cmd = exec.Command(filepath.Join(programs(), d.name), d.args...)
 	d.cmd.Stdout, d.cmd.Stderr = out, out
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -82,7 +82,7 @@ func (l *link) pass(from net.Conn) {
 	both.Wait()
 }
 
-// late writes after the link's delay.
+// delayedWriter writes after the link's delay.
 type delayedWriter struct {
 	io.Writer
 	link *link

@@ -48,7 +48,7 @@ const (
 	hanging
 	// lying: impossible numbers, pods of other nodes, times in the future.
 	lying
-	// endless: 64 MiB of JSON.
+	// endless: a response of more than 64 MiB.
 	endless
 )
 

@@ -34,7 +34,7 @@ import (
 const (
 	nodeImage = "memfit.test/node:20"
 	jdkImage  = "memfit.test/jdk:17"
-	// oldJREImage has a JVM without JDK-8349988, and no compiler.
+	// oldJREImage has a JVM without the fix for JDK-8349988, and no compiler.
 	oldJREImage = "memfit.test/old-jre:21"
 	goImage     = "memfit.test/goprobe:dev"
 )

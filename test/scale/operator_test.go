@@ -229,7 +229,7 @@ func (o *operator) addHistory(t *testing.T) {
 		pending := 0
 		for i, at := range times {
 			o.measure(w, at)
-			if pending += len(w.pods); pending >= 2000 || i == len(times)-1 { // the mailbox holds 4096
+			if pending += len(w.pods); pending >= 2000 || i == len(times)-1 { // the inbox holds 4096
 				o.clock.SetTime(at)
 				o.reconcileOne(t, w)
 				pending = 0

@@ -119,11 +119,11 @@ type sum struct {
 	samples                 int
 	requested, limits, used float64
 	notReady                float64 // pod-minutes
-	// kills by the kernel's log and by memfit, workload by workload when both were compared; stalls by memfit.
+	// kernel and memfit are the kills that the kernel logged and memfit counted; stalls are memfit's.
 	kernel, memfit, stalls int64
 }
 
-// TestSoak runs for SOAK, 60m by default, with SOAK_PODS pods.
+// TestSoak runs for SOAK, 60m by default, with SOAK_PODS pods, 200 by default.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(setting("SOAK", "60m"))
 	if err != nil {
