@@ -200,7 +200,7 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("what was learned is exported as an object that can be applied", func(t *testing.T) {
 		if _, errs, code := c.run("reader", "export", "priors", "-n", "tools"); code != exitFailed ||
-			!strings.Contains(errs, "nothing was learned in namespace tools") {
+			!strings.Contains(errs, "no learned data in namespace tools") {
 			t.Errorf("of another namespace: exit %d, %q", code, errs)
 		}
 		learned := &v1alpha1.MemoryCheckpoint{
@@ -350,7 +350,7 @@ func TestCluster(t *testing.T) {
 		for _, format := range []string{"kustomize", "json6902", "helm-values", "ssa"} {
 			first, errs, code := c.run("reader", "export", "-A", "-o", format)
 			if code != 0 || !strings.Contains(errs, "Pod tools/debug is left out") ||
-				!strings.Contains(errs, `Job tools/import is left out: reading it: jobs.batch "import" not found`) {
+				!strings.Contains(errs, `Job tools/import is left out: reading the object: jobs.batch "import" not found`) {
 				t.Errorf("%s: exit %d, %q", format, code, errs)
 			}
 			if second, _, _ := c.run("reader", "export", "-A", "-o", format); first != second {
@@ -413,14 +413,14 @@ func TestCluster(t *testing.T) {
 		}
 		out, errs, code := c.run("reader", "report", "-n", "shop", "--price-per-gib-month", "3")
 		if code != 0 || !strings.Contains(out, "<td>231Mi</td>") || !strings.Contains(out, "USD a month") ||
-			!strings.Contains(errs, "The histories of 1 container are from another version") {
+			!strings.Contains(errs, "1 container without charts: another version of memfit") {
 			t.Errorf("exit %d, %q, %s", code, errs, out)
 		}
 		if _, errs, code := c.run("tenant", "report", "-n", "shop"); code != 0 || strings.Contains(errs, "profile") {
 			t.Errorf("without the right to read the cluster's profiles: exit %d, %q", code, errs)
 		}
 		if _, errs, code := c.run("reader", "report", "--price-per-gib-month", "-1"); code != exitFailed ||
-			!strings.Contains(errs, "set the monthly price of a GiB") {
+			!strings.Contains(errs, "set the monthly price of 1 GiB") {
 			t.Errorf("exit %d, %q", code, errs)
 		}
 	})

@@ -17,57 +17,58 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-// completionTimeout bounds a completion: after that, Tab seems broken.
+// completionTimeout limits how long the shell waits for a completion.
 const completionTimeout = 3 * time.Second
 
-// offering completes up to most arguments with the words that ask returns in time; a shell cannot show an error.
-func (v *verb) offering(
-	most int, ask func(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)),
-) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(given) >= most {
+// lister calls add with the words that may complete typed, each with a description or "".
+type lister func(ctx context.Context, c *cluster.Cluster, typed string, add func(word, description string))
+
+// completeArgs completes up to maxArgs arguments with the words of list. It ignores errors, which a shell cannot show.
+func (v *verb) completeArgs(maxArgs int, list lister) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= maxArgs {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		s, err := v.open()
+		c, err := v.open()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var words []string
-		ask(ctx, s, typed, func(word, about string) {
-			if strings.HasPrefix(word, typed) && !slices.Contains(given, word) {
-				words = append(words, strings.TrimSuffix(cobra.CompletionWithDesc(word, about), "\t"))
+		list(ctx, c, typed, func(word, description string) {
+			if strings.HasPrefix(word, typed) && !slices.Contains(args, word) {
+				words = append(words, strings.TrimSuffix(cobra.CompletionWithDesc(word, description), "\t"))
 			}
 		})
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// workloads returns the governed workloads by kind and name, or by name alone if that is what the user typed.
-func workloads(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)) {
-	recs, _ := s.Recommendations(ctx)
+// workloads lists the governed workloads as "deployment/web", or as "web" if that begins with what the user typed.
+func workloads(ctx context.Context, c *cluster.Cluster, typed string, add func(word, description string)) {
+	recs, _ := c.Recommendations(ctx)
 	for i := range recs {
 		name := report.Typed(recs[i].Name, &recs[i].Status)
 		if typed != "" && strings.HasPrefix(recs[i].Status.Workload.Name, typed) {
 			name = recs[i].Status.Workload.Name
 		}
-		offer(name, recs[i].Status.Summary)
+		add(name, recs[i].Status.Summary)
 	}
 }
 
-func namespaces(ctx context.Context, s *cluster.Cluster, _ string, offer func(word, about string)) {
-	for _, name := range s.Namespaces(ctx) {
-		offer(name, "")
+func namespaces(ctx context.Context, c *cluster.Cluster, _ string, add func(word, description string)) {
+	for _, name := range c.Namespaces(ctx) {
+		add(name, "")
 	}
 }
 
-// inspected returns the pods that have a snapshot.
-func inspected(ctx context.Context, s *cluster.Cluster, _ string, offer func(word, about string)) {
-	_ = s.EachSnapshot(ctx, func(of *v1alpha1.MemorySnapshot) { offer("pod/"+of.Name, of.Status.Summary) })
+// inspectedPods lists the pods that have a snapshot.
+func inspectedPods(ctx context.Context, c *cluster.Cluster, _ string, add func(word, description string)) {
+	_ = c.EachSnapshot(ctx, func(s *v1alpha1.MemorySnapshot) { add("pod/"+s.Name, s.Status.Summary) })
 }
 
-// completeContexts offers the contexts of the kubeconfig.
+// completeContexts completes the name of a context with those of the kubeconfig.
 func (v *verb) completeContexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	config, err := v.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
@@ -78,17 +79,18 @@ func (v *verb) completeContexts(_ *cobra.Command, _ []string, typed string) ([]s
 		cobra.ShellCompDirectiveNoFileComp
 }
 
-// completes adds completion to a flag. It adds no space after a word that ends in "=".
-func completes(cmd *cobra.Command, flag string, words []string) {
+// completeFlag completes the value of a flag with words. If all matches end in "=", the shell adds no space.
+func completeFlag(cmd *cobra.Command, flag string, words []string) {
 	// fails only for an undefined flag
 	_ = cmd.RegisterFlagCompletionFunc(
 		flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			fits := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.HasPrefix(word, typed) })
+			matches := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.HasPrefix(word, typed) })
 			directive := cobra.ShellCompDirectiveNoFileComp
-			if len(fits) > 0 && !slices.ContainsFunc(fits, func(word string) bool { return !strings.HasSuffix(word, "=") }) {
+			complete := func(word string) bool { return !strings.HasSuffix(word, "=") }
+			if len(matches) > 0 && !slices.ContainsFunc(matches, complete) {
 				directive |= cobra.ShellCompDirectiveNoSpace
 			}
-			return fits, directive
+			return matches, directive
 		},
 	)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const explainLong = `Explain the recommendation for one workload: the evidence, the steps to the number,
-the profile's policy, the runtime settings, every OOM kill with the limit at that time, the conditions (Applied names
-the guard that stopped a change), and what to do next.
+the profile's policy, the runtime settings, the last OOM kills with the limit at that time, the conditions (Applied
+names the guard that stopped a change), and what to do next.
 
 WORKLOAD is a name, or kind and name as in kubectl: web, deploy/web, deployment.apps/web. Nothing is written to the
 cluster.`
@@ -23,25 +23,25 @@ const explainExample = `  kubectl memfit explain deployment/web -n shop
   kubectl memfit explain web -o json | jq -r '.status.containers[0].reasons[]'`
 
 func explainCommand() *cobra.Command {
-	return aboutWorkload(&cobra.Command{
+	return newWorkloadVerb(&cobra.Command{
 		Use:   "explain WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Explain a recommendation: evidence, formula, bounds, guards, kills",
 		Long:  explainLong, Example: explainExample,
-	}).runs(explain)
+	}).withRun(explain)
 }
 
-// aboutWorkload makes cmd a verb that prints a page about one workload, with checks and completion of its name.
-func aboutWorkload(cmd *cobra.Command) *verb {
-	cmd.Args = oneOf("name one workload, as in: kubectl memfit " + cmd.Name() +
+// newWorkloadVerb returns a verb that takes the name of one workload and prints a page about it.
+func newWorkloadVerb(cmd *cobra.Command) *verb {
+	cmd.Args = exactlyOne("name one workload, as in: kubectl memfit " + cmd.Name() +
 		" deployment/web (kubectl memfit status lists them)")
-	v := reading(cmd)
-	v.prints("", listing.OfPage...)
-	cmd.ValidArgsFunction = v.offering(1, workloads)
+	v := newVerb(cmd)
+	v.addOutput("", listing.OfPage...)
+	cmd.ValidArgsFunction = v.completeArgs(1, workloads)
 	return v
 }
 
 func explain(v *verb) error {
-	rec, err := v.workload()
+	rec, err := v.recommendation()
 	if err != nil {
 		return err
 	}

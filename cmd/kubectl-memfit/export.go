@@ -21,21 +21,18 @@ const exportLong = `Write the recommended sizes as patches for Git, with a comme
 and why.
 
 Formats:
-  kustomize    strategic merge patches, for patches: of a kustomization (default)
+  kustomize    strategic merge patches, for the patches field of a kustomization (default)
   json6902     JSON patches by container index, each with a test of the container's name
-  helm-values  resources of each container, as most charts use them
-  ssa          manifests for server-side apply that hold the memory fields only
+  helm-values  resources of each container, in the form that most charts use
+  ssa          manifests for server-side apply, with the memory fields only
 
-Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container
-without a number, and a workload without a pod template of its own (a bare pod), is left out with a comment that gives
-the reason.
-A step is exported as json6902 for the object that has its template: Task or Pipeline (Tekton),
+Without WORKLOAD, the command exports every workload of the namespace. The same recommendations always give the same
+output. Containers without a recommended size and workloads without a pod template (bare pods) are left out; comments
+give the reasons. A pipeline step is exported as json6902 for the object with its template: a Task or Pipeline (Tekton),
 WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
---pull-request writes the same numbers with their reasons as the text of a pull request.
 
-export priors writes what memfit learned about young containers, by image and a hash of command and arguments
-(-n: the namespace that memfit runs in).
-After kubectl apply, memfit in another cluster adds it to what it has learned, within ten minutes.
+export priors writes what memfit learned about young containers, by image and a hash of command and arguments;
+-n names the namespace of memfit. If you apply the output in another cluster, memfit there merges it within ten minutes.
 
 Exit codes:
   0  done, even if some workloads were left out (standard error names them)
@@ -47,54 +44,54 @@ const exportExample = `  # All of a namespace, next to its kustomization
   # One workload, for a chart
   kubectl memfit export -n shop deployment/web -o helm-values > values-memory.yaml
 
-  # With the text of a pull request
+  # Patches, and the text of a pull request with the reasons
   kubectl memfit export -n shop --pull-request body.md > memory.yaml
 
   # What staging learned, for production
   kubectl memfit export priors -n memfit-system --context staging | kubectl apply --context production -f -`
 
 func exportCommand() *cobra.Command {
-	v := readingAll(&cobra.Command{
+	v := newVerbAllNamespaces(&cobra.Command{
 		Use:   "export [-n NAMESPACE | -A] [WORKLOAD...] [-o kustomize|json6902|helm-values|ssa]",
 		Short: "Write recommended sizes as patches for Git",
 		Long:  exportLong, Example: exportExample, Args: cobra.ArbitraryArgs,
 	})
-	v.prints(export.Formats[0], export.Formats...)
+	v.addOutput(export.Formats[0], export.Formats...)
 	var noNamespace bool
 	v.Flags().BoolVar(
-		&noNamespace, "no-namespace", false, "leave metadata.namespace out (kustomize), for bases without one",
+		&noNamespace, "no-namespace", false, "omit metadata.namespace (kustomize only), for bases without a namespace",
 	)
 	var body string
-	v.Flags().StringVar(&body, "pull-request", "", "also write to this file what the patches change and why, in Markdown")
-	v.ValidArgsFunction = v.offering(math.MaxInt, workloads)
+	v.Flags().StringVar(&body, "pull-request", "", "file for the text of a pull request: the changes and why, in Markdown")
+	v.ValidArgsFunction = v.completeArgs(math.MaxInt, workloads)
 	v.AddCommand(priorsCommand())
-	return v.runs(func(v *verb) error { return exports(v, noNamespace, body) })
+	return v.withRun(func(v *verb) error { return exportPatches(v, noNamespace, body) })
 }
 
 func priorsCommand() *cobra.Command {
-	return reading(&cobra.Command{
+	return newVerb(&cobra.Command{
 		Use:   "priors -n NAMESPACE",
 		Short: "Write what memfit learned about young containers, for kubectl apply in another cluster",
-	}).runs(exportPriors)
+	}).withRun(exportPriors)
 }
 
 func exportPriors(v *verb) error {
-	var text []byte
+	var learned []byte
 	err := v.cluster.EachCheckpoint(v.Context(), func(checkpoint *v1alpha1.MemoryCheckpoint) {
 		if checkpoint.Name == v1alpha1.PriorsName {
-			text = checkpoint.Status.Observed
+			learned = checkpoint.Status.Observed
 		}
 	})
 	switch {
 	case err != nil:
 		return err
-	case text == nil:
+	case learned == nil:
 		return fmt.Errorf(
-			"nothing was learned in %s: name the namespace of memfit with -n (or is learning off, with --learn-priors=false?)",
+			"no learned data in %s: name memfit's namespace with -n, and check that memfit runs without --learn-priors=false",
 			v.place(),
 		)
 	}
-	priors, err := export.Priors(v.cluster.Namespace, text)
+	priors, err := export.Priors(v.cluster.Namespace, learned)
 	if err != nil {
 		return err
 	}
@@ -102,8 +99,8 @@ func exportPriors(v *verb) error {
 	return err
 }
 
-// exports writes patches, and to the file body, if it has a name, the text of a pull request.
-func exports(v *verb, noNamespace bool, body string) error {
+// exportPatches writes patches to standard output and, if body is set, the text of a pull request to the file body.
+func exportPatches(v *verb, noNamespace bool, body string) error {
 	recs, err := v.cluster.Recommendations(v.Context())
 	if err != nil {
 		return err
@@ -139,12 +136,17 @@ func exports(v *verb, noNamespace bool, body string) error {
 	return nil
 }
 
-// sources returns the named workloads without duplicates; all if none was named.
+// sources returns the workloads that the arguments name, without duplicates, or all workloads without arguments.
 func (v *verb) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Source, err error) {
 	add := func(rec *v1alpha1.MemoryRecommendation) {
 		all = append(all, export.SourceOf(rec, func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
 			return v.cluster.Workload(v.Context(), rec.Namespace, ref)
 		}))
+	}
+	if len(v.args) == 0 {
+		for i := range recs {
+			add(&recs[i])
+		}
 	}
 	for _, name := range v.args {
 		rec, err := report.Find(recs, name, v.place())
@@ -153,11 +155,6 @@ func (v *verb) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Sourc
 		}
 		if !slices.ContainsFunc(all, func(s export.Source) bool { return s.Recommendation == rec }) {
 			add(rec)
-		}
-	}
-	for i := range recs {
-		if len(v.args) == 0 {
-			add(&recs[i])
 		}
 	}
 	return all, nil

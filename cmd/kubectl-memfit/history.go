@@ -12,18 +12,18 @@ import (
 const historyLong = `Show what memfit changed on the pods of one workload and the outcome, newest first, with the
 OOM kills and stalls before and after.
 
-  Resized             a pod runs with the new size; the line below is what was recommended then
+  Resized             a pod runs with the new size; the line below has the recommendation at that time
   Replaced            the successor of an evicted pod runs with the new size
   NotResized          the resize failed and was rolled back; the line below has the reason
   Reverted            a lower limit led to kills, restarts or a pod that was not ready, and was rolled back from
                       every pod
-  ConflictingWriter   another writer changed what memfit had set, and memfit ignores the pods for 24 hours
-  RestartedForMemory  a pod was evicted for a fresh one, because the profile has drift.action: Restart
-  MemoryLoaned        a container got a higher limit before the kernel killed it (sizing.rescue)
-  LoanReturned        the loan has ended, for the reason in the line below
+  ConflictingWriter   another writer changed a size that memfit had set; memfit does not resize the pods for 24 hours
+  RestartedForMemory  memfit evicted a pod whose memory drifted (drift.action: Restart in the profile)
+  MemoryLoaned        memfit raised a container's limit for a while to prevent an OOM kill (sizing.rescue)
+  LoanReturned        the raise of MemoryLoaned ended; the line below has the reason
 
-memfit keeps the last 16 changes, 20 kills and 8 stalls of a workload. What a new pod got when it was created is in
-its annotation memfit.dev/injected. Nothing is written to the cluster.`
+memfit keeps the last 16 changes, 20 OOM kills and 8 stalls of a workload. The annotation memfit.dev/injected of a pod
+lists what memfit set when the pod was created. Nothing is written to the cluster.`
 
 const historyExample = `  kubectl memfit history deployment/web -n shop
 
@@ -31,15 +31,15 @@ const historyExample = `  kubectl memfit history deployment/web -n shop
   kubectl memfit history web -o json | jq -r '.items[].change | select(.kind == "Reverted") | .why'`
 
 func historyCommand() *cobra.Command {
-	return aboutWorkload(&cobra.Command{
+	return newWorkloadVerb(&cobra.Command{
 		Use:   "history WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Show what memfit changed on a workload's pods, and the outcome",
 		Long:  historyLong, Example: historyExample,
-	}).runs(showHistory)
+	}).withRun(showHistory)
 }
 
 func showHistory(v *verb) error {
-	rec, err := v.workload()
+	rec, err := v.recommendation()
 	if err != nil {
 		return err
 	}

@@ -18,24 +18,24 @@ import (
 
 const injectLong = `Show what memfit's webhook would set on the pods of the workloads in FILE, without a cluster.
 
-It runs the webhook's code for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob, PodTemplate,
-ReplicationController and Argo Rollout. Every other object, and every workload that no profile governs, passes through
-byte for byte. An unreadable document is reported and also passes through. In a workload that changes, order and
-comments remain; anchors and merge keys are expanded, blank lines removed, and indentation normalized.
+The command runs the webhook's code for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob,
+PodTemplate, ReplicationController and Argo Rollout. It copies all other objects, and workloads without a profile, byte
+for byte. It reports documents that it cannot read, and copies them too. In changed workloads it keeps order and
+comments, but expands anchors and merge keys, removes blank lines and normalizes indentation.
 
-Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by
-annotation memfit.dev/profile or by selector. If --profile holds exactly one profile, it also governs every workload
-that does not opt out and that nothing else governs. ConfigMaps in FILE are read for the names of their keys,
-Namespaces for their annotations, and MemoryRecommendations for sizes of new pods and for live heaps. It does not see
-what only a cluster has: limits that a LimitRange adds, and changes by other webhooks.
+Profiles come from --profile and from FILE. As in a cluster, the annotation memfit.dev/profile or a selector decides
+which profile governs a workload. If --profile holds exactly one profile, that profile also governs every workload
+that has no other profile and does not opt out. In FILE the command also reads the keys of ConfigMaps, the labels and
+annotations of Namespaces, and the sizes and live heaps in MemoryRecommendations. Limits from a LimitRange and changes
+by other webhooks exist only in a cluster, so they are missing.
 
-Standard error lists the set and the skipped settings, with reasons (--quiet omits it).
+Standard error lists the settings that were set or skipped, with reasons (--quiet omits the list).
 
 Exit codes:
   0  done; with -o diff: no changes
   1  -o diff: changes
-  2  the file of --profile or a flag cannot be used; nothing was written
-  3  everything was written, but a document cannot be read and is unchanged, or a workload requests a profile that is
+  2  a flag or the file of --profile is invalid; nothing was written
+  3  everything was written, but a document is unreadable and unchanged, or a workload requests a profile that is
      missing or ambiguous`
 
 const injectExample = `  # What would the profile change?
@@ -59,7 +59,7 @@ func injectCommand() *cobra.Command {
 		Long:  injectLong, Example: injectExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("%s: name manifests with -f, for example -f %s", args[0], args[0])
+				return fmt.Errorf("unexpected argument %q: name manifests with -f, as in -f %s", args[0], args[0])
 			}
 			return nil
 		},
@@ -70,7 +70,7 @@ func injectCommand() *cobra.Command {
 	flags.StringVar(&f.profile, "profile", "", "file with MemoryProfiles or ClusterMemoryProfiles; - reads standard input")
 	outputFlag(cmd, &f.output, injectFormats[0], injectFormats)
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of objects without one")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not list set and skipped settings")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not list settings that were set or skipped")
 	return cmd
 }
 
@@ -108,13 +108,13 @@ func runInject(f injectFlags, cmd *cobra.Command) error {
 	return nil
 }
 
-// read reads manifests and profiles, at most one of them from stdin.
+// read checks the flags and reads manifests and profiles, at most one of them from stdin.
 func (f injectFlags) read(stdin io.Reader) (manifests, profiles []byte, err error) {
 	switch {
 	case f.file == "":
-		return nil, nil, fmt.Errorf("name the manifests: -f FILE, or -f - for standard input")
+		return nil, nil, fmt.Errorf("no manifests: name a file with -f FILE, or standard input with -f -")
 	case f.file == "-" && f.profile == "-":
-		return nil, nil, fmt.Errorf("-f and --profile cannot both be standard input")
+		return nil, nil, fmt.Errorf("-f and --profile cannot both read standard input")
 	}
 	if _, err := listing.Parse(f.output, injectFormats); err != nil {
 		return nil, nil, err
@@ -129,7 +129,7 @@ func (f injectFlags) read(stdin io.Reader) (manifests, profiles []byte, err erro
 		return nil, nil, fmt.Errorf("reading profiles: %w", err)
 	}
 	if len(bytes.TrimSpace(profiles)) == 0 {
-		return nil, nil, fmt.Errorf("%s is empty: it must hold a MemoryProfile or a ClusterMemoryProfile", f.profile)
+		return nil, nil, fmt.Errorf("%s is empty: name a file with a MemoryProfile or ClusterMemoryProfile", f.profile)
 	}
 	return manifests, profiles, nil
 }

@@ -113,7 +113,7 @@ func TestInject(t *testing.T) {
 			args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is unknown: use yaml, diff",
 		},
 		"a file without its flag": {
-			args: []string{"pod.yaml"}, wantCode: 2, wantErr: "pod.yaml: name manifests with -f, for example -f pod.yaml",
+			args: []string{"pod.yaml"}, wantCode: 2, wantErr: `unexpected argument "pod.yaml": name manifests with -f, as in -f pod.yaml`,
 		},
 		"dry run": {
 			args: []string{"-f", pod, "--profile", dry}, wantOut: `"dryRun":true`,
@@ -129,7 +129,7 @@ func TestInject(t *testing.T) {
 		},
 		"an unknown flag": {args: []string{"--nope"}, wantCode: 2, wantErr: "unknown flag"},
 		"both from stdin": {
-			args: []string{"-f", "-", "--profile", "-"}, wantCode: 2, wantErr: "cannot both be standard input",
+			args: []string{"-f", "-", "--profile", "-"}, wantCode: 2, wantErr: "cannot both read standard input",
 		},
 		"an empty profile file": {args: []string{"-f", pod, "--profile", empty}, wantCode: 2, wantErr: "is empty"},
 		"a broken manifest on stdin": {

@@ -65,7 +65,7 @@ func (c server) inside(t *testing.T) {
 	want(exitFailed, "found no pod of deploy/web in namespace inside", "why", "deploy/web")
 	want(0, "glibc arenas, 64Mi: 48Mi resident", "map", pod.Name, "-c", "app", "--pages")
 	want(0, "<svg ", "map", pod.Name, "-o", "svg")
-	want(exitFailed, `it has no container "nope": name one of app, proxy, over`, "map", pod.Name, "-c", "nope")
+	want(exitFailed, `no container "nope": name one of app, proxy, over`, "map", pod.Name, "-c", "nope")
 	want(0, "app         Node.js 20.18.1   470Mi (92%)   512Mi   263Mi   100Mi", "top", "--sort-by", "free")
 	want(exitFailed, "--sort-by size is unknown: use use, share", "top", "--sort-by", "size")
 
@@ -77,11 +77,11 @@ func (c server) inside(t *testing.T) {
 	}
 	folder := t.TempDir()
 	want(
-		0, "nodejs.yaml\nCheck the suggestions, then: kubectl apply -R -f "+folder+"\n", "scan", "--write",
+		0, "nodejs.yaml\nCheck the suggested runtimes, then: kubectl apply -R -f "+folder+"\n", "scan", "--write",
 		folder,
 	)
 	if _, errs, _ := c.run("reader", "scan", "-n", "inside", "--write", folder); strings.Contains(errs, "kubectl apply") ||
-		!strings.Contains(errs, "nodejs.yaml: it exists") {
+		!strings.Contains(errs, "nodejs.yaml: the file exists") {
 		t.Errorf("nothing is written again: %q", errs)
 	}
 	written, err := os.ReadFile(filepath.Join(folder, "inside", "nodejs.yaml"))
@@ -105,7 +105,7 @@ func (c server) finished(t *testing.T) {
 		out, errs, code := c.run("reader", "why", name, "-n", "shop")
 		if code != 0 || !strings.HasPrefix(out, "tekton: build/unit in namespace shop\n") ||
 			!strings.Contains(out, "MainProcess at limit 256Mi") ||
-			!strings.Contains(errs, "warning: the answer is from the recommendation only: found no pod") {
+			!strings.Contains(errs, "warning: showing only the recommendation: found no pod") {
 			t.Errorf("why %q: exit %d, %q,\n%s", name, code, errs, out)
 		}
 		fields, _, code := c.run("reader", "why", name, "-n", "shop", "-o", "jsonpath={.workload.status.oomKills}{.seen}")

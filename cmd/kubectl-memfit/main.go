@@ -18,14 +18,14 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// Exit codes. The help of the verbs that use more than 0 and exitFailed documents them.
+// Exit codes besides 0. A command that uses exitDiffers or exitProblem documents its codes in its help.
 const (
 	exitDiffers = 1 // -o diff found changes
-	exitFailed  = 2 // the command failed; nothing was written
-	exitProblem = 3 // everything was written, but a workload requests a profile that cannot be applied
+	exitFailed  = 2 // the command failed
+	exitProblem = 3 // everything was written, but a document is unreadable, or a profile is missing or ambiguous
 )
 
-// exit is the exit code of a command that has printed its output. Other errors are printed, and exit with exitFailed.
+// exit is an error that only sets the exit code. For other errors, main prints the error and exits with exitFailed.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -44,10 +44,10 @@ func main() {
 	os.Exit(exitFailed)
 }
 
-// completer is the name of the program that kubectl runs for a plugin's completions: a link to this one.
+// completer is the program that kubectl runs to complete the plugin's command line. It is a link to this program.
 const completer = "kubectl_complete-memfit"
 
-// arguments returns the command line. If called as the completer, these are words to complete.
+// arguments returns the arguments of a command line. If its program is completer, it adds cobra's completion command.
 func arguments(command []string) []string {
 	if name := filepath.Base(command[0]); strings.TrimSuffix(name, filepath.Ext(name)) == completer {
 		return append([]string{cobra.ShellCompRequestCmd}, command[1:]...)
@@ -57,8 +57,8 @@ func arguments(command []string) []string {
 
 const rootLong = `Fit a workload's memory to its runtime, and the runtime to its memory.
 
-All but inject read a cluster, and take kubectl's flags for that (kubectl options lists them); inject needs none.
-Nothing is ever written to a cluster.`
+All commands except inject read a cluster and take kubectl's flags (kubectl options lists them). inject needs no
+cluster. No command writes to a cluster.`
 
 func root() *cobra.Command {
 	cmd := &cobra.Command{

@@ -22,13 +22,13 @@ const mapLong = `Draw the memory of a pod: a bar for each container, with a segm
 memory, the limit as a mark, and the numbers below. Free memory is hatched (lower case on a terminal). Unexplained
 memory is always shown.
 
-For a workload, it draws the pod with the newest kill or stall; standard error names the others.
+For a workload, the command draws the pod with the newest OOM kill or stall; standard error names the other pods.
 
-The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; the first line has its time.
+The numbers are from the pod's MemorySnapshot, which memfit's agent on the node writes; the first line has its time.
 
-  --pages  also each region of addresses, block by block: in use, partly or wholly free, not in RAM. Only if the
-           snapshot has a map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true;
-           svg then always has it
+  --pages  also draw each memory region block by block: in use, partly free, resident and free, or not in RAM. The
+           snapshot has this map of pages only while the pod has the annotation memfit.dev/map=true. -o svg always
+           draws the map if the snapshot has one
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -38,23 +38,23 @@ const mapExample = `  kubectl memfit map pod/web-7d9f8 -n shop
   kubectl memfit map web-7d9f8 -n shop -c app -o svg > web.svg`
 
 func mapCommand() *cobra.Command {
-	v := reading(&cobra.Command{
+	v := newVerb(&cobra.Command{
 		Use:   "map POD|WORKLOAD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o FORMAT]",
 		Short: "Draw the memory of a pod",
 		Long:  mapLong, Example: mapExample,
-		Args: oneOf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)"),
+		Args: exactlyOne("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)"),
 	})
 	var container string
 	var pages bool
-	v.prints("", slices.Concat([]string{"svg"}, listing.OfPage)...)
+	v.addOutput("", slices.Concat([]string{"svg"}, listing.OfPage)...)
 	v.Flags().StringVarP(&container, "container", "c", "", "only this container")
-	v.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
-	v.ValidArgsFunction = v.offering(1, inspected)
-	return v.runs(func(v *verb) error { return draw(v, container, pages) })
+	v.Flags().BoolVar(&pages, "pages", false, "also draw each memory region block by block")
+	v.ValidArgsFunction = v.completeArgs(1, inspectedPods)
+	return v.withRun(func(v *verb) error { return draw(v, container, pages) })
 }
 
 func draw(v *verb, container string, pages bool) error {
-	recs, _ := v.cluster.Recommendations(v.Context()) // without this right, the owners of pods identify workloads
+	recs, _ := v.cluster.Recommendations(v.Context()) // on error, pods are matched by owner
 	rec, _ := report.Find(recs, v.args[0], v.place())
 	snapshot, err := v.snapshot(v.args[0], rec)
 	if err != nil {
@@ -63,21 +63,21 @@ func draw(v *verb, container string, pages bool) error {
 	namespace, pod := snapshot.Namespace, snapshot.Name
 	drawn, err := picture.New(snapshot, container)
 	if err != nil {
-		return fmt.Errorf("pod %s/%s: %w", namespace, pod, err)
+		return fmt.Errorf("drawing pod %s/%s: %w", namespace, pod, err)
 	}
 	if v.output == "svg" {
 		return drawn.WriteSVG(v.OutOrStdout())
 	}
 	return v.page(snapshot.Kind, snapshot, func(w io.Writer, colors listing.Colors) error {
 		if pages && !drawn.Mapped() {
-			v.warn("the snapshot has no map of pages; request one (and remove the annotation later with %s-):\n  kubectl "+
-				"annotate pod -n %s %s %s=true", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
+			v.warn("the snapshot has no map of pages; to request a map:\n  kubectl annotate pod -n %s %s %s=true\n"+
+				"Later, remove the annotation with %s-", namespace, pod, v1alpha1.MapAnnotation, v1alpha1.MapAnnotation)
 		}
 		return drawn.WriteText(w, colors, pages)
 	})
 }
 
-// podName returns the pod's name in an argument: web-7d9f8, pod/web-7d9f8, po/web-7d9f8. ok is false for another kind.
+// podName returns the name in "web-7d9f8", "pod/web-7d9f8" or "po/web-7d9f8", and false for another kind.
 func podName(text string) (string, bool) {
 	kind, name, typed := strings.Cut(text, "/")
 	if !typed {

@@ -19,14 +19,14 @@ import (
 	"github.com/memfit/memfit/internal/history"
 )
 
-const reportLong = `Write one page of HTML about the workloads of a namespace, or of the cluster, most urgent first:
-use against requests and limits in the last 35 days and two days with OOM kills and stalls, memfit's changes and
-their outcomes, requests above and below the recommendations, and requested memory that memfit has given back.
+const reportLong = `Write an HTML page about the workloads of a namespace or of the cluster, most urgent first. It has:
+  - charts of memory use (35 days, and two days by hour) with requests, limits, OOM kills and stalls
+  - memfit's changes and their outcomes
+  - requests above and below the recommendations, and how much memfit has lowered requests so far
 
-The page is self-contained: send it by mail, or put it on any web server. Past requests and limits are drawn as
-far as memfit's changes, OOM kills and stalls show them. Use is the highest of any replica in each day or hour.
-The curves are read from MemoryCheckpoints; without the right to read them the page has only a table and a note.
-Nothing is written to the cluster.`
+The page is self-contained: send it by mail, or put it on any web server. Charts show the highest use of any replica in
+each day or hour. Past requests and limits are known only from memfit's changes, OOM kills and stalls. Without
+permission to read MemoryCheckpoints, the page has a note instead of charts. Nothing is written to the cluster.`
 
 const reportExample = `  kubectl memfit report -n shop > shop.html
 
@@ -34,27 +34,27 @@ const reportExample = `  kubectl memfit report -n shop > shop.html
   kubectl memfit report -A --price-per-gib-month 3.20 --currency EUR > memfit.html`
 
 func reportCommand() *cobra.Command {
-	v := readingAll(&cobra.Command{
+	v := newVerbAllNamespaces(&cobra.Command{
 		Use:   "report [-n NAMESPACE | -A]",
-		Short: "Write a page of HTML: use, sizes, OOM kills and changes of each workload",
+		Short: "Write an HTML page with use, sizes, OOM kills and changes of each workload",
 		Long:  reportLong, Example: reportExample,
 	})
 	in := &htmlreport.Input{}
 	v.Flags().Float64Var(
-		&in.PricePerGiBMonth, "price-per-gib-month", 0, "monthly price of a GiB of requested memory; 0: show no costs",
+		&in.PricePerGiBMonth, "price-per-gib-month", 0, "price of 1 GiB of requested memory per month; 0 omits costs",
 	)
-	v.Flags().StringVar(&in.Currency, "currency", "USD", "the currency of that price")
-	return v.runs(func(v *verb) error { return writeReport(v, in) })
+	v.Flags().StringVar(&in.Currency, "currency", "USD", "currency of --price-per-gib-month")
+	return v.withRun(func(v *verb) error { return writeReport(v, in) })
 }
 
 func writeReport(v *verb, in *htmlreport.Input) error {
-	if !(in.PricePerGiBMonth >= 0) { // NaN neither
-		return fmt.Errorf("--price-per-gib-month is %v: set the monthly price of a GiB, or 0", in.PricePerGiBMonth)
+	if !(in.PricePerGiBMonth >= 0) { // also true for NaN
+		return fmt.Errorf("--price-per-gib-month %v is invalid: set the monthly price of 1 GiB, or 0", in.PricePerGiBMonth)
 	}
 	if printers.IsTerminal(v.OutOrStdout()) {
-		return errors.New("send the page to a file: kubectl memfit report > memfit.html")
+		return errors.New("standard output is a terminal: write to a file, as in kubectl memfit report > memfit.html")
 	}
-	if err := v.fill(in); err != nil {
+	if err := v.readInput(in); err != nil {
 		return err
 	}
 	for _, note := range in.Notes {
@@ -63,53 +63,53 @@ func writeReport(v *verb, in *htmlreport.Input) error {
 	return htmlreport.Write(v.OutOrStdout(), in)
 }
 
-func (v *verb) fill(in *htmlreport.Input) (err error) {
-	ctx, s := v.Context(), v.cluster
-	if in.Recommendations, err = v.cluster.Recommendations(v.Context()); err != nil {
+func (v *verb) readInput(in *htmlreport.Input) (err error) {
+	ctx, c := v.Context(), v.cluster
+	if in.Recommendations, err = c.Recommendations(ctx); err != nil {
 		return err
 	}
 	note := func(format string, args ...any) { in.Notes = append(in.Notes, fmt.Sprintf(format, args...)) }
 	in.Place, in.Now = v.place(), time.Now()
-	if s.Context != "" {
-		in.Place += " of " + s.Context
+	if c.Context != "" {
+		in.Place += " of " + c.Context
 	}
 	records, err := v.records(in.Recommendations)
 	if err != nil {
-		note("The memory given back of DaemonSets by class of nodes is unknown: %v", err)
+		note("Savings of DaemonSets with node classes are unknown: %v", err)
 	}
-	given := inventory.NewGivenBack(records)
-	if err := s.EachPod(ctx, given.AddPod); err != nil {
-		note("The memory given back is unknown: %v", err)
+	savings := inventory.NewSavings(records)
+	if err := c.EachPod(ctx, savings.AddPod); err != nil {
+		note("Savings are unknown: %v", err)
 	} else {
-		in.GivenBack = given.Differences
+		in.Savings = savings.Differences
 	}
 	in.Histories = map[types.NamespacedName]map[string]*history.Container{}
-	unread := 0
-	err = s.EachCheckpoint(ctx, func(checkpoint *v1alpha1.MemoryCheckpoint) {
-		of, more := historiesOf(checkpoint)
-		in.Histories[types.NamespacedName{Namespace: checkpoint.Namespace, Name: checkpoint.Name}] = of
-		unread += more
+	unreadable := 0
+	err = c.EachCheckpoint(ctx, func(checkpoint *v1alpha1.MemoryCheckpoint) {
+		histories, failed := historiesOf(checkpoint)
+		in.Histories[types.NamespacedName{Namespace: checkpoint.Namespace, Name: checkpoint.Name}] = histories
+		unreadable += failed
 	})
 	if err != nil {
-		note("Curves are unavailable: %v", err)
+		note("Charts are unavailable: %v", err)
 	}
-	if unread > 0 {
-		note("The histories of %s are from another version of memfit than this plugin, so they have no curves.",
-			format.Count(unread, "container"))
+	if unreadable > 0 {
+		note("%s without charts: another version of memfit wrote the history; use the plugin of that version",
+			format.Count(unreadable, "container"))
 	}
 	return nil
 }
 
-// historiesOf unpacks a checkpoint; unread counts the containers that could not be decoded.
-func historiesOf(checkpoint *v1alpha1.MemoryCheckpoint) (of map[string]*history.Container, unread int) {
-	of = map[string]*history.Container{}
+// historiesOf decodes the histories of a checkpoint by container. unreadable counts those that it cannot decode.
+func historiesOf(checkpoint *v1alpha1.MemoryCheckpoint) (histories map[string]*history.Container, unreadable int) {
+	histories = map[string]*history.Container{}
 	for _, packed := range checkpoint.Status.Containers {
 		h := history.New()
 		if checkpoint.Status.Version > v1alpha1.CheckpointVersion || h.UnmarshalBinary(packed.History) != nil {
-			unread++
+			unreadable++
 			continue
 		}
-		of[packed.Name] = h
+		histories[packed.Name] = h
 	}
-	return of, unread
+	return histories, unreadable
 }

@@ -18,34 +18,33 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 )
 
-const scanLong = `List the workloads of a cluster with their runtimes and how each is known, the use of the fullest
-pod against its limit, and the OOM kills of the last days. It needs no profile, no webhook, and not even memfit in the
-cluster.
+const scanLong = `List the workloads of a cluster: the runtime and its evidence, the memory use of the fullest pod and
+its limit, and the OOM kills of the last 7 days. The command also works in a cluster without memfit.
 
-Where memfit's agent runs, it detects the runtime. Elsewhere image, command and variables suggest one, shown with a
-question mark: check it before you declare it.
+memfit's agent detects the runtime. Without an agent, the image, command and environment variables may suggest a
+runtime, which is shown with a question mark: check it before you declare it in a profile.
 
-  --write DIR  writes a MemoryProfile for each runtime of each namespace, for the workloads that have none, with the
-               commands that opt them in. They recommend; no pod gets a setting or a size. Existing files are unchanged
+  --write DIR  write a MemoryProfile for each namespace and runtime whose workloads have no profile, with the commands
+               that opt these workloads in. The profiles only recommend and change no pod. Existing files are kept
 
 Nothing is written to the cluster.`
 
 const scanExample = `  kubectl memfit scan -A
 
-  # Profiles to begin with, for Git; -R, because there is a folder for each namespace
+  # First profiles for Git, in one folder for each namespace (apply -R reads them all)
   kubectl memfit scan -A --write profiles
   kubectl apply -R -f profiles`
 
 func scanCommand() *cobra.Command {
-	v := readingAll(&cobra.Command{
+	v := newVerbAllNamespaces(&cobra.Command{
 		Use:   "scan [-n NAMESPACE | -A] [--write DIR] [-o FORMAT]",
-		Short: "List every workload with its runtime, use and kills, and write profiles",
+		Short: "List all workloads with runtime, use and OOM kills, and write profiles",
 		Long:  scanLong, Example: scanExample,
 	})
 	var folder string
-	v.Flags().StringVar(&folder, "write", "", "folder for profiles")
-	v.lists(inventory.WorkloadOrders)
-	return v.runs(func(v *verb) error { return scan(v, folder) })
+	v.Flags().StringVar(&folder, "write", "", "folder to write profiles to")
+	v.addListFlags(inventory.WorkloadOrders)
+	return v.withRun(func(v *verb) error { return scan(v, folder) })
 }
 
 func scan(v *verb, folder string) error {
@@ -61,10 +60,10 @@ func scan(v *verb, folder string) error {
 	return writeProfiles(v, folder, inventory.Profiles(all))
 }
 
-// writeProfiles writes the files that do not exist yet, and lists them.
+// writeProfiles writes the files that do not exist yet, and lists all files on standard error.
 func writeProfiles(v *verb, folder string, files []inventory.File) error {
 	if len(files) == 0 {
-		v.note("No profiles to write: each workload has one, or its runtime is unknown")
+		v.note("No profiles to write: every workload has a profile or an unknown runtime")
 	}
 	written := 0
 	for _, f := range files {
@@ -72,7 +71,7 @@ func writeProfiles(v *verb, folder string, files []inventory.File) error {
 		err := writeNew(path, f.Text)
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			v.note("Skipped %s: it exists", path)
+			v.note("Skipped %s: the file exists", path)
 		case err != nil:
 			return fmt.Errorf("writing profiles: %w", err)
 		default:
@@ -81,8 +80,8 @@ func writeProfiles(v *verb, folder string, files []inventory.File) error {
 		}
 	}
 	if written > 0 {
-		// -R, because profiles are in one folder per namespace, and kubectl does not read subfolders by default.
-		v.note("Check the suggestions, then: kubectl apply -R -f %s", folder)
+		// By default kubectl does not read subfolders, and each namespace has its own.
+		v.note("Check the suggested runtimes, then: kubectl apply -R -f %s", folder)
 	}
 	return nil
 }
@@ -99,18 +98,18 @@ func writeNew(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// inventory reads the input of top and scan. Only pods are required; it reports what else it cannot read.
+// inventory reads the input of top and scan. It fails only if pods are unreadable, and otherwise prints warnings.
 func (v *verb) inventory() (*inventory.Inventory, error) {
 	ctx := v.Context()
 	warn := func(what string, err error) {
-		if err != nil && !apierrors.IsNotFound(err) { // the cluster serves the kind
+		if err != nil && !apierrors.IsNotFound(err) { // not found: the cluster does not serve the kind
 			v.warn("could not read %s: %v", what, err)
 		}
 	}
-	recs, err := v.cluster.Recommendations(v.Context())
+	recs, err := v.cluster.Recommendations(ctx)
 	warn("recommendations", err)
 	records, err := v.records(recs)
-	warn("the classes of nodes", err)
+	warn("the labels of nodes", err)
 	in := inventory.New(records)
 	if err := v.cluster.EachPod(ctx, in.AddPod); err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (v *verb) inventory() (*inventory.Inventory, error) {
 	return in, nil
 }
 
-// records indexes recommendations. On error, pods of DaemonSets have no class of nodes.
+// records indexes recommendations by workload. With an error, the records lack the node classes of DaemonSets.
 func (v *verb) records(recs []v1alpha1.MemoryRecommendation) (records inventory.Records, err error) {
 	records = inventory.RecordsOf(recs)
 	if records.ByNode() {

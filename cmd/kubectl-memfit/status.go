@@ -13,17 +13,17 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const statusLong = `Show the workloads that memfit governs, most urgent first: not managed, stalled,
-killed recently, memory that drifts, a size that waits to be applied, no recommendation yet, the rest.
+const statusLong = `Show the workloads that memfit governs, most urgent first: not managed, stalled, OOM-killed
+recently, drifting memory, a size that is not applied yet, no recommendation yet, all others.
 
-  LIMIT    of running pods -> recommended; (Hold) until there is a recommendation
+  LIMIT    limit of running pods -> recommended limit; (Hold) until a recommendation exists
   USE      highest use of one replica in the last two hours, and its share of the limit
-  OOMS     OOM kills counted so far; "recently" within the profile's drift.window (24h by default)
+  OOMS     OOM kills so far; "recently" means within the profile's drift.window (24h by default)
   MEMORY   shape of memory over time, and the time until the limit is reached
   APPLIED  whether running pods have the recommended size, and if not, why
-  PODS     (-o wide) pods that run with the profile's settings / pods it governs
+  PODS     (-o wide) pods with the profile's settings / governed pods
 
-kubectl get memoryrecommendations --watch prints changes.
+To watch for changes: kubectl get memoryrecommendations --watch
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -36,34 +36,34 @@ const statusExample = `  # What should I do next?
   # Highest use first
   kubectl memfit status -A --sort-by use
 
-  # Workloads that were killed recently
+  # Workloads with recent OOM kills
   kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'`
 
 func statusCommand() *cobra.Command {
-	v := readingAll(&cobra.Command{
+	v := newVerbAllNamespaces(&cobra.Command{
 		Use:   "status [-n NAMESPACE | -A] [-o FORMAT]",
-		Short: "Show what memfit found, worst first, and what to do next",
+		Short: "Show governed workloads, most urgent first, and what to do next",
 		Long:  statusLong, Example: statusExample,
 	})
-	v.lists(report.Orders)
-	return v.runs(status)
+	v.addListFlags(report.Orders)
+	return v.withRun(status)
 }
 
 func status(v *verb) error {
-	recs, err := v.cluster.Recommendations(v.Context())
+	ctx := v.Context()
+	recs, err := v.cluster.Recommendations(ctx)
 	if err != nil {
 		return err
 	}
-	ctx := v.Context()
-	profiles, unread := v.cluster.Profiles(ctx)
-	unknown := func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil }
+	profiles, err := v.cluster.Profiles(ctx)
+	lacksProfile := func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil }
 	status := report.NewStatus(recs, profiles)
 	switch {
-	case unread == nil:
-		status.Seek(v.cluster.Askers(ctx), profiles)
-	case len(recs) == 0 || slices.ContainsFunc(recs, unknown):
+	case err == nil:
+		status.AddUnserved(v.cluster.Candidates(ctx), profiles)
+	case len(recs) == 0 || slices.ContainsFunc(recs, lacksProfile):
 		// A user with a role in one namespace cannot read ClusterMemoryProfiles, and usually does not need them.
-		v.warn("could not read the status of profiles: %v", unread)
+		v.warn("could not read the status of profiles: %v", err)
 	}
 	if len(recs) == 0 && v.options.Format.IsTable() {
 		fmt.Fprint(v.ErrOrStderr(), report.NothingGoverned(v.cluster.Namespace, profiles))

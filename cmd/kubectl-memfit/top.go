@@ -13,7 +13,7 @@ import (
 
 const topLong = `List containers with the memory they use, and its parts.
 
-  RUNTIME      found by the agent, else declared by the profile, else suggested by the pod (with a question mark)
+  RUNTIME      from the agent, else from the profile, else suggested by the pod's spec (with a question mark)
   USE          demand (memory the kernel cannot reclaim) from the agent, else the working set from metrics.k8s.io
   HEAP         the runtime's heap, including garbage
   FREE         resident but unused, in all parts
@@ -21,23 +21,23 @@ const topLong = `List containers with the memory they use, and its parts.
   FILES        pages of programs, libraries and other files, and shared memory
   UNEXPLAINED  resident, of unknown use
 
-HEAP to UNEXPLAINED add up to resident memory. They need memfit's agent, at tier See; lines below the table report
-what is missing, and why. kubectl memfit map draws one pod. Nothing is written to the cluster.`
+The columns HEAP to UNEXPLAINED add up to resident memory. They need memfit's agent at tier See; notes below the table
+list what is missing and why. kubectl memfit map draws one pod. Nothing is written to the cluster.`
 
-const topExample = `  # What holds free memory?
+const topExample = `  # Containers with the most free memory first
   kubectl memfit top -A --sort-by free
 
-  # Containers above 90 % of their limit
+  # Containers closest to their limit first
   kubectl memfit top -A --sort-by share`
 
 func topCommand() *cobra.Command {
-	v := readingAll(&cobra.Command{
+	v := newVerbAllNamespaces(&cobra.Command{
 		Use:   "top [-n NAMESPACE | -A] [--sort-by " + strings.Join(inventory.Orders, "|") + "] [-o FORMAT]",
 		Short: "List containers by the memory they use, and its parts",
 		Long:  topLong, Example: topExample,
 	})
-	v.lists(inventory.Orders)
-	return v.runs(top)
+	v.addListFlags(inventory.Orders)
+	return v.withRun(top)
 }
 
 func top(v *verb) error {

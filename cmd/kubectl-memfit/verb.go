@@ -21,27 +21,27 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-// verb is a command that reads a cluster: with kubectl's flags, -o, and completion.
+// verb is a command that reads a cluster. It has kubectl's flags, -o and completion.
 type verb struct {
 	*cobra.Command
 
 	flags *genericclioptions.ConfigFlags
-	// everywhere is -A, output -o, and order --sort-by; offered and orders are the values of these two.
-	everywhere      bool
+	// outputs and orders are the valid values of output (-o) and order (--sort-by).
 	output, order   string
-	offered, orders []string
+	outputs, orders []string
+	allNamespaces   bool // -A
 
-	// args, cluster and the rest of options are set when it runs.
+	// args, cluster and options are set when the command runs, except options.NoHeaders, which is a flag.
 	args    []string
 	cluster *cluster.Cluster
 	options listing.Options
 }
 
-// inHelp are the flags of kubectl shown in help; the others also work, but would hide memfit's.
+// inHelp lists kubectl's flags that the help shows. The other flags also work, but would crowd the help.
 var inHelp = []string{"namespace", "context", "kubeconfig", "as", "request-timeout"}
 
-// reading adds kubectl's flags to a command. It takes no arguments, unless it has a check of its own.
-func reading(cmd *cobra.Command) *verb {
+// newVerb adds kubectl's flags to a command. The command takes no arguments unless cmd.Args is set.
+func newVerb(cmd *cobra.Command) *verb {
 	if cmd.Args == nil {
 		cmd.Args, cmd.ValidArgsFunction = cobra.NoArgs, cobra.NoFileCompletions
 	}
@@ -51,45 +51,45 @@ func reading(cmd *cobra.Command) *verb {
 	kubectl.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
 	cmd.Flags().AddFlagSet(kubectl)
 	_ = cmd.RegisterFlagCompletionFunc("context", v.completeContexts) // fails only for an undefined flag
-	offer := v.offering(1, namespaces)
+	complete := v.completeArgs(1, namespaces)
 	_ = cmd.RegisterFlagCompletionFunc(
 		"namespace", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return offer(cmd, nil, typed) // the argument before may be a workload or a namespace
+			return complete(cmd, nil, typed) // the arguments of the command are not namespaces
 		},
 	)
 	return v
 }
 
-// readingAll adds kubectl's flags and -A to a command.
-func readingAll(cmd *cobra.Command) *verb {
-	v := reading(cmd)
-	cmd.Flags().BoolVarP(&v.everywhere, "all-namespaces", "A", false, "all namespaces")
+// newVerbAllNamespaces adds kubectl's flags and -A to a command.
+func newVerbAllNamespaces(cmd *cobra.Command) *verb {
+	v := newVerb(cmd)
+	cmd.Flags().BoolVarP(&v.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 	return v
 }
 
-// prints adds -o with these values.
-func (v *verb) prints(standard string, offered ...string) {
-	v.offered = offered
-	outputFlag(v.Command, &v.output, standard, offered)
+// addOutput adds -o with a default and its valid values.
+func (v *verb) addOutput(standard string, outputs ...string) {
+	v.outputs = outputs
+	outputFlag(v.Command, &v.output, standard, outputs)
 }
 
-// lists adds the flags of a verb that lists. orders are the values of --sort-by, the default first.
-func (v *verb) lists(orders []string) {
-	v.prints("", listing.OfList...)
+// addListFlags adds the flags of a verb that prints a list. orders are the values of --sort-by, the default first.
+func (v *verb) addListFlags(orders []string) {
+	v.addOutput("", listing.OfList...)
 	v.orders = orders
 	v.Flags().BoolVar(&v.options.NoHeaders, "no-headers", false, "print only the rows of the table, for scripts")
 	v.Flags().StringVar(&v.order, "sort-by", orders[0], strings.Join(orders, ", "))
-	completes(v.Command, "sort-by", orders)
+	completeFlag(v.Command, "sort-by", orders)
 }
 
 // outputFlag adds -o with completion of its values.
-func outputFlag(cmd *cobra.Command, value *string, standard string, offered []string) {
-	cmd.Flags().StringVarP(value, "output", "o", standard, strings.Join(offered, ", "))
-	completes(cmd, "output", offered)
+func outputFlag(cmd *cobra.Command, value *string, standard string, outputs []string) {
+	cmd.Flags().StringVarP(value, "output", "o", standard, strings.Join(outputs, ", "))
+	completeFlag(cmd, "output", outputs)
 }
 
-// oneOf accepts exactly one argument, and otherwise returns an error with this text.
-func oneOf(text string) cobra.PositionalArgs {
+// exactlyOne accepts exactly one argument, and otherwise returns an error with this text.
+func exactlyOne(text string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return errors.New(text)
@@ -98,11 +98,11 @@ func oneOf(text string) cobra.PositionalArgs {
 	}
 }
 
-// runs sets the function that runs after the flags were checked, and returns the command.
-func (v *verb) runs(run func(v *verb) error) *cobra.Command {
+// withRun sets the function that runs after the flags have been checked, and returns the command.
+func (v *verb) withRun(run func(v *verb) error) *cobra.Command {
 	v.RunE = func(_ *cobra.Command, args []string) (err error) {
 		v.args = args
-		if v.options.Format, err = listing.Parse(v.output, v.offered); err != nil {
+		if v.options.Format, err = listing.Parse(v.output, v.outputs); err != nil {
 			return err
 		}
 		if len(v.orders) > 0 && !slices.Contains(v.orders, v.order) {
@@ -118,10 +118,10 @@ func (v *verb) runs(run func(v *verb) error) *cobra.Command {
 	return v.Command
 }
 
-// open prepares to read from the cluster. Nothing is read yet.
+// open returns a client of the cluster that the flags name. It sends no request.
 func (v *verb) open() (*cluster.Cluster, error) {
 	c, err := cluster.Open(v.flags)
-	if err == nil && v.everywhere {
+	if err == nil && v.allNamespaces {
 		c.Namespace = ""
 	}
 	return c, err
@@ -134,8 +134,8 @@ func (v *verb) place() string {
 	return "namespace " + v.cluster.Namespace
 }
 
-// workload reads the recommendation of the workload in the arguments.
-func (v *verb) workload() (*v1alpha1.MemoryRecommendation, error) {
+// recommendation reads the recommendation of the workload that the first argument names.
+func (v *verb) recommendation() (*v1alpha1.MemoryRecommendation, error) {
 	recs, err := v.cluster.Recommendations(v.Context())
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (v *verb) workload() (*v1alpha1.MemoryRecommendation, error) {
 	return report.Find(recs, v.args[0], v.place())
 }
 
-// page prints one object: for users with write, otherwise as fields. kind is its kind, unless the value has one.
+// page prints a page with write, or with -o the value as an object. kind is its kind, unless the value has a kind.
 func (v *verb) page(kind string, value any, write func(w io.Writer, c listing.Colors) error) error {
 	if v.options.Format.IsPage() {
 		return write(v.OutOrStdout(), v.options.Colors)

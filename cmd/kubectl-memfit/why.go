@@ -17,32 +17,32 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-const whyLong = `Show on one page what happened to the memory of a pod: the last OOM kill with the minute before it and the process
-that died, what filled its containers, what memfit did about its workload, and what to do next.
+const whyLong = `Show what happened to the memory of a pod: the last OOM kill, the minute before it and the killed
+process, what filled the containers, what memfit did for the workload, and what to do next.
 
-It reads the pod's MemorySnapshot, which the agent of its node writes (docs/guide/agent.md), the pod's owner, and the
-recommendations of its namespace. For a workload, it reads the pod with the newest kill or stall; standard error names
-the others. If no such pod exists any more, it shows the records of the recommendation. Nothing is written to the
-cluster.`
+The command reads the pod's MemorySnapshot, which the agent on the node writes (docs/guide/agent.md), the pod's owner,
+and the recommendations of the namespace. For a workload, it shows the pod with the newest OOM kill or stall; standard
+error names the other pods. If the pods no longer exist, it shows what the MemoryRecommendation recorded. Nothing is
+written to the cluster.`
 
 const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop
 
-  # The pod of a workload that was killed last
+  # The pod of a workload with the newest OOM kill
   kubectl memfit why deployment/web -n shop
 
-  # A step of a pipeline, as status shows it
+  # A pipeline step, as named by kubectl memfit status
   kubectl memfit why "tekton: build/unit" -n ci`
 
 func whyCommand() *cobra.Command {
-	v := reading(&cobra.Command{
+	v := newVerb(&cobra.Command{
 		Use:   "why pod/NAME|WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Show what happened to a pod's memory: the kill, the minute before it, what filled it",
 		Long:  whyLong, Example: whyExample,
-		Args: oneOf("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k"),
+		Args: exactlyOne("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k"),
 	})
-	v.prints("", listing.OfPage...)
-	v.ValidArgsFunction = v.offering(1, inspected)
-	return v.runs(why)
+	v.addOutput("", listing.OfPage...)
+	v.ValidArgsFunction = v.completeArgs(1, inspectedPods)
+	return v.withRun(why)
 }
 
 func why(v *verb) error {
@@ -62,34 +62,34 @@ func why(v *verb) error {
 		if rec == nil {
 			return err
 		}
-		v.warn("the answer is from the recommendation only: %v", err)
+		v.warn("showing only the recommendation: %v", err)
 	}
 	why := report.WhyOf(snapshot, rec)
 	return v.page("PodExplanation", why, why.Write)
 }
 
-// recommendationOf finds the recommendation of a pod's workload; nil: no profile governs it.
+// recommendationOf finds the recommendation of a pod's workload. It returns nil if no profile governs the workload.
 func (v *verb) recommendationOf(recs []v1alpha1.MemoryRecommendation, pod, node string) *v1alpha1.MemoryRecommendation {
 	records := inventory.RecordsOf(recs)
 	owner, err := v.cluster.Owner(v.Context(), pod, records)
 	if err != nil {
-		v.warn("%v; the pod's workload is found only if memfit recorded an OOM kill of the pod", err)
+		v.warn("%v; the pod's workload is known only if memfit recorded an OOM kill or stall of the pod", err)
 	}
 	if owner == nil {
 		return report.OfRecord(recs, pod)
 	}
 	if records.ByNode() {
-		if of, err := v.cluster.Node(v.Context(), node); err != nil {
-			v.warn("%v; the class of the node is unknown", err)
+		if labeled, err := v.cluster.Node(v.Context(), node); err != nil {
+			v.warn("%v; the node class is unknown", err)
 		} else {
-			records.AddNode(of)
+			records.AddNode(labeled)
 		}
 	}
 	return records.Of(records.OnNode(inventory.RefOf(v.cluster.Namespace, *owner), node))
 }
 
-// snapshot reads the snapshot of a pod: web-7d9f8, pod/web-7d9f8. For a workload it takes the pod with the newest kill
-// or stall. rec is the recommendation of the workload; nil: the name is compared with the pods' owners.
+// snapshot reads the snapshot of a pod, named as "web-7d9f8" or "pod/web-7d9f8". If name is a workload, it chooses the
+// pod with the newest kill or stall. rec is the workload's recommendation; nil: pods are matched by owner and name.
 func (v *verb) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
 	ctx := v.Context()
 	pod, isPod := podName(name)

@@ -115,7 +115,7 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	case len(record.GetOwnerReferences()) > 0, record.GetName() == v1alpha1.PriorsName:
 		return false, nil
 	}
-	return w.delete(ctx, record, "it names no owner")
+	return w.delete(ctx, record, "it has no owner reference")
 }
 
 // expire deletes a record of an identity that had no pod for [identity.TimeToLive]. If the identity has no

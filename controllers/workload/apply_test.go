@@ -188,7 +188,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(w.recorder.about("Reverted")).To(ConsistOf(
 			And(
 				HavePrefix("Warning Pod/web-0"),
-				ContainSubstring("back from every pod that has it, to 256Mi, because pod web-0 was OOM killed at that limit"),
+				ContainSubstring("back from every pod that has it, to 256Mi, because pod web-0 was OOM-killed at that limit"),
 			),
 			HavePrefix("Warning Deployment/web")))
 		Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi is kept until"))
@@ -535,7 +535,7 @@ var _ = Describe("A pod that no node takes", func() {
 		rec := f.reconciled(f.ref)
 		Expect(rec.Status.RefusedRequest.String()).To(Equal("192Mi"))
 		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
-			"Unschedulable", ContainSubstring("it is taken back, request of container app 192Mi to 128Mi")))
+			"Unschedulable", ContainSubstring("the request is restored, request of container app 192Mi to 128Mi")))
 		now := expect.Exists(w.ctx, w.client, w.namespace, "web-1", &corev1.Pod{})
 		Expect(now.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("128Mi"))
 		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("512Mi"), "the limit is memfit's")

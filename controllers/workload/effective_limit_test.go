@@ -196,7 +196,7 @@ var _ = Describe("A limit that is not effective", func() {
 		Expect(highest).To(BeNumerically("<=", 3*305*memory.MiB), highest.String())
 		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
 			"NotEffective",
-			And(ContainSubstring("held to 32Mi"), ContainSubstring("kubectl -n "+w.namespace+" delete pod web-0"))))
+			And(ContainSubstring("but 32Mi is effective"), ContainSubstring("kubectl -n "+w.namespace+" delete pod web-0"))))
 		Expect(asked).To(BeNumerically("<=", 4), "once, and three quick tries")
 	})
 

@@ -103,8 +103,8 @@ func withWriter(t *testing.T, sink *eventSink, f func(w *EventWriter)) {
 func TestEachEventHasItsOwnNote(t *testing.T) {
 	sink := &eventSink{}
 	want := []workload.Event{
-		eventOn("web-1", "first", "OOMKilled", "Container first was OOM killed", true),
-		eventOn("web-1", "second", "OOMKilled", "Container second was OOM killed", true),
+		eventOn("web-1", "first", "OOMKilled", "Container first was OOM-killed", true),
+		eventOn("web-1", "second", "OOMKilled", "Container second was OOM-killed", true),
 		eventOn("web-1", "", "Resizing", "limit of container first 32Mi to 160Mi", false),
 		eventOn("web-1", "", "Resizing", "limit of container second 32Mi to 160Mi", false),
 		eventOn("web-1", "", "Resizing", "limit of container first 32Mi to 160Mi", false),
@@ -143,7 +143,7 @@ func TestEventsAreBounded(t *testing.T) {
 		for range 6 * 12 {
 			for pod := range 100 {
 				container := []string{"app", "proxy"}[pod%2]
-				w.Record(shopWeb, eventOn(fmt.Sprint("web-", pod), container, "OOMKilled", "was OOM killed", true))
+				w.Record(shopWeb, eventOn(fmt.Sprint("web-", pod), container, "OOMKilled", "was OOM-killed", true))
 				kills++
 			}
 			time.Sleep(5 * time.Minute)
@@ -178,7 +178,7 @@ func TestARareEventIsNotLostAmongKills(t *testing.T) {
 	const rollback = "Limit 64Mi of container app is rolled back from every pod"
 	withWriter(t, sink, func(w *EventWriter) {
 		for i := range 5 * eventBurst {
-			w.Record(shopWeb, eventOn(fmt.Sprint("web-", i), "app", "OOMKilled", "was OOM killed", true))
+			w.Record(shopWeb, eventOn(fmt.Sprint("web-", i), "app", "OOMKilled", "was OOM-killed", true))
 			time.Sleep(time.Second)
 		}
 		w.Record(shopWeb, eventOn("web-1", "", "Reverted", rollback, true))
@@ -200,7 +200,7 @@ func TestAllWorkloadsShareABound(t *testing.T) {
 			of := shopWeb
 			of.Ref.Name = fmt.Sprint("web-", i)
 			for range kills {
-				w.Record(of, eventOn(fmt.Sprint("web-", i), "app", "OOMKilled", "was OOM killed", false))
+				w.Record(of, eventOn(fmt.Sprint("web-", i), "app", "OOMKilled", "was OOM-killed", false))
 				time.Sleep(time.Millisecond)
 			}
 		}
@@ -238,11 +238,11 @@ func TestEventsOutliveAnAPIServer(t *testing.T) {
 				}
 				return nil
 			}
-			w.Record(shopWeb, eventOn("web-1", "app", "OOMKilled", "was OOM killed", true))
+			w.Record(shopWeb, eventOn("web-1", "app", "OOMKilled", "was OOM-killed", true))
 			time.Sleep(outage + 20*time.Minute)
 		})
 		all := sink.all()
-		if len(all) == 0 || !strings.Contains(all[0].Note, "was OOM killed") &&
+		if len(all) == 0 || !strings.Contains(all[0].Note, "was OOM-killed") &&
 			!strings.HasPrefix(all[0].Note, "1 more OOMKilled of container app") {
 			t.Errorf("%s: %d Events: %v", name, len(all), all)
 		}
@@ -254,7 +254,7 @@ func TestEventsOutliveAnAPIServer(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("the namespace is ending"))
 	}
 	withWriter(t, sink, func(w *EventWriter) {
-		w.Record(shopWeb, eventOn("web-1", "app", "OOMKilled", "was OOM killed", false))
+		w.Record(shopWeb, eventOn("web-1", "app", "OOMKilled", "was OOM-killed", false))
 		time.Sleep(time.Hour)
 	})
 	if tries != 1 {
@@ -269,7 +269,7 @@ func TestEventsAreWrittenWhenTheManagerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewEventWriter(sink, "host", clock.RealClock{})
 		for i := range kills {
-			w.Record(shopWeb, eventOn(fmt.Sprint("web-", i), "app", "OOMKilled", "was OOM killed", false))
+			w.Record(shopWeb, eventOn(fmt.Sprint("web-", i), "app", "OOMKilled", "was OOM-killed", false))
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
@@ -291,7 +291,7 @@ func TestEventNames(t *testing.T) {
 		"short": "web-1", "as long as names can be": strings.Repeat("a", 253),
 		"cut at a dot": strings.Repeat("a", 235) + "." + strings.Repeat("b", 17),
 	} {
-		e := eventOn(pod, "app", "OOMKilled", "was OOM killed", true)
+		e := eventOn(pod, "app", "OOMKilled", "was OOM-killed", true)
 		e.At, e.ID = at, "restart 4"
 		first := eventObjects(&e, "memfit-host")
 		e.Note += "; filled by V8 heap 96Mi" // an agent reported more of it meanwhile

@@ -80,11 +80,11 @@ var _ = Describe("Events of one pod within minutes", func() {
 			return all
 		}
 		Eventually(notes).WithArguments("OOMKilled", "spec.containers{app}").WithTimeout(5 * time.Second).Should(ConsistOf(
-			HavePrefix("Container app was OOM killed at its limit of 256Mi"),
-			And(HavePrefix("Container app was OOM killed"), ContainSubstring(" at its limit of 512Mi")),
+			HavePrefix("Container app was OOM-killed at its limit of 256Mi"),
+			And(HavePrefix("Container app was OOM-killed"), ContainSubstring(" at its limit of 512Mi")),
 		))
 		Eventually(notes).WithArguments("OOMKilled", "spec.containers{second}").WithTimeout(5 * time.Second).Should(
-			ConsistOf(HavePrefix("Container second was OOM killed at its limit of 256Mi")),
+			ConsistOf(HavePrefix("Container second was OOM-killed at its limit of 256Mi")),
 		)
 		Eventually(notes).WithArguments("Resizing", "").WithTimeout(5 * time.Second).Should(ConsistOf(
 			ContainSubstring("limit of container app 256Mi to "), ContainSubstring("limit of container second 256Mi to "),

@@ -46,7 +46,7 @@ var _ = Describe("An OOM kill", func() {
 		Expect(w.checkpoint(w.alone("web")).Status.Ledger).NotTo(BeEmpty())
 		Expect(w.recorder.all()).To(
 			ContainElement(
-				And(HavePrefix("Warning Pod/web OOMKilled: Container app was OOM killed"), ContainSubstring("256Mi")),
+				And(HavePrefix("Warning Pod/web OOMKilled: Container app was OOM-killed"), ContainSubstring("256Mi")),
 			),
 		)
 	})

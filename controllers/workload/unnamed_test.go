@@ -22,7 +22,7 @@ var _ = Describe("An init container that nobody named", func() {
 	killed := []build.ContainerOption{build.Limit("32Mi"), build.OOMKilled(start.Add(-10 * time.Second))}
 	BeforeEach(func() { w = newWorld() })
 
-	It("is said to need a name, where it is OOM killed", func() {
+	It("is said to need a name, where it is OOM-killed", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		w.applied(w.pod("web").InitContainer("setup", killed...).Obj())
 		rec := w.reconciled(w.alone("web"))

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package boundedjson decodes JSON that any client may send, within bounds of memory and time: [Decode] refuses
-// quantities that take minutes to parse, and texts of nearly empty items, which become hundreds of times larger in
-// memory. Pure.
+// Package boundedjson decodes JSON that any client may send to the webhook, within bounds of memory and time: [Decode]
+// refuses quantities that take minutes to parse, and texts of nearly empty items, which become hundreds of times larger
+// in memory.
 package boundedjson
 
 import (
@@ -24,17 +24,17 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bounds of the decoded size of a text. Go types are far larger than their shortest text: "{}," of three bytes is a
-// container of one KB. A usual pod needs about twice its text, and no pod that an API server would store more than
-// this.
+// Bounds of the memory for a decoded text, in bytes. Go types are far larger than their shortest text: the three bytes
+// "{}," are a container of 1 KB. A usual pod takes about twice the size of its text, and no pod that an API server
+// stores exceeds the bounds.
 const (
-	// MinDecoded is allowed for any text.
+	// MinDecoded is the memory that any text may take.
 	MinDecoded = 64 << 10
-	// DecodedPerByte is allowed in addition for each byte of a text.
+	// DecodedPerByte is the additional memory for each byte of a text.
 	DecodedPerByte = 8
 )
 
-// BoundsError reports a part of a text that exceeds the bounds. The sender caused it.
+// BoundsError describes a field of a text that exceeds the bounds.
 type BoundsError struct{ Field, Why string }
 
 func (e *BoundsError) Error() string { return strings.TrimLeft(e.Field, ".") + ": " + e.Why }
@@ -45,29 +45,30 @@ var errNotJSON = errors.New("it is not JSON")
 // names.
 var asKubernetes = gojson.JoinOptions(gojsonv1.DefaultOptionsV1(), gojson.MatchCaseInsensitiveNames(false))
 
-// asParts are the same rules; decoding ends with the first error.
+// asParts are the same rules, except that decoding ends with the first error.
 var asParts = gojson.JoinOptions(asKubernetes, gojsonv1.ReportErrorsWithLegacySemantics(false))
 
-// Parts decodes a text into a type that keeps everything that can grow as text ([jsontext.Value]), so that it needs no
-// bounds. The part before an error is decoded.
+// Parts decodes a text without bounds, into a type that keeps lists, maps and quantities as text ([jsontext.Value]). On
+// an error, into has the part before it.
 func Parts(text []byte, into any) error { return gojson.Unmarshal(text, into, asParts) }
 
-// Decode decodes a text by the rules of Kubernetes. Before that, it checks the bounds: no quantity that takes minutes
-// to parse, nothing that becomes much larger in memory. field is the name of the text in errors; empty: a whole object.
+// Decode checks the bounds of a text and decodes it by the rules of Kubernetes. It returns a [BoundsError] for a
+// quantity that takes minutes to parse, or if the text becomes much larger in memory. field is the name of the text in
+// errors; empty: the text is a whole object.
 func Decode(text []byte, field string, into any) error {
 	c := checker{left: MinDecoded + DecodedPerByte*len(text)}
-	c.tokens = jsontext.NewDecoder(bytes.NewBuffer(text), sameNameTwice, anyBytes)
+	c.tokens = jsontext.NewDecoder(bytes.NewBuffer(text), duplicateNames, invalidUTF8)
 	if err := c.check(shapeOf(reflect.TypeOf(into).Elem())); err != nil {
 		return within("."+field, err)
 	}
 	return gojson.Unmarshal(text, into, asKubernetes)
 }
 
-// This walk must accept what the following decoder accepts: it takes the last of duplicate members, and replaces
-// invalid UTF-8.
+// The check of the bounds must accept what the decoder accepts: of duplicate members, the decoder takes the last one,
+// and it replaces invalid UTF-8.
 var (
-	sameNameTwice = jsontext.AllowDuplicateNames(true)
-	anyBytes      = jsontext.AllowInvalidUTF8(true)
+	duplicateNames = jsontext.AllowDuplicateNames(true)
+	invalidUTF8    = jsontext.AllowInvalidUTF8(true)
 )
 
 type checker struct {
@@ -159,8 +160,8 @@ func (c *checker) members(s *shape) error {
 
 // within prefixes the field of an error with the name of its parent.
 func within(field string, err error) error {
-	if beyond := (*BoundsError)(nil); errors.As(err, &beyond) {
-		beyond.Field = field + beyond.Field
+	if exceeded := (*BoundsError)(nil); errors.As(err, &exceeded) {
+		exceeded.Field = field + exceeded.Field
 	}
 	return err
 }
@@ -224,7 +225,8 @@ func holdsQuantity(t reflect.Type) bool {
 		t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous && t.Field(0).Type == quantity
 }
 
-// add adds the fields of a struct. Their own size is part of the struct's, so only what they point at adds to it.
+// add adds the fields of a struct. s.size includes the fields themselves, so they add only the memory to which they
+// point.
 func (s *shape) add(t reflect.Type, shapes map[reflect.Type]*shape) {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codec packs numbers into few bytes. One list of fields serves both directions, so that they cannot differ: a
-// [Coder] either appends each visited value, or sets it to the stored one.
+// Package codec encodes and decodes numbers in few bytes. One function visits the fields of a type in both directions,
+// so that the two cannot differ: a [Coder] either appends each visited value, or sets it to the decoded value.
 package codec
 
 import (
@@ -10,29 +10,29 @@ import (
 	"errors"
 )
 
-// Coder visits values in a fixed order. It is a writer or a reader; after the first error, a reader returns zeros.
+// Coder visits values in a fixed order. It is a writer or a reader. After its first error, a reader sets values to 0.
 type Coder struct {
 	data    []byte
 	reading bool
 	err     error
 }
 
-// Writer appends to data.
+// Writer returns a Coder that appends visited values to data.
 func Writer(data []byte) *Coder { return &Coder{data: data} }
 
-// Reader reads data of a writer.
+// Reader returns a Coder that sets visited values from the data of a writer.
 func Reader(data []byte) *Coder { return &Coder{data: data, reading: true} }
 
-// Reading reports whether values are replaced.
+// Reading reports whether the Coder is a reader.
 func (c *Coder) Reading() bool { return c.reading }
 
-// Data returns the written data, or the rest to read.
+// Data returns the data of a writer, or the data that a reader has not read yet.
 func (c *Coder) Data() []byte { return c.data }
 
 // Err returns the first error.
 func (c *Coder) Err() error { return c.err }
 
-// Fail ends reading because the data is invalid.
+// Fail ends reading with an error about invalid data. A writer ignores it.
 func (c *Coder) Fail(why string) {
 	if c.reading && c.err == nil {
 		c.err, c.data = errors.New(why), nil
@@ -46,7 +46,7 @@ func (c *Coder) Byte(v *uint8) {
 	*v = uint8(n) //nolint:gosec // of one byte
 }
 
-// Bits visits the lower bytes of a uniformly distributed number, such as a hash.
+// Bits visits the given number of lower bytes of *v, for values such as hashes, which Int would not shorten.
 func (c *Coder) Bits(v *uint64, bytes int) {
 	if !c.reading {
 		all := binary.BigEndian.AppendUint64(nil, *v)
@@ -64,7 +64,7 @@ func (c *Coder) Bits(v *uint64, bytes int) {
 	c.data = c.data[bytes:]
 }
 
-// Int visits a number in 1 to 10 bytes, fewer if closer to 0.
+// Int visits a number in 1 to 10 bytes: the closer it is to 0, the fewer.
 func (c *Coder) Int(v *int64) {
 	if !c.reading {
 		c.data = binary.AppendVarint(c.data, *v)
@@ -83,13 +83,13 @@ type integer interface {
 	~uint8 | ~uint16 | ~uint32 | ~int32 | ~int64
 }
 
-// Num visits a number of any type.
+// Num visits an integer of any type, encoded as by Int.
 func Num[T integer](c *Coder, v *T) {
 	var zero T
 	Delta(c, v, &zero)
 }
 
-// Delta visits a number as the difference to the previous one, which it updates; neighbors are similar.
+// Delta visits a number as its difference to *before, and sets *before to the number. Similar neighbors take few bytes.
 func Delta[T integer](c *Coder, v, before *T) {
 	d := int64(*v) - int64(*before)
 	c.Int(&d)

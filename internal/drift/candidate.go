@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift finds the pod that retains or leaks memory and should be replaced before the kernel kills it. Package
-// rollout decides whether to restart it now. It reads no clock and performs no I/O: equal input gives equal output. If
-// in doubt it proposes no pod.
+// Package drift proposes the pod of a workload that should be restarted because it leaks or retains memory, before the
+// pod is OOM-killed. Package rollout decides whether to restart it now. If in doubt, drift proposes no pod. It reads no
+// clock and performs no I/O: equal input gives equal output.
 package drift
 
 import (
@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// nearPercent is the use, in percent of the limit, from which a growing pod is in danger: below, its owner has time.
+	// nearPercent is the use, in percent of the limit, from which a growing container is in danger.
 	nearPercent = 75
-	// soonest: a pod below nearPercent is also in danger if less time is left at the highest plausible rate.
-	soonest = 15 * time.Minute
-	// soonPercent is the least use, in percent of the limit, for that rule.
+	// A climbing container is in danger from soonPercent on if it may reach its limit within soon.
 	soonPercent = 50
-	// againPercent of the use before a restart still counts as equal: replicas of a program vary as much.
-	againPercent = 110
+	soon        = 15 * time.Minute
+	// samePercent is the highest use that counts as equal to the use before a restart, in percent of that use: the
+	// replicas of a program differ by as much.
+	samePercent = 110
 )
 
 // danger is a container that grows towards its limit.
@@ -37,9 +37,8 @@ type danger struct {
 	why       string
 }
 
-// Endangered proposes at most one endangered pod to restart for its memory: an outlier among its replicas,
-// otherwise the fullest; nil: none. shapes are the shapes of memory by container name, and past the restarts of the
-// last week. Package rollout decides whether to restart the pod now.
+// Endangered returns the pod to restart: an outlier among the replicas, otherwise the pod that is nearest to its limit;
+// nil: no pod is in danger. shapes holds the shape of memory use by container name, past the restarts of the last week.
 func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart) *rollout.Candidate {
 	var all []danger
 	for i := range pods {
@@ -48,7 +47,7 @@ func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollou
 		}
 		for j := range pods[i].Containers {
 			c := &pods[i].Containers[j]
-			if d, ok := endangered(&pods[i], c, shapes[c.Name]); ok && !d.needs(shapes[c.Name].Kind, past) {
+			if d, ok := endangered(&pods[i], c, shapes[c.Name]); ok && !d.needsMemory(shapes[c.Name].Kind, past) {
 				all = append(all, d)
 			}
 		}
@@ -60,7 +59,7 @@ func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollou
 		return nil
 	}
 	d := slices.MinFunc(all, func(a, b danger) int {
-		return cmp.Or(cmp.Compare(b.share(), a.share()), cmp.Compare(a.pod.Name, b.pod.Name))
+		return cmp.Or(cmp.Compare(b.usePercent(), a.usePercent()), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
 	return &rollout.Candidate{
 		Pod: d.pod.Name, UID: d.pod.UID, Why: d.why, Measured: d.container.Measured,
@@ -69,8 +68,8 @@ func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollou
 	}
 }
 
-// endangered reports whether a container grows towards its limit. An outlier that does not grow is in no danger,
-// because its limit is sized for it.
+// endangered reports whether a container grows towards its limit. An outlier that does not grow is not in danger,
+// because the limit is sized for the outlier.
 func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, bool) {
 	d := danger{pod: pod, container: c, outlier: slices.Contains(s.Outliers, pod.Name)}
 	limit := d.limit()
@@ -79,15 +78,16 @@ func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, 
 		len(s.Pods) > 0 && !slices.Contains(s.Pods, pod.Name) {
 		return danger{}, false
 	}
-	soon := s.Kind == shape.Climb && s.TimeToLimit[1] > 0 && s.TimeToLimit[0] <= soonest
-	if share := d.share(); share < nearPercent && (!soon || share < soonPercent) {
+	reachesSoon := s.Kind == shape.Climb && s.TimeToLimit[1] > 0 && s.TimeToLimit[0] <= soon
+	if percent := d.usePercent(); percent < nearPercent && (!reachesSoon || percent < soonPercent) {
 		return danger{}, false
 	}
-	does := "climbs"
+	verb := "climbs"
 	if s.Kind == shape.StepRetention {
-		does = "retains memory"
+		verb = "retains memory"
 	}
-	d.why = fmt.Sprintf("container %s %s and uses %s, %d %% of its limit of %s", c.Name, does, c.Demand, d.share(), limit)
+	d.why = fmt.Sprintf("container %s %s and uses %s, %d %% of its limit of %s",
+		c.Name, verb, c.Demand, d.usePercent(), limit)
 	if s.TimeToLimit[1] > 0 {
 		d.why += fmt.Sprintf(", which it reaches in %s or later", format.InWords(s.TimeToLimit[0]))
 	}
@@ -97,16 +97,16 @@ func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, 
 	return d, true
 }
 
-// needs reports whether a restart of the last week shows that the container needs its retained memory: a pod created
-// after it uses as much. A climbing container always will.
-func (d danger) needs(kind shape.Kind, past []rollout.PastRestart) bool {
+// needsMemory reports whether a restart of the last week shows that the container needs its retained memory: a pod
+// created after the restart uses as much again. A climbing container does so in any case, which shows nothing.
+func (d danger) needsMemory(kind shape.Kind, past []rollout.PastRestart) bool {
 	return kind == shape.StepRetention && slices.ContainsFunc(past, func(r rollout.PastRestart) bool {
 		return r.Held.Container == d.container.Name && !d.pod.Created.Before(r.At) &&
-			d.container.Demand <= r.Held.Demand.Percent(againPercent)
+			d.container.Demand <= r.Held.Demand.Percent(samePercent)
 	})
 }
 
-// limit returns the effective limit; 0: none, so that no kill is possible.
+// limit returns the effective limit; 0: no limit.
 func (d danger) limit() memory.Bytes { return cmp.Or(d.container.Effective, d.container.Actual.Limit) }
 
-func (d danger) share() int64 { return int64(d.container.Demand) * 100 / int64(d.limit()) }
+func (d danger) usePercent() int64 { return int64(d.container.Demand) * 100 / int64(d.limit()) }

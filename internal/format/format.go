@@ -15,7 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Quantity returns an amount for a status: whole MiB from 1Mi up, rounded up, so that noise causes no write. nil for 0.
+// Quantity returns an amount for a status; nil for 0. From 1Mi on, it rounds up to whole MiB, so that noise causes no
+// write.
 func Quantity(b memory.Bytes) *resource.Quantity {
 	if b >= memory.MiB {
 		b = b.CeilTo(memory.MiB)
@@ -61,8 +62,7 @@ func Count[N int | int32 | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// About returns [Count] for large numbers whose last digits do not matter: "412 samples", "41k samples", "3.2M
-// samples".
+// About returns a rounded [Count], for large numbers: "412 samples", "41k samples", "3.2M samples".
 func About(n int64, noun string) string {
 	switch {
 	case n >= 10_000_000:
@@ -78,7 +78,7 @@ func About(n int64, noun string) string {
 // OfPods returns "1 of 3 pods".
 func OfPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }
 
-// Silent lists nodes that do not report usage, three of them with error and time.
+// Silent returns the number of nodes that do not report usage, and for three of them the time and the error.
 func Silent(nodes []memory.Silence) string {
 	texts := make([]string, 0, len(nodes))
 	for _, n := range nodes {
@@ -87,18 +87,18 @@ func Silent(nodes []memory.Silence) string {
 	return Count(len(nodes), "node") + ": " + strings.Join(Few(texts, 3), "; ")
 }
 
-// Few returns the first texts of a list, and as another text how many follow: "and 4 more".
-func Few(texts []string, most int) []string {
-	if len(texts) <= most {
+// Few returns the first n texts of a list, followed by the number of the others: "and 4 more".
+func Few(texts []string, n int) []string {
+	if len(texts) <= n {
 		return texts
 	}
-	return append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", len(texts)-most))
+	return append(slices.Clone(texts[:n]), fmt.Sprintf("and %d more", len(texts)-n))
 }
 
 // Time formats a time for messages, in UTC. Messages contain no relative times, because they are stored and read later.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// TimeOfDay returns Time without the date if it is within a day of now: "14:03:12Z".
+// TimeOfDay returns Time, without the date if t is within a day of now: "14:03:12Z".
 func TimeOfDay(t, now time.Time) string {
 	if now.Sub(t).Abs() >= 24*time.Hour {
 		return Time(t)
@@ -109,11 +109,11 @@ func TimeOfDay(t, now time.Time) string {
 // Day formats the day of a time, for the axis of a chart: "2 Jan".
 func Day(t time.Time) string { return t.UTC().Format("2 Jan") }
 
-// Hour returns Day with weekday and hour: "Mon 15:00".
+// Hour formats the weekday and hour of a time, for the axis of a chart: "Mon 15:00".
 func Hour(t time.Time) string { return t.UTC().Format("Mon 15:00") }
 
-// InWords formats a duration for sentences, in at most two units: "9 days", "1 day 4 h", "35 min". It is rounded, for
-// periods and estimates; [Duration] is for exact values, such as settings and uptimes. Messages use no other form.
+// InWords formats a duration for sentences, rounded to at most two units: "9 days", "1 day 4 h", "35 min". It is for
+// periods and estimates; [Duration] is for exact values, such as settings and uptimes.
 func InWords(d time.Duration) string {
 	d = max(d, 0)
 	day := 24 * time.Hour
@@ -144,7 +144,7 @@ func hoursMore(rest time.Duration) string {
 	return ""
 }
 
-// Short formats a duration of about a second: 250ms, 12s.
+// Short formats a duration of milliseconds or seconds: "250ms", "12s".
 func Short(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(10 * time.Millisecond).String()

@@ -11,42 +11,42 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// Bounds of a Container. It is one object without pointers of at most 1536 bytes, checked by a test and a benchmark.
-// docs/design/sizing.md has the effect of a quarter more or less of each on sizes.
+// Bounds of a Container: one object without pointers, of at most 1536 bytes (checked by a test). docs/design/sizing.md
+// shows how sizes change if a bound is a quarter larger or smaller.
 const (
-	// DaysKept is the number of days with a kept peak and trough: more than a month, for monthly jobs.
+	// DaysKept is the number of days whose peak and trough are kept: more than a month, for monthly jobs.
 	DaysKept = 35
-	// HoursKept is the number of hourly peaks kept: two days, for as long as a container is young and gets headroom for
-	// its next step (OldFrom in internal/recommend).
+	// HoursKept is the number of hourly peaks kept: two days, the age at which a container no longer counts as young
+	// (OldFrom in internal/recommend).
 	HoursKept = 2 * 24
-	// lowHours is the number of hours with kept low points: a day, because most use has a daily rhythm, and the live set
-	// of the busiest hours counts.
+	// lowHours is the number of hours whose low points are kept: a day, because most use has a daily pattern, and the
+	// live set of the busiest hours counts.
 	lowHours = 24
-	// lowBlock is the number of hours for the lowest point of an instance: lowsSpan.
+	// lowBlock is lowsSpan in hours.
 	lowBlock = int32(lowsSpan / period.Hour)
-	// PointsKept is the number of recent points, 72 of five bytes: one in 100 s over two hours. RecentSpan is how far
-	// back they must reach: with more replicas or a faster source, the points of an instance are thinned, each being the
-	// highest since the previous one. Older use is in the timeline.
+	// PointsKept is the number of recent points, of five bytes each: one per 100 s over RecentSpan.
 	PointsKept = 72
+	// RecentSpan is the period that the recent points cover. With more replicas or a faster source, each point is the
+	// highest of several samples.
 	RecentSpan = 2 * period.Hour
-	// maxTrackers bounds the instances that are followed individually, in 28 bytes each. Peaks of all replicas count; low
-	// points only of these, because replicas do the same work.
+	// maxTrackers is the number of instances that are tracked individually, in 32 bytes each. Peaks of all replicas count,
+	// but low points only of these, because replicas do the same work.
 	maxTrackers = 6
-	// warmUp is how long low points exclude a new process, which has not allocated its live set yet. A shorter one gives
-	// too small a live set, a longer one only delays it.
+	// warmUp is the age from which the low points of a process count. A younger process has not allocated its live set.
+	// A smaller value would make the live set too small, a larger one would only delay it.
 	warmUp = 10 * period.Minute
-	// regimePercent is the least change of a limit that starts a new regime: smaller ones show nothing, and memfit's own
-	// are larger (sizing.minChangePercent).
+	// regimePercent is the smallest change of a limit that starts a new regime. Smaller changes show nothing, and
+	// memfit's own are larger (sizing.minChangePercent).
 	regimePercent = 5
-	// startPercent is the least share of its memory that a process returns after its start: less is within the margin of
-	// a limit, or a change that sizing.minChangePercent keeps back.
+	// startPercent is how much less a new pod must need after its start, in percent, for the start to count: smaller
+	// differences are within the margin of a limit, or below sizing.minChangePercent.
 	startPercent = 10
 )
 
-// Container is the bounded history of one container name of one workload, all replicas together. The zero value is
-// empty and ready. Times are Unix seconds, hours and days since 1970: a Container holds no pointers, so a hundred
-// thousand of them cost the garbage collector nothing. It counts hours and days of evidence ([period.Evidence]),
-// with the factor of its first sample.
+// Container is the bounded history of one container name of one workload, for all replicas together. The zero value is
+// empty and ready to use. It holds no pointers, so a hundred thousand of them cost the garbage collector nothing. Times
+// are seconds, hours or days since 1970, where hours and days are of evidence ([period.Evidence]), compressed by the
+// factor at the first sample.
 type Container struct {
 	first   stamp
 	samples uint32
@@ -60,7 +60,7 @@ type Container struct {
 	peakStartDay          lowDay
 
 	now    size16 // highest demand of the newest hour so far
-	factor uint16 // of internal/period; 0: as 1
+	factor uint16 // compression factor of internal/period; 0: 1
 	day    uint32 // newest day; compressed days do not fit 16 bits
 	hour   int32  // newest hour
 
@@ -70,13 +70,12 @@ type Container struct {
 	peaks histogram
 
 	trackers  [maxTrackers]instanceTracker
-	instances uint8 // number given to the newest instance
-	// workingSet is true if the last inexact sample had only the working set. exact and inexact are the times of the last
-	// exact and the last inexact sample.
+	instances uint8 // number of the newest instance
+	// workingSet is true if the last inexact sample had only the working set.
 	workingSet     bool
-	exact, inexact stamp
+	exact, inexact stamp  // of the last exact and the last inexact sample
 	regime         regime // under the current limit
-	before         regime // under the limit before it
+	before         regime // under the previous limit
 	records        Records
 	past           timeline
 	recent         ring
@@ -85,41 +84,42 @@ type Container struct {
 // lowDay is the lower half of a day's number, enough to compare days less than 32768 apart.
 type lowDay uint16
 
-// before returns the days from d to a day; negative: d is after it.
+// before returns how many days d is before day; negative: after it.
 func (d lowDay) before(day uint32) int {
 	return int(int16(uint16(day) - uint16(d))) //nolint:gosec // modular on purpose
 }
 
-// dayCell is one day; a zero peak means no samples.
+// dayCell has the extremes of one day; a zero peak means no samples.
 type dayCell struct{ peak, trough size16 }
 
-// instanceTracker follows one container instance.
+// instanceTracker tracks one container instance.
 type instanceTracker struct {
 	id      uint32 // hash of the pod's name, UID and container; 0: unused
 	low     size16 // lowest demand in this hour; 0: none yet, or still warming up
 	full    bool   // warm for the whole hour
-	number  uint8
-	open    openInterval // use in the current span
-	last    stamp
+	number  uint8  // of the instance
+	open    openInterval
+	last    stamp // newest sample
 	started stamp // start, or first sample
-	// start is the highest demand of a new pod before warmUp, after that of the rest of its first hour. Otherwise 0.
+	// start and after are the highest demand of a new pod before warmUp and in the rest of its first hour; otherwise 0.
 	start, after size16
 }
 
 // stamp is a time in Unix seconds, valid until 2106.
 type stamp uint32
 
-// regime has the use under one limit: it distinguishes use that follows the limit from demand that does not.
+// regime has the use under one limit. Two regimes show whether use follows the limit.
 type regime struct {
-	since            int32  // the hour it began
-	limit, peak, low size16 // low is set when the regime ends; until then it is in lows
+	since       int32 // first hour
+	limit, peak size16
+	low         size16 // live set, set when the regime ends; see Container.lowSince
 }
 
 // New returns an empty history.
 func New() *Container { return &Container{} }
 
-// Add takes one sample, with the limit that was effective (0: none or unknown). A duplicate changes nothing, a late one
-// counts for its hour and day. It drops samples older than the kept days, and empty ones.
+// Add adds one sample, with the limit that was effective (0: none or unknown). A duplicate changes nothing, and a late
+// sample counts for its hour and day. Add ignores samples older than the kept days, and empty ones.
 func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	demand := s.Demand()
 	at := s.Time.Unix()
@@ -137,8 +137,8 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 		return
 	}
 	c.advance(hour, day)
-	t, fresh := c.trackerFor(s, at)
-	if t != nil && !fresh && int64(t.last) == at {
+	t, isNew := c.trackerFor(s, at)
+	if t != nil && !isNew && int64(t.last) == at {
 		return
 	}
 	v := encode(demand)
@@ -156,21 +156,21 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	if hour == c.hour && (t.full || c.warm(t)) && (t.low == 0 || v < t.low) {
 		t.low = v
 	}
-	c.turn(at)
+	c.closeSpans(at)
 	t.open.add(v, t.number)
 	c.recent.add(v, at, t.number, c.spacing())
 }
 
-// Factor returns the compression factor of the history's evidence; 1: none.
+// Factor returns the compression factor of the history's evidence; 1: not compressed.
 func (c *Container) Factor() int { return int(max(c.factor, 1)) }
 
-// seconds returns the length of a period of evidence in this history.
+// seconds returns the real length of a period of evidence.
 func (c *Container) seconds(p period.Evidence) int64 { return int64(p.At(c.Factor()) / time.Second) }
 
 func (c *Container) hourOf(at int64) int32 { return int32(at / c.seconds(period.Hour)) } //nolint:gosec // of 32-bit seconds
 func (c *Container) dayOf(at int64) uint32 { return uint32(at / c.seconds(period.Day)) } //nolint:gosec // of 32-bit seconds
 
-// advance closes the hours and days up to this one.
+// advance closes all hours and days before the given ones.
 func (c *Container) advance(hour int32, day uint32) {
 	if c.samples == 0 {
 		c.hour, c.day = hour, day
@@ -191,10 +191,10 @@ func (c *Container) advance(hour int32, day uint32) {
 	c.hour, c.day, c.now = hour, day, 0
 }
 
-// closeHour adds the finished hour to the histogram, and the low points of its instances to the day.
+// closeHour adds the finished hour to the records, the histogram, and the low points of the last hours and days.
 func (c *Container) closeHour() {
 	c.followFullest()
-	c.learn()
+	c.countRecord()
 	c.peaks.add(c.now, c.hour)
 	var low size16
 	for i := range c.trackers {
@@ -211,8 +211,8 @@ func (c *Container) closeHour() {
 	}
 }
 
-// trackerFor returns the tracker of a sample's instance; nil if all are in use. fresh: a new instance.
-func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, fresh bool) {
+// trackerFor returns the tracker of a sample's instance; nil if all are in use. isNew reports a new instance.
+func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, isNew bool) {
 	id := instanceID(s.Container)
 	var free *instanceTracker
 	for i := range c.trackers {
@@ -246,8 +246,8 @@ func (c *Container) warm(t *instanceTracker) bool {
 	return int64(t.last-t.started) >= c.seconds(warmUp)
 }
 
-// markStart follows a new pod for an hour. What it needed to start counts if it later needed less by startPercent; if
-// not, the days hold it. The next process in a container may start after a kill, under the load that caused it.
+// markStart tracks a new pod for an hour. If the pod needed less by startPercent after its start, the peak of the start
+// is kept; otherwise the days show it. Restarts do not count: after a kill, the load that caused the kill may continue.
 func (c *Container) markStart(t *instanceTracker, v size16, day uint32) {
 	switch age := int64(t.last) - int64(t.started); {
 	case t.start == 0:
@@ -278,8 +278,8 @@ func (c *Container) markRegime(v size16, limit memory.Bytes) {
 	c.regime.peak = max(c.regime.peak, v)
 }
 
-// lowSince returns the live set of the last day, as far as it is after an hour: the highest of the lowest points of
-// lowBlock hours each, so that the busiest block counts. 0: unknown.
+// lowSince returns the live set, from the hours of the last day that are after since: it takes the lowest point of each
+// block of lowBlock hours, and returns the highest of these. 0: unknown.
 func (c *Container) lowSince(since int32) size16 {
 	var high size16
 	for block := c.hour - lowHours; block < c.hour; block += lowBlock {
@@ -294,7 +294,7 @@ func (c *Container) lowSince(since int32) size16 {
 	return high
 }
 
-// Restarted records the end of an instance of the container, after which a new process warms up.
+// Restarted records that an instance of the container ended at that time. The next sample belongs to a new instance.
 func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
 	id := instanceID(ref)
 	for i := range c.trackers {
@@ -308,7 +308,7 @@ func (c *Container) occupy(t *instanceTracker, id uint32, started int64) {
 	c.instances++
 	var open openInterval
 	if t.id == id {
-		open = t.open // still the previous instance's span
+		open = t.open // the current span remains the previous instance's
 	}
 	at := stamp(started) //nolint:gosec // callers checked that it fits
 	*t = instanceTracker{open: open, id: id, started: at, number: c.instances, last: at - 1}
@@ -350,8 +350,7 @@ func (c *Container) markPeaks(s memory.Sample, day uint32) {
 	mark(&c.peakWS, &c.peakWSDay, encode(s.WorkingSet), day)
 }
 
-// unmeasuredFor is how long an instance may have only inexact samples after its start: exact ones come once a minute,
-// and may be late.
+// unmeasuredFor is the age up to which inexact samples of an instance are ignored: exact ones may arrive late.
 const unmeasuredFor = 10 * time.Minute
 
 // markExact records whether a sample was exact, except in the first minutes of an instance.
@@ -364,14 +363,14 @@ func (c *Container) markExact(s memory.Sample, at stamp) {
 	}
 }
 
-// mark keeps the highest value of the kept days; the current value replaces an older record.
+// mark updates the peak of the kept days: v replaces a lower peak, and one that is too old.
 func mark(peak *size16, on *lowDay, v size16, day uint32) {
 	if v >= *peak || on.before(day) >= DaysKept {
 		*peak, *on = v, lowDay(day) //nolint:gosec // lower half only
 	}
 }
 
-// spacing returns the least time between two recent points of one instance, for a ring of about RecentSpan.
+// spacing returns the seconds between two recent points of one instance, so that the ring covers about RecentSpan.
 func (c *Container) spacing() int64 {
 	var busy int64
 	for i := range c.trackers {

@@ -11,18 +11,17 @@ import (
 )
 
 const (
-	// maxBuckets bounds the histogram to 192 bytes. A steady workload uses 3 to 8; if all are used, two neighbors are
-	// merged.
+	// maxBuckets limits the histogram to 192 bytes. A steady workload uses 3 to 8 buckets.
 	maxBuckets = 32
-	// finestShift drops 6 of 11 mantissa bits: 32 buckets per doubling, each 1.6 to 3.1 % wide from 8 MiB up (VPA: 23 % at
-	// 50 MiB).
+	// finestShift is the number of mantissa bits (of 11) that a bucket ignores. From 8 MiB up, a doubling has 32 buckets,
+	// each 1.6 to 3.1 % wide (VPA: 23 % at 50 MiB).
 	finestShift = 6
-	// HalfLife is how fast window peaks lose weight: a week, so that weekends still count on Fridays.
+	// HalfLife is the age at which an hourly peak has half its weight: a week, so that weekends still count on Fridays.
 	HalfLife = 7 * 24 * period.Hour
 )
 
-// histogram is a sparse, decaying histogram of window peaks. Weights are relative to refHour, and newer ones are larger
-// instead of older ones shrinking ("forward decay"), so that time alone changes nothing.
+// histogram is a sparse, decaying histogram of hourly peaks. Weights grow with the time since refHour ("forward
+// decay"), so older weights need no update as time passes.
 type histogram struct {
 	refHour int32
 	n       uint8
@@ -30,7 +29,7 @@ type histogram struct {
 	weight  [maxBuckets]float32
 }
 
-// add adds one window peak to the histogram.
+// add adds one hourly peak.
 func (h *histogram) add(c size16, hour int32) {
 	if c == 0 {
 		return
@@ -62,7 +61,7 @@ func (h *histogram) add(c size16, hour int32) {
 	h.n++
 }
 
-// rebase makes hour the reference and drops buckets whose weight no longer matters (20 half lives: a millionth).
+// rebase makes hour the reference, and drops buckets with a negligible weight (after 20 half lives: a millionth).
 func (h *histogram) rebase(hour int32) {
 	scale := float32(math.Exp2(float64(h.refHour-hour) / HalfLife.Hours()))
 	var kept uint8
@@ -78,8 +77,8 @@ func (h *histogram) rebase(hour int32) {
 // edge returns the upper edge of the bucket of c.
 func (h *histogram) edge(c size16) size16 { return c | (1<<finestShift - 1) }
 
-// mergeCheapest merges the two neighbors with the least distortion of quantiles: the weight of the lower one moves up.
-// Differences of codes are ratios of sizes. Quantiles only grow.
+// mergeCheapest moves the weight of one bucket to the next higher one, so quantiles never decrease. It picks the bucket
+// with the smallest product of weight and distance, where a difference of codes is a ratio of sizes.
 func (h *histogram) mergeCheapest() {
 	best, least := 0, math.Inf(1)
 	for i := range int(h.n) - 1 {
@@ -93,8 +92,7 @@ func (h *histogram) mergeCheapest() {
 	h.n--
 }
 
-// quantile returns the size below which the share q (0..1) of the weight is, rounded to the upper edge of a bucket; 0
-// if empty.
+// quantile returns the q-quantile (0 to 1) by weight, rounded up to the edge of a bucket; 0 if the histogram is empty.
 func (h *histogram) quantile(q float64) memory.Bytes {
 	var total float64
 	for _, w := range h.weight[:h.n] {

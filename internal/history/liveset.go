@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// lowsSpan contains a collection of any collecting runtime; soonSpan is the age of a first low point: as long as a
-	// container is too young for a size (enoughSpan in internal/recommend).
+	// lowsSpan is long enough that the garbage collector of any runtime runs within it.
 	lowsSpan = 6 * period.Hour
+	// soonSpan is the period of the first low point: an hour, before which no size is recommended (enoughSpan in
+	// internal/recommend).
 	soonSpan = period.Hour
-	// liveSetDays is how long a live set is kept after replicas were last near it: a week and a day, so that a weekly
-	// peak counts.
+	// liveSetDays is how many days a live set is kept after a replica was last near it: long enough for a weekly peak.
 	liveSetDays = 8
-	// nearPercent of a live set counts as reaching it, because collections differ. After liveSetDays it falls by at most
-	// a quarter at a time.
+	// nearPercent of a live set counts as reaching it, because collections differ.
 	nearPercent = 90
+	// fallPercent bounds each decrease of a live set after liveSetDays: to no less than this share.
 	fallPercent = 75
 )
 
-// Lows holds the lowest memory of one instance in every six hours. The zero value is ready.
+// Lows has the lowest memory of one instance in spans of six hours. The zero value is ready to use.
 type Lows struct {
-	first, since, last stamp
-	low, whole         uint32 // KiB; of the hours since, and of the six hours before them (0: not yet)
+	first, since, last stamp  // start of the instance, start of the current span, last sample
+	low, whole         uint32 // KiB, in the current span and in the span before it; 0: none yet
 }
 
-// Add adds a sample of an instance with this start (zero: its first sample). Samples of its first minutes do not count,
-// before the live set is allocated.
+// Add adds a sample of an instance that started at that time (zero: with its first sample). It ignores samples of the
+// first minutes (warmUp), in which the live set is not allocated yet.
 func (l *Lows) Add(s memory.Sample, started time.Time) {
 	at := s.Time.Unix()
 	if at <= int64(l.last) || at > math.MaxUint32 {
@@ -48,7 +48,7 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 	}
 	use := s.RSS
 	if !s.HasRSS {
-		use = s.WorkingSet // more than RSS, so not too small
+		use = s.WorkingSet // more than RSS, so the live set is not too small
 	}
 	kib := uint32(min(use/memory.KiB+1, math.MaxUint32)) //nolint:gosec // bounded
 	switch {
@@ -62,8 +62,8 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 	l.last = stamp(at) //nolint:gosec // checked above
 }
 
-// Low returns the lowest memory of the last whole six hours; before that, of an hour or more, with whole false. 0: too
-// soon.
+// Low returns the lowest memory of the last complete span of six hours, with whole true. Without such a span it returns
+// the lowest of the current span after an hour, and 0 before.
 func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	switch {
 	case l.whole > 0:
@@ -74,16 +74,15 @@ func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	return 0, false
 }
 
-// LiveSet is the highest low point of a container's replicas: an upper bound of its live heap. The zero value is
-// unknown.
+// LiveSet is the highest low point of a container's replicas: an upper bound of its live heap. Zero: unknown.
 type LiveSet struct {
 	Bytes memory.Bytes
-	// Seen is the day (UTC) on which a replica was last close to it.
+	// Seen is the day (UTC) on which a replica last reached nearPercent of Bytes.
 	Seen time.Time
 }
 
-// With returns the live set after replicas did not go below low for six hours. It rises immediately and falls slowly,
-// for weekly peaks. It changes in steps of 2 to 3 %, because others depend on it.
+// With returns the live set after replicas did not go below low for six hours. The live set rises immediately and falls
+// slowly, for weekly peaks. It changes in steps of 2 to 3 %, so that values derived from it rarely change.
 func (s LiveSet) With(low memory.Bytes, now time.Time) LiveSet {
 	today := now.UTC().Truncate(period.Day.Duration())
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// MarshalBinary returns the compact form for a MemoryCheckpoint, which has the version: varints, and differences of
-// similar neighbors. It includes the current window, so that a restart loses nothing.
+// MarshalBinary returns the compact form for a MemoryCheckpoint, which stores the version of the format: varints, and
+// differences between similar neighbors. It includes the current hour, so that a restart loses nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
 	data := binary.AppendUvarint(make([]byte, 0, 512), uint64(c.Factor())) //nolint:gosec // 1 to period.MaxFactor
 	w := codec.Writer(data)
@@ -22,7 +22,7 @@ func (c *Container) MarshalBinary() ([]byte, error) {
 	return w.Data(), nil
 }
 
-// UnmarshalBinary reads the output of MarshalBinary. Damaged input is an error and leaves c unchanged.
+// UnmarshalBinary reads the output of MarshalBinary. It returns an error for damaged input, and leaves c unchanged.
 func (c *Container) UnmarshalBinary(data []byte) error {
 	factor, data, err := readFactor(data)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readFactor removes the compression factor of evidence from the encoding; 0: not compressed.
+// readFactor reads the compression factor of evidence from the start of data; 0: not compressed.
 func readFactor(data []byte) (factor uint16, rest []byte, err error) {
 	f, size := binary.Uvarint(data)
 	if size <= 0 || f < 1 || f > period.MaxFactor || f > 1 && period.Valid(int(f)) != nil {
@@ -55,7 +55,7 @@ func readFactor(data []byte) (factor uint16, rest []byte, err error) {
 	return uint16(f), data[size:], nil
 }
 
-// code visits every field in a fixed order.
+// code encodes or decodes every field in a fixed order, as the coder specifies.
 func (c *Container) code(w *codec.Coder) {
 	w.Int(&c.last)
 	since(w, &c.first, c.last)
@@ -87,7 +87,7 @@ func (c *Container) code(w *codec.Coder) {
 	c.records.code(w)
 }
 
-// code omits empty records, which come last.
+// code omits empty records. They are the last field, so the end of the data shows that they are empty.
 func (r *Records) code(w *codec.Coder) {
 	if w.Reading() && len(w.Data()) == 0 || !w.Reading() && *r == (Records{}) {
 		return
@@ -99,7 +99,7 @@ func (r *Records) code(w *codec.Coder) {
 	}
 }
 
-// codeSeries writes days, hours and lows as differences from the cell before: a steady workload costs one byte a cell.
+// codeSeries codes days, hours and lows as differences from the previous cell: one byte per cell of a steady workload.
 func (c *Container) codeSeries(w *codec.Coder) {
 	var peak, low, hour, lows size16
 	for i := range c.days {
@@ -177,7 +177,7 @@ func (r *ring) code(w *codec.Coder) {
 	n = min(n, PointsKept)
 	var before size16
 	var usual uint16
-	// The oldest point is written first and read back to index 0, so equal contents give equal bytes wherever the head is.
+	// The oldest point comes first and is read into index 0, so equal rings give equal bytes, wherever their heads are.
 	o := ring{newest: r.newest, n: n}
 	for i := range int(n) {
 		j := r.index(i)
@@ -192,21 +192,20 @@ func (r *ring) code(w *codec.Coder) {
 	}
 }
 
-// valid rejects values that no writer could have written and that would break later code.
+// valid returns an error for values that MarshalBinary cannot have written and that would break other methods.
 func (c *Container) valid() error {
-	// Hours must not overflow, and no regime may begin after the newest hour. The newest possible sample is at 32 bits of
-	// seconds since 1970.
+	// Times of samples fit 32 bits of seconds since 1970, and no regime begins after the newest hour.
 	if c.hour < 0 || c.hour > c.hourOf(math.MaxUint32) || !c.regime.began(c.hour) || !c.before.began(c.hour) {
 		return errors.New("history: hours out of range")
 	}
 	if c.samples == 0 {
 		if *c != (Container{factor: c.factor}) {
-			return errors.New("history: something is known without a sample")
+			return errors.New("history: it has data, but no samples")
 		}
 		return nil
 	}
 	if c.days[c.day%DaysKept].peak == 0 {
-		return errors.New("history: nothing is known of the newest day")
+		return errors.New("history: the newest day has no data")
 	}
 	if c.hour < lowHours || c.last < int64(c.first) || c.last > 1<<40 {
 		return errors.New("history: times or counts out of range")
@@ -233,7 +232,7 @@ func (c *Container) valid() error {
 
 func (r *regime) began(newest int32) bool { return r.since >= 0 && r.since <= newest }
 
-// since codes a time as seconds before another: three bytes instead of five.
+// since codes v as seconds before ref: three bytes instead of five.
 func since(w *codec.Coder, v *stamp, ref int64) {
 	d := ref - int64(*v)
 	w.Int(&d)

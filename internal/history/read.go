@@ -13,10 +13,10 @@ import (
 
 // Point is one recent sample of one instance.
 type Point struct {
-	// Instance numbers container instances; the same pod after a restart has another number. Numbers wrap around at 256.
+	// Instance is the number of the container instance; a restarted container has another number. It wraps around at 256.
 	Instance int
 	Time     time.Time
-	// Demand is the sample's (see [memory.Sample.Demand]).
+	// Demand is the highest [memory.Sample.Demand] of the samples merged into the point.
 	Demand memory.Bytes
 }
 
@@ -26,8 +26,7 @@ type Day struct {
 	Start time.Time
 	// Peak is the highest demand seen in any replica.
 	Peak memory.Bytes
-	// Trough is the lowest of the low points of whole hours. 0: unknown, because no followed instance ran for a whole
-	// hour.
+	// Trough is the lowest of the low points of whole hours. 0: unknown, because no tracked instance ran for a whole hour.
 	Trough memory.Bytes
 }
 
@@ -37,17 +36,17 @@ type Hour struct {
 	Peak  memory.Bytes
 }
 
-// Span is a period in which one instance was followed: the one with the highest use (see timeline).
+// Span is a period of the timeline, which follows the instance with the highest use.
 type Span struct {
 	Start  time.Time
 	Length time.Duration
-	// Low and Peak are the lowest and the highest demand, Usual is the mean.
+	// Low, Usual and Peak are the lowest, the mean and the highest demand.
 	Low, Usual, Peak memory.Bytes
-	// Another is true if the instance differs from the previous span's, which ended.
+	// Another is true if the previous span was of another instance.
 	Another bool
 }
 
-// Recent returns the points of the last two hours (see [RecentSpan]), oldest first.
+// Recent returns the points of about the last two hours ([RecentSpan]), oldest first.
 func (c *Container) Recent() []Point {
 	r := &c.recent
 	points := make([]Point, r.n)
@@ -60,10 +59,10 @@ func (c *Container) Recent() []Point {
 	return points
 }
 
-// Days returns the up to 35 days with samples, oldest first. The newest is incomplete.
+// Days returns the days with samples, oldest first, at most 35. The newest day is incomplete.
 func (c *Container) Days() []Day { return c.AppendDays(nil) }
 
-// AppendDays appends [Container.Days] to the caller's buffer.
+// AppendDays appends [Container.Days] to days.
 func (c *Container) AppendDays(days []Day) []Day {
 	if c.samples == 0 {
 		return days
@@ -79,7 +78,7 @@ func (c *Container) AppendDays(days []Day) []Day {
 	return days
 }
 
-// AppendHours appends the up to 48 hours with samples, oldest first. The newest is incomplete.
+// AppendHours appends the hours with samples to hours, oldest first, at most 48. The newest hour is incomplete.
 func (c *Container) AppendHours(hours []Hour) []Hour {
 	if c.samples == 0 {
 		return hours
@@ -95,8 +94,8 @@ func (c *Container) AppendHours(hours []Hour) []Hour {
 	return hours
 }
 
-// AppendSpans appends the spans with samples of the last half day to two days, oldest first; they are longer for older
-// workloads (see [SpansKept]). The newest is incomplete.
+// AppendSpans appends the spans with samples to spans, oldest first, at most [SpansKept] and the newest, which is
+// incomplete. All spans have equal lengths, which double as the history grows: from nine hours in total to three days.
 func (c *Container) AppendSpans(spans []Span) []Span {
 	t := &c.past
 	spans = slices.Grow(spans, int(t.n)+1)
@@ -107,17 +106,15 @@ func (c *Container) AppendSpans(spans []Span) []Span {
 	return c.appendSpan(spans, open, t.open())
 }
 
-// Quantile returns the quantile q (0 to 1) of the demand of past hours, recent ones with a higher weight. 0 without
-// data.
+// Quantile returns the q-quantile (0 to 1) of hourly peaks, weighted towards recent hours; 0 without data.
 func (c *Container) Quantile(q float64) memory.Bytes {
 	h := c.peaks
 	h.add(c.now, c.hour)
 	return h.quantile(q)
 }
 
-// Trough returns the live set: of the last day, the highest of the lowest points of six hours each. Six hours contain a
-// collection of any collecting runtime, and the busiest of the four counts. 0: unknown, because no followed instance
-// ran for a whole hour.
+// Trough returns the live set: the highest of the lowest points of the last four blocks of six hours. Any garbage
+// collector runs within six hours. 0: unknown, because no tracked instance ran for a whole hour.
 func (c *Container) Trough() memory.Bytes { return c.lowSince(c.hour - lowHours).bytes() }
 
 // HighestDay returns the highest demand of the kept days.
@@ -141,7 +138,7 @@ func (c *Container) Last() time.Time { return unix(c.last) }
 // Span returns the time between the oldest and the newest sample.
 func (c *Container) Span() time.Duration { return time.Duration(c.last-int64(c.first)) * time.Second }
 
-// RunningSince returns the start of the oldest instance with samples in the last hour. It knows six.
+// RunningSince returns the start of the oldest tracked instance (at most maxTrackers) with samples in the last hour.
 func (c *Container) RunningSince() time.Time {
 	oldest := c.last
 	for i := range c.trackers {
@@ -155,8 +152,8 @@ func (c *Container) RunningSince() time.Time {
 // PeakRSS returns the highest anonymous memory of the kept days; 0 if never reported.
 func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }
 
-// PeakStart returns the highest demand of new pods in their first ten minutes, of those in the kept days that needed
-// less in the rest of their first hour; 0: none.
+// PeakStart returns the highest demand of new pods in their first ten minutes, in the kept days. Only pods that needed
+// less in the rest of their first hour count. 0: none.
 func (c *Container) PeakStart() memory.Bytes {
 	if c.peakStartDay.before(c.day) >= DaysKept {
 		return 0
@@ -185,8 +182,8 @@ const (
 	WorkingSetOnly
 )
 
-// Certainty returns how well the demand of the last period is known: Exact if it has an exact sample, and no inexact
-// one of an instance older than ten minutes.
+// Certainty returns how well the demand of the last span is known. Exact: the span has an exact sample, and no inexact
+// sample of an instance older than ten minutes.
 func (c *Container) Certainty(span time.Duration) Certainty {
 	within := func(at stamp) bool { return at > 0 && c.last-int64(at) < int64(span/time.Second) }
 	switch {
@@ -204,16 +201,18 @@ func (c *Container) Certainty(span time.Duration) Certainty {
 type Regime struct {
 	// Limit is 0 if there was no regime.
 	Limit memory.Bytes
-	// Peak is the highest demand under that limit, Low the live set as [Container.Trough] finds it (0: unknown).
-	Peak, Low memory.Bytes
+	// Peak is the highest demand under Limit.
+	Peak memory.Bytes
+	// Low is the live set under Limit, as [Container.Trough] returns it; 0: unknown.
+	Low memory.Bytes
 }
 
 // Regimes returns the use under the current limit and under the previous one.
 func (c *Container) Regimes() (now, before Regime) {
-	see := func(r regime) Regime { return Regime{Limit: r.limit.bytes(), Peak: r.peak.bytes(), Low: r.low.bytes()} }
+	export := func(r regime) Regime { return Regime{Limit: r.limit.bytes(), Peak: r.peak.bytes(), Low: r.low.bytes()} }
 	current := c.regime
 	current.low = c.lowSince(current.since)
-	return see(current), see(c.before)
+	return export(current), export(c.before)
 }
 
 func unix(sec int64) time.Time {

@@ -11,29 +11,27 @@ import (
 )
 
 const (
-	// RecordHours is how many hours back an hour must exceed all others to be a record: a day, because most use has a
-	// daily rhythm.
+	// RecordHours is the number of previous hours that a record exceeds: a day, because most use has a daily pattern.
 	RecordHours = 24
-	// RecordHalfLife is the age at which records count half: about as long as days are kept.
+	// RecordHalfLife is the age at which a record has half its weight: about as long as days are kept.
 	RecordHalfLife = 30 * period.Day
 )
 
-// Records are statistics of the hours in which a container used more than in the day before. The zero value is without
-// data.
+// Records are statistics of hours in which a container used more than in the day before. The zero value has no data.
 type Records struct {
-	// Seen is the number of records. Other hours count with the expected number of records: after n equal hours, the next
-	// one is a record with a chance of 1/(n+1).
+	// Seen is the decayed number of records. An hour that is not a record adds 1/(n+1), where n is the number of known
+	// hours: the probability that an hour exceeds n similar hours.
 	Seen float32
-	// Excess is the total of bytes by which records exceeded the day before, or another kept day.
+	// Excess is the decayed total, in bytes, by which records exceeded the nearest known level.
 	Excess float32
 }
 
 // Records returns the statistics of records up to the last full hour.
 func (c *Container) Records() Records { return c.records }
 
-// learn records whether the newest, finished hour was a record: compared with the day before it or, if that has no
-// hours, with the kept days.
-func (c *Container) learn() {
+// countRecord adds the finished hour to the records. It compares the hour with the day before or, if that day has no
+// data, with the kept days.
+func (c *Container) countRecord() {
 	var top size16
 	known := 0
 	for h := max(c.hour-RecordHours, 0); h < c.hour; h++ {
@@ -60,8 +58,7 @@ func (c *Container) learn() {
 	}
 }
 
-// beyond returns how far the newest hour exceeded the nearest known level: the day before's, or the peak of
-// another day.
+// beyond returns the distance of the newest hour from the nearest known level: top, or the peak of another day.
 func (c *Container) beyond(top memory.Bytes) memory.Bytes {
 	peak := c.now.bytes()
 	least := peak - top
@@ -79,7 +76,7 @@ func (r *Records) fade(hours int32) {
 	r.Seen, r.Excess = r.Seen*left, r.Excess*left
 }
 
-// valid reports whether a writer could have written these values.
+// valid reports whether MarshalBinary can have written these values.
 func (r *Records) valid() bool {
 	return r.Seen >= 0 && r.Seen <= math.MaxFloat32 && r.Excess >= 0 && r.Excess <= math.MaxFloat32
 }

@@ -5,19 +5,19 @@ package history
 
 import "math"
 
-// ring holds the newest points of all followed instances. Times are stored as seconds after the previous point, so
-// dropping the oldest is free. Points keep their order of arrival: one a few seconds behind another instance's gets the
-// same time.
+// ring has the newest points of all tracked instances, in order of arrival. A point that arrives after a newer point of
+// another instance gets the newer time. Times are stored as gaps, so that the oldest point can be dropped at no cost.
 type ring struct {
-	newest int64
-	gap    [PointsKept]uint16
+	newest int64              // time of the newest point
+	gap    [PointsKept]uint16 // seconds since the previous point
 	value  [PointsKept]size16
-	number [PointsKept]uint8
-	head   uint8 // index of the oldest
+	number [PointsKept]uint8 // of the instance
+	head   uint8             // index of the oldest
 	n      uint8
 }
 
-// add appends a point, or merges it into its instance's last within spacing seconds, keeping the higher value.
+// add appends a point. If the instance has a point within the last spacing seconds, add merges them, keeping the higher
+// value.
 func (r *ring) add(v size16, at int64, number uint8, spacing int64) {
 	t := r.newest
 	for i := int(r.n) - 1; i >= 0 && at-t < spacing; i-- {

@@ -9,8 +9,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// size16 is a size in 16 bits: a small float over 4 KiB pages with 11 bits of mantissa. It rounds up by at most 0.05 %,
-// is exact below 8 MiB, keeps order, and reaches 8 TiB; larger sizes are stored as 8 TiB. 0 means no data.
+// size16 is a size in 16 bits: a floating-point number of 4 KiB pages with 11 bits of mantissa. It preserves order, and
+// rounds up by at most 0.05 % from 8 MiB on. Sizes above 8 TiB are stored as 8 TiB. 0 means no data.
 type size16 uint16
 
 const (

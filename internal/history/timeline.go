@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// SpansKept is the number of spans of the timeline: as many as the parts of a series in internal/shape.
+	// SpansKept is the number of closed spans of the timeline: the number of cells of a series in internal/shape.
 	SpansKept = 96
-	// finestSpan is the initial length of a span, in seconds of evidence: nine hours fit. When all are used, neighbors
-	// are merged and spans double, up to widestSpan: three days, so that a daily pattern repeats three times. After that
-	// the oldest is dropped.
+	// finestSpan is the initial length of a span, in seconds of evidence: nine hours in total. When all spans are used,
+	// neighbors are merged, which doubles the length.
 	finestSpan = 6 * 60
+	// widestSpan is the greatest length of a span: three days in total, so that a daily pattern repeats three times. A
+	// full timeline of such spans drops the oldest.
 	widestSpan = 48 * 60
-	// fullerPercent: another instance is followed instead if its lowest point in an hour exceeds this share of the
-	// followed one's, so that outliers are seen. With a smaller share, unsynchronized sawteeth would resemble growth.
+	// fullerPercent is the ratio of hourly low points from which the timeline changes to a fuller instance. A smaller
+	// ratio would make unsynchronized sawteeth look like growth.
 	fullerPercent = 150
 )
 
-// timeline is the memory of one instance in spans of equal length. It follows the instance with the highest use, and
-// changes to another only when that one ends or another uses far more, because a mixture of replicas has a shape that
-// none of them has.
+// timeline is the memory of one instance in spans of equal length. It follows the instance with the highest use until
+// that instance ends or another uses far more. A mixture of replicas would have a shape that no replica has.
 type timeline struct {
-	begin   stamp // of the oldest span
-	width   uint16
+	begin   stamp  // start of the oldest span
+	width   uint16 // seconds
 	n       uint8
 	follows uint8 // number of the instance
 	span    [SpansKept]spanCell
@@ -37,16 +37,14 @@ type timeline struct {
 // spanCell is one span. A zero high means no data.
 type spanCell struct {
 	high size16
-	// low is the lowest point in 255ths of the highest; mean is the mean in 127ths from low to the highest.
-	low uint8
-	// mean also has the bit another.
-	mean uint8
+	low  uint8 // in 255ths of high
+	mean uint8 // in 127ths of the way from low to high; the highest bit is another
 }
 
-// another marks the first span of another instance.
+// another is the bit of mean that marks the first span of another instance.
 const another = 1 << 7
 
-// makeSpan requires high above 0, and caps the others to it.
+// makeSpan returns a span. high must be above 0; low and mean are capped to it.
 func makeSpan(low, mean, high memory.Bytes) spanCell {
 	s := spanCell{high: encode(high)}
 	s.low = uint8(part(min(low, high), high, math.MaxUint8)) //nolint:gosec // bounded by part
@@ -56,7 +54,7 @@ func makeSpan(low, mean, high memory.Bytes) spanCell {
 	return s
 }
 
-// part returns a size as the nearest number of equal parts of the whole.
+// part returns the share of whole, rounded to the nearest of parts equal parts.
 func part(of, whole, parts memory.Bytes) memory.Bytes { return (of*parts + whole/2) / whole }
 
 func (s spanCell) lowest() memory.Bytes { return s.high.bytes() * memory.Bytes(s.low) / math.MaxUint8 }
@@ -66,7 +64,7 @@ func (s spanCell) usual() memory.Bytes {
 	return low + (s.high.bytes()-low)*memory.Bytes(s.mean&^another)/math.MaxInt8
 }
 
-// joined merges two neighboring spans.
+// joined returns two neighboring spans as one.
 func joined(a, b spanCell) spanCell {
 	switch {
 	case a.high == 0:
@@ -87,7 +85,7 @@ type openInterval struct {
 	number    uint8 // of the instance
 }
 
-// add adds a point. A span belongs to one instance: the next one in the same container begins with the next span.
+// add adds a point. It ignores other instances: after a restart, the new instance begins with the next span.
 func (t *openInterval) add(v size16, number uint8) {
 	if t.count == 0 {
 		t.low, t.number = v, number
@@ -105,14 +103,14 @@ func (t *openInterval) mean() memory.Bytes { return memory.Bytes(t.sum / float32
 // open returns the start of the current span.
 func (t *timeline) open() int64 { return int64(t.begin) + int64(t.n)*int64(t.width) }
 
-// newTimeline begins with the finest span that contains a time. Compressed spans also have whole seconds.
+// newTimeline returns an empty timeline whose first span contains the given time. Lengths are whole seconds.
 func (c *Container) newTimeline(at int64) timeline {
 	finest := int64(max(finestSpan/c.Factor(), 1))
 	return timeline{begin: stamp(at / finest * finest), width: uint16(finest)} //nolint:gosec // Add checked it
 }
 
-// turn closes the current span if it is over at that time, and adds empty spans for gaps.
-func (c *Container) turn(at int64) {
+// closeSpans closes the current span if it ends before the given time, and adds empty spans for a gap.
+func (c *Container) closeSpans(at int64) {
 	t := &c.past
 	if t.width == 0 {
 		*t = c.newTimeline(at)
@@ -130,7 +128,7 @@ func (c *Container) turn(at int64) {
 	}
 }
 
-// closeSpan stores the span of the followed instance, and resets all spans.
+// closeSpan returns the current span of the followed instance, and resets the current spans of all instances.
 func (c *Container) closeSpan() spanCell {
 	s, number := c.openSpan()
 	c.past.follows = number
@@ -140,7 +138,8 @@ func (c *Container) closeSpan() spanCell {
 	return s
 }
 
-// openSpan returns the current span of the followed instance or, without data, of the one with the highest use.
+// openSpan returns the current span of the followed instance or, if that has no data, of the instance with the highest
+// use, marked with another.
 func (c *Container) openSpan() (s spanCell, number uint8) {
 	var fullest openInterval
 	for i := range c.trackers {
@@ -160,8 +159,8 @@ func (c *Container) openSpan() (s spanCell, number uint8) {
 	return s, fullest.number
 }
 
-// followFullest changes to the instance with the highest use in the ending hour, if it used far more than the followed
-// one.
+// followFullest follows the instance with the highest low point of the finished hour from now on, if that exceeds
+// fullerPercent of the followed instance's.
 func (c *Container) followFullest() {
 	var followed, fullest instanceTracker
 	for _, s := range c.trackers {
@@ -177,8 +176,8 @@ func (c *Container) followFullest() {
 	}
 }
 
-// add appends a span. When the last one is added, it merges or drops immediately, so that the next span has the new
-// length, up to widest seconds.
+// add appends a span. A full timeline drops its oldest span. If the spans are shorter than widest seconds, add merges
+// them in pairs as soon as the timeline is full, so that the next span already has the new length.
 func (t *timeline) add(s spanCell, widest int64) {
 	if t.n == SpansKept {
 		copy(t.span[:], t.span[1:])

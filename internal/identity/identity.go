@@ -1,15 +1,15 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity groups pods of one kind that each have their own owner: steps of pipelines and workflows, runners,
-// executors, sandboxes. Their identity replaces the owner as their workload, with history, kills, recommendation and
-// canary.
+// Package identity groups pods of one kind whose owners differ: steps of pipelines and workflows, runners, executors,
+// sandboxes. The webhook and the controllers use the identity of such a pod instead of its owner as the workload, which
+// has history, kills, a recommendation and a canary.
 //
-// An identity is found from a table of platforms or from labels that a profile names. Users who may create pods control
+// An identity is found by a table of platforms, or by labels that a profile names. Users who may create pods control
 // both, so an identity proves nothing: it includes the namespace, and all bounds of a profile apply.
 //
-// A DaemonSet outlives its pods, but these differ by node: [InClass] adds the class of a pod's node to the workload.
-// The package is pure.
+// Pods of a DaemonSet have one owner but differ by node: [InClass] adds the class of a pod's node to the workload. The
+// package performs no I/O.
 package identity
 
 import (
@@ -28,30 +28,30 @@ import (
 )
 
 const (
-	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. See the API.
+	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week.
 	TimeToLive = 35 * 24 * time.Hour
-	// MaxPerProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
+	// MaxPerProfile bounds the identities of one profile. Each has two objects of some 10 KiB, so they take 20 MiB of
+	// etcd.
 	MaxPerProfile = 1000
 )
 
-// Labeled is the platform of an identity by labels of a profile.
+// Labeled is the platform of an identity by labels that a profile names.
 const Labeled = "labels"
 
 // Identity identifies pods of one kind.
 type Identity struct {
-	// Platform is the name of the platform's row, [Labeled] or [ByNode].
-	Platform string
-	// Values identify the kind of pod, in the order of the row or of the profile's labels.
-	Values []string
-	// Keys are the labels that a profile names.
-	Keys []string
-	// labels are the pod's. All pods of the identity have equal values of those in equal, and have those in present.
-	labels         map[string]string
-	equal, present []string
+	Platform string   // the name in the table of platforms, [Labeled] or [ByNode]
+	Values   []string // identify the kind of pod, in the order of the platform or of Keys
+	Keys     []string // the labels that a profile names
+
+	labels  map[string]string // the labels of one pod of the identity
+	equal   []string          // the labels that have equal values in all its pods
+	present []string          // the labels whose values differ by run
 }
 
 // Of returns the identity of a pod with this topmost owner; false if the owner outlives its pods, or nothing identifies
-// the pod. keys are the labels of the pod's profile; a pod without one of them has no identity of that profile.
+// the pod. keys are the labels that the pod's profile names; if there are any, only these identify the pod, and a pod
+// without one of them has no identity.
 func Of(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, bool) {
 	if workloadkind.Lasting(owner.APIVersion, owner.Kind) {
 		return Identity{}, false
@@ -81,8 +81,8 @@ func labeled(of map[string]string, keys []string) (Identity, bool) {
 	return id, true
 }
 
-// Selector selects the pods of the identity in its namespace, and perhaps others. It selects everything if they have no
-// common label, or one with an invalid value.
+// Selector returns a selector of the identity's pods in its namespace, and perhaps of other pods. It omits labels with
+// invalid values; without a label it selects all pods.
 func (id *Identity) Selector() labels.Selector {
 	selector := labels.NewSelector()
 	add := func(key string, op selection.Operator, values ...string) {
@@ -103,7 +103,7 @@ func (id *Identity) Selector() labels.Selector {
 	return selector
 }
 
-// String returns [Title].
+// String returns the [Title] of the identity.
 func (id *Identity) String() string { return Title(id.Platform, id.Values) }
 
 // Title returns "tekton: build-and-test/unit", or "daemonset/log [m5.large]" for a class of nodes.
@@ -114,14 +114,15 @@ func Title(platform string, values []string) string {
 	return platform + ": " + strings.Join(values, "/")
 }
 
-// hashBytes is the length of a hash of an identity: the chance of a collision among a thousand is 1 in 10^13.
+// hashBytes is the length of the hash in a name. The probability of a collision among a thousand identities is 1 in
+// 10^13.
 const hashBytes = 8
 
 // maxReadable bounds the readable part of a name.
 const maxReadable = 120
 
-// Ref returns the name under which records of the identity are kept, as a workload of its own kind:
-// "tekton-build-and-test-unit-4b2f8a9c01d2e3f4". The hash distinguishes values with equal readable parts.
+// Ref returns a workload reference for the records of the identity. Its name is like
+// "tekton-build-and-test-unit-4b2f8a9c01d2e3f4"; the hash distinguishes values with equal readable parts.
 func (id *Identity) Ref(namespace string) memory.WorkloadRef {
 	h := sha256.New()
 	for _, list := range [][]string{{id.Platform}, id.Keys, id.Values} {
@@ -137,7 +138,7 @@ func (id *Identity) Ref(namespace string) memory.WorkloadRef {
 	}
 }
 
-// readable joins texts to a valid object name.
+// readable joins texts to a valid object name of at most maxReadable characters.
 func readable(texts []string) string {
 	var b strings.Builder
 	for _, text := range texts {
@@ -158,13 +159,13 @@ func readable(texts []string) string {
 // Is reports whether a workload is an identity of pods.
 func Is(w memory.WorkloadRef) bool { return workloadkind.IsIdentity(w.APIVersion, w.Kind) }
 
-// UID replaces an owner's UID: an identity has no object, and exists as long as its records.
+// UID returns a substitute for an owner's UID. An identity has no object with a UID.
 func UID(of memory.WorkloadRef) types.UID { return types.UID(of.Namespace + "/" + of.Name) }
 
-// Annotations returns those that rows of the table read; caches must keep them.
+// Annotations returns the pod annotations that the table of platforms reads. Caches must keep them.
 func Annotations() []string { return []string{gitlabProject, gitlabJob} }
 
-// isRun reports whether a name's end is of one run: five generated characters without vowels, or a time.
+// isRun reports whether the end of a name is specific to a run: five characters generated by the API server, or a time.
 func isRun(end string) bool {
 	if len(end) == 5 && strings.Trim(end, "bcdfghjklmnpqrstvwxz2456789") == "" {
 		return true
@@ -172,8 +173,9 @@ func isRun(end string) bool {
 	return len(end) >= 8 && len(end) <= 19 && strings.Trim(end, "0123456789") == ""
 }
 
-// lasting returns a name without the ends of at most two nested runs: "build-x7k2p", "nightly-1764201600".
-func lasting(name string) string {
+// withoutRuns returns a name without the ends of at most two nested runs: "build" for "build-x7k2p" and
+// "build-1764201600-x7k2p".
+func withoutRuns(name string) string {
 	for range 2 {
 		i := strings.LastIndexByte(name, '-')
 		if i < 1 || !isRun(name[i+1:]) {

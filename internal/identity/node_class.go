@@ -11,11 +11,11 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// ByNode is the platform of an identity of a DaemonSet and a class of nodes.
+// ByNode is the platform of an identity that consists of a DaemonSet and a class of nodes.
 const ByNode = "nodeclass"
 
-// InClass returns a workload on the class of a pod's node, by the value of the node's label, and its identity. Without
-// a value, and for workloads other than DaemonSets, it returns the workload unchanged.
+// InClass returns a DaemonSet's workload for one class of nodes, and its identity. The class is the value of a label of
+// the pod's node. Without a value, and for other workloads, it returns the whole workload, and nil.
 func InClass(w memory.WorkloadRef, label, value string) (memory.WorkloadRef, *Identity) {
 	w = w.Whole()
 	if label == "" || value == "" || !workloadkind.PerNode(w.APIVersion, w.Kind) {
@@ -25,7 +25,7 @@ func InClass(w memory.WorkloadRef, label, value string) (memory.WorkloadRef, *Id
 	return w, &Identity{Platform: ByNode, Values: []string{w.Name, value}, Keys: []string{label}}
 }
 
-// NodeClassOf returns the class of nodes of an identity with that platform and values; empty: none.
+// NodeClassOf returns the class of nodes of an identity with this platform and values; empty: none.
 func NodeClassOf(platform string, values []string) string {
 	if platform != ByNode || len(values) != 2 {
 		return ""
@@ -33,7 +33,7 @@ func NodeClassOf(platform string, values []string) string {
 	return values[1]
 }
 
-// OnNodes returns a name with its class of nodes, if any: "daemonset/log [m5.large]".
+// OnNodes appends a class of nodes to a name, unless it is empty: "daemonset/log [m5.large]".
 func OnNodes(name, class string) string {
 	if class == "" {
 		return name
@@ -41,13 +41,14 @@ func OnNodes(name, class string) string {
 	return name + " [" + class + "]"
 }
 
-// ClassName returns the name of the records of a class of nodes: "nodeclass-log-m5-large-4b2f8a9c01d2e3f4".
+// ClassName returns the name of the records of a workload in a class of nodes:
+// "nodeclass-log-m5-large-4b2f8a9c01d2e3f4".
 func ClassName(w memory.WorkloadRef) string {
 	id := Identity{Platform: ByNode, Values: []string{w.Name, w.NodeClass}, Keys: []string{w.APIVersion, w.Kind}}
 	return id.Ref(w.Namespace).Name
 }
 
-// NodeOf returns the node of a pod, where it runs or by the node affinity of a DaemonSet; empty: any node.
+// NodeOf returns the node to which a pod is scheduled or, as a DaemonSet's pod, bound by node affinity; empty: unknown.
 func NodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
@@ -68,7 +69,7 @@ func NodeOf(pod *corev1.Pod) string {
 	return node
 }
 
-// namedIn returns the only node that these fields match; empty: perhaps several.
+// namedIn returns the name of the only node that the fields can match; empty: several may match.
 func namedIn(fields []corev1.NodeSelectorRequirement) string {
 	for _, f := range fields {
 		if f.Key == metav1.ObjectNameField && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1 {
@@ -78,7 +79,7 @@ func namedIn(fields []corev1.NodeSelectorRequirement) string {
 	return ""
 }
 
-// PinnedTo returns the affinity for one node; nil if empty.
+// PinnedTo returns an affinity that allows only one node; nil if node is empty.
 func PinnedTo(node string) *corev1.Affinity {
 	if node == "" {
 		return nil

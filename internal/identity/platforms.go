@@ -14,18 +14,16 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// platform is a row of the table: pods of its owners are of one kind if their values are equal.
+// platform is a row of the table. Pods of a platform are of one kind if their values are equal.
 // docs/reference/platforms.md has the source of each row.
 type platform struct {
-	// Name is the platform's name, and the prefix of its records' names.
-	Name string
-	// Group and Kinds are the owner's. Without kinds, the pod has no owner, or another pod is.
-	Group string
-	Kinds []string
+	Name  string   // the platform's name, and the prefix of its records' names
+	Group string   // the API group of the pods' owners
+	Kinds []string // the kinds of owners; empty: pods have no owner, or another pod is their owner
 
-	// equal are labels with the same value in all pods of an identity, present differ by run. A pod may lack any.
-	equal, present []string
-	// values returns the values that identify a pod; nil: none. Empty values are omitted.
+	equal   []string // labels with equal values in all pods of an identity; a pod may lack them
+	present []string // labels whose values differ by run; a pod may lack them
+	// values returns the values that identify a pod; nil: none. Callers omit empty values. owner is the owner's name.
 	values func(pod metav1.Object, labels map[string]string, owner string) []string
 }
 
@@ -41,10 +39,10 @@ var platforms = []platform{
 		values: func(_ metav1.Object, l map[string]string, owner string) []string {
 			pipeline := l["tekton.dev/pipeline"]
 			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline has its run's name
-				pipeline = lasting(run)
+				pipeline = withoutRuns(run)
 			}
 			return []string{pipeline, cmp.Or(
-				l["tekton.dev/pipelineTask"], l["tekton.dev/task"], l["tekton.dev/clusterTask"], lasting(owner),
+				l["tekton.dev/pipelineTask"], l["tekton.dev/task"], l["tekton.dev/clusterTask"], withoutRuns(owner),
 			)}
 		},
 	},
@@ -52,18 +50,18 @@ var platforms = []platform{
 		Name: "argo", Group: "argoproj.io", Kinds: []string{"Workflow"},
 		present: []string{"workflows.argoproj.io/workflow"},
 		values: func(pod metav1.Object, l map[string]string, owner string) []string {
-			if pod.GetName() == owner { // the entrypoint itself is the step
-				return []string{lasting(owner)}
+			if pod.GetName() == owner { // the entrypoint of the workflow is the step
+				return []string{withoutRuns(owner)}
 			}
-			if l["workflows.argoproj.io/component"] == "agent" { // it runs the HTTP templates of a workflow
-				return []string{lasting(owner), "agent"}
+			if l["workflows.argoproj.io/component"] == "agent" { // the pod runs the HTTP templates of a workflow
+				return []string{withoutRuns(owner), "agent"}
 			}
 			step, of := strings.CutPrefix(pod.GetName(), owner+"-")
 			i := strings.LastIndexByte(step, '-')
-			if !of || i < 1 { // the names of POD_NAMES=v1 do not show the template
+			if !of || i < 1 { // names with POD_NAMES=v1 do not contain the template
 				return nil
 			}
-			return []string{lasting(owner), step[:i]}
+			return []string{withoutRuns(owner), step[:i]}
 		},
 	},
 	byLabels("", "actions.github.com/scale-set-name", platform{
@@ -106,7 +104,7 @@ var platforms = []platform{
 		},
 	},
 	spark("sparkoperator.k8s.io", "SparkApplication"),
-	spark(""), // spark-submit: the driver has no owner, and owns its executors
+	spark(""), // spark-submit: the driver has no owner, and is the owner of its executors
 	byLabels("ray.io/cluster", "ray.io/group", platform{Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"}}),
 	byLabels("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type", platform{
 		Name: "kubeflow", Group: "kubeflow.org",
@@ -120,8 +118,8 @@ var platforms = []platform{
 	}),
 }
 
-// byLabels completes the row of a platform whose pods have a label for their run, and one for their part in it; run is
-// empty if the other one suffices.
+// byLabels completes the row of a platform whose pods have a label for their run and a label for their part in the run.
+// run is empty if the label for the part suffices.
 func byLabels(run, part string, p platform) platform {
 	p.equal = []string{part}
 	if run != "" {
@@ -131,23 +129,23 @@ func byLabels(run, part string, p platform) platform {
 		if run == "" {
 			return all(l[part])
 		}
-		return all(lasting(l[run]), l[part])
+		return all(withoutRuns(l[run]), l[part])
 	}
 	return p
 }
 
-// spark returns the row of Spark for some kinds of owner.
+// spark returns a row of Spark for owners of these kinds.
 func spark(group string, kinds ...string) platform {
 	return platform{
 		Name: "spark", Group: group, Kinds: kinds,
 		equal: []string{"spark-role"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			return all(lasting(cmp.Or(l["sparkoperator.k8s.io/app-name"], l["spark-app-name"])), l["spark-role"])
+			return all(withoutRuns(cmp.Or(l["sparkoperator.k8s.io/app-name"], l["spark-app-name"])), l["spark-role"])
 		},
 	}
 }
 
-// all returns the values; nil when one is missing.
+// all returns the values; nil if one is empty.
 func all(values ...string) []string {
 	if slices.Contains(values, "") {
 		return nil
@@ -155,7 +153,7 @@ func all(values ...string) []string {
 	return values
 }
 
-// identify returns what identifies a pod of this platform.
+// identify returns the values that identify a pod; false if the pod is not of this platform, or has none.
 func (p *platform) identify(pod metav1.Object, owner memory.WorkloadRef) ([]string, bool) {
 	matches := workloadkind.Group(owner.APIVersion) == p.Group && slices.Contains(p.Kinds, owner.Kind)
 	if len(p.Kinds) == 0 {

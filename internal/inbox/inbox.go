@@ -1,7 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inbox maps pods to workloads, and keeps the events of each workload until its reconcile has processed them.
+// Package inbox maps pods to workloads, and queues the events of each workload until its reconcile has processed them.
+// Informers and the usage collector write to it; the workload controller reads it.
 package inbox
 
 import (
@@ -21,33 +22,33 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Inbox maps pods to workloads, and keeps their events. The pod informer writes to it, so that no method may block, and
+// Inbox maps pods to workloads and queues events by workload. The pod informer writes to it, so no method blocks, and
 // all data is bounded. Safe for concurrent use.
 type Inbox struct {
 	mu        sync.Mutex
 	pods      map[types.UID]*member
 	workloads map[memory.WorkloadRef]*workloadEntry
-	// classes are the entries of classes of nodes, by their whole workload.
+	// classes has the entries with a NodeClass, by their whole workload.
 	classes map[memory.WorkloadRef][]*workloadEntry
 }
 
-// member is a pod. There is one for each pod of the cluster, so it repeats no data of its workload.
+// member is a pod of a workload. Every pod of the cluster has one, so it repeats no data of its workload.
 type member struct {
 	name     string // of the pod; the workload has the namespace
 	workload *workloadEntry
-	// owner is the UID of the workload, which distinguishes it from an earlier one of the same name; empty: unknown.
+	// owner is the UID of the workload, which distinguishes it from an earlier workload of its name; empty: unknown.
 	owner types.UID
 	// controller and profile are as in [policy.Kept]; profile is zero without a profile.
 	controller types.UID
 	profile    unique.Handle[profile.Key]
 	// resolved is true if owner, controller and profile are from a complete resolution of the pod.
 	resolved bool
-	at       int32 // index among the workload's pods
+	at       int32 // index in workload.pods
 	// Placement is set by the workload's reconcile, for the usage collector; empty: the pod has no profile or no node.
 	Placement
 }
 
-// Placement is the node of a governed pod, and its containers: the node may report only these.
+// Placement is the node of a governed pod, and the containers that the node may report.
 type Placement struct {
 	Node       string
 	Containers []string
@@ -56,12 +57,12 @@ type Placement struct {
 type workloadEntry struct {
 	ref  memory.WorkloadRef
 	pods []*member
-	// handed are events given to a reconcile and not acknowledged yet; newer came later.
-	handed, newer workload.PendingEvents
-	profile       profile.Key // at the last step; empty: none, or no step
-	// released is true if the last reconcile found no profile for any pod, for this reason, and nothing is stored.
+	// inFlight are the events that a reconcile is processing; queued arrived later.
+	inFlight, queued workload.PendingEvents
+	profile          profile.Key // at the last reconcile; empty: no profile, or no reconcile yet
+	// released is true if no profile governed any pod at the last reconcile, and nothing is stored.
 	released bool
-	answer   Answer
+	answer   Answer // why no profile did
 }
 
 // Answer is the reason why no profile governs a pod.
@@ -93,7 +94,7 @@ func (r *Inbox) Kept(uid types.UID) policy.Kept {
 	return k
 }
 
-// Keep stores the resolution of a pod, which belongs to that workload from now on.
+// Keep stores the resolution of a pod, and moves the pod to the workload of the resolution.
 func (r *Inbox) Keep(uid types.UID, key types.NamespacedName, k policy.Kept) {
 	r.AddPod(uid, key, k.Workload)
 	r.mu.Lock()
@@ -109,19 +110,19 @@ func (r *Inbox) Keep(uid types.UID, key types.NamespacedName, k policy.Kept) {
 	}
 }
 
-// Owner returns the UID of a workload from its pods; empty: unknown.
+// Owner returns the UID of a workload, as recorded for its pods; empty: unknown.
 func (r *Inbox) Owner(ref memory.WorkloadRef) (uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h, found := r.workloads[ref]; found {
-		for _, m := range h.pods {
+	if e, found := r.workloads[ref]; found {
+		for _, m := range e.pods {
 			uid = cmp.Or(uid, m.owner)
 		}
 	}
 	return uid
 }
 
-// Workload returns the workload of a pod, even if the owner was deleted first.
+// Workload returns the workload of a pod, even if the workload was deleted before the pod.
 func (r *Inbox) Workload(uid types.UID) (memory.WorkloadRef, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,8 +144,8 @@ func (r *Inbox) Pod(uid types.UID) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: m.workload.ref.Namespace, Name: m.name}, true
 }
 
-// AddPod records that a pod belongs to a workload of its namespace. A pod whose owner becomes known late is moved, with
-// its observations.
+// AddPod records that a pod belongs to a workload of its namespace. It moves a pod that belonged to another workload
+// because its owner was unknown.
 func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,18 +165,18 @@ func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.Workl
 	m.workload.pods = append(m.workload.pods, m)
 }
 
-// Observe adds observations for a workload, and drops those equal to the last of their container.
+// Observe queues observations for a workload. It drops an observation that equals the last one of its container.
 func (r *Inbox) Observe(ref memory.WorkloadRef, observations []oom.Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	events := &r.entry(ref).newer
+	events := &r.entry(ref).queued
 	for i := range observations {
 		events.AddObservation(&observations[i])
 	}
 }
 
-// RemovePod records the last observations of a pod with its profile, and removes the pod. Its events remain. owner is
-// the UID of its workload, if the inbox does not know it.
+// RemovePod queues the last observations of a pod and the profile that governed it, and removes the pod. Its events
+// remain. owner is the UID of its workload; the inbox uses it if it has not recorded one.
 func (r *Inbox) RemovePod(
 	ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []oom.Observation,
 	governedBy *profile.Profile,
@@ -187,7 +188,7 @@ func (r *Inbox) RemovePod(
 	if found {
 		owner = cmp.Or(m.owner, owner)
 	}
-	events := &r.entry(ref).newer
+	events := &r.entry(ref).queued
 	if len(observations) > 0 {
 		events.AddDeparted(workload.Departure{Pod: pod.UID, Owner: owner})
 	}
@@ -195,28 +196,28 @@ func (r *Inbox) RemovePod(
 		events.Profile, events.Last = governedBy, pod
 	}
 	if !found {
-		r.tidy(ref)
+		r.dropIfEmpty(ref)
 		return
 	}
 	delete(r.pods, pod.UID)
 	r.leave(m)
 }
 
-// Request requests an unconditional step of a workload.
+// Request requests a reconcile of a workload that runs even without new events.
 func (r *Inbox) Request(ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h, found := r.workloads[ref]; found {
-		h.newer.Requested = true
+	if e, found := r.workloads[ref]; found {
+		e.queued.Requested = true
 	}
 }
 
-// Sampled adds samples of one node to the events of the workloads their pods belong to, and returns those workloads. A
-// node may report on its own pods only, and once for each container.
+// Sampled queues samples of one node, and returns the workloads of their pods. It drops samples of pods on other nodes,
+// and all but the first sample of a container.
 func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sampled := make(map[sampledContainer]struct{}, min(len(samples), 256)) // a node may send anything
+	sampled := make(map[sampledContainer]struct{}, min(len(samples), 256)) // bounded: a node may send any number
 	touched := map[memory.WorkloadRef]struct{}{}
 	var last *workloadEntry // consecutive samples are often of one workload
 	for i := range samples {
@@ -229,7 +230,7 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 			continue
 		}
 		sampled[of] = struct{}{}
-		events := &m.workload.newer
+		events := &m.workload.queued
 		if events.Samples == nil {
 			events.Samples = make([]memory.Sample, 0, min(len(m.workload.pods), workload.MaxSamples))
 		}
@@ -243,14 +244,14 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	return touched
 }
 
-// sampledContainer is a container by its index in its pod.
+// sampledContainer identifies a container by its index in its pod.
 type sampledContainer struct {
 	pod       *member
 	container int
 }
 
-// on returns the index of a container in the pod, if the node may report it: the pod is governed, runs on that node,
-// and has that name and container; otherwise -1. A node must not invent names, because each takes 1.5 KiB.
+// on returns the index of container c in the pod, if the node may report it: the pod is governed, runs on the node, and
+// has the name and container of c; otherwise -1. So a node cannot invent names, each of which would take 1.5 KiB.
 func (m *member) on(node string, c *memory.ContainerRef) int {
 	if m.Node == "" || m.Node != node || m.name != c.Pod || m.workload.ref.Namespace != c.Namespace {
 		return -1
@@ -258,7 +259,7 @@ func (m *member) on(node string, c *memory.ContainerRef) int {
 	return slices.Index(m.Containers, c.Container)
 }
 
-// Counted adds kill counters of one node, and returns the workloads with a kill.
+// Counted queues kill counters of one node, and returns the workloads with a kill. It drops counters of other nodes.
 func (r *Inbox) Counted(node string, counters []memory.KillCounter) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -268,7 +269,7 @@ func (r *Inbox) Counted(node string, counters []memory.KillCounter) map[memory.W
 		if !found || m.on(node, &c.Container) < 0 {
 			continue
 		}
-		events := &m.workload.newer
+		events := &m.workload.queued
 		if events.Counters == nil {
 			events.Counters = make([]memory.KillCounter, 0, min(len(m.workload.pods), workload.MaxSamples))
 		}
@@ -280,64 +281,64 @@ func (r *Inbox) Counted(node string, counters []memory.KillCounter) map[memory.W
 	return touched
 }
 
-// Pending returns the unacknowledged events of a workload in order, and the names of its pods. Events remain until
-// [Inbox.Done], so that a failed reconcile is retried with them and with newer ones.
+// Pending returns the unprocessed events of a workload in order, and the names of its pods. Events remain until
+// [Inbox.Done]: after a failed reconcile, the next one gets them again, with later events.
 func (r *Inbox) Pending(ref memory.WorkloadRef) (workload.PendingEvents, []types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h, found := r.workloads[ref]
+	e, found := r.workloads[ref]
 	if !found {
 		return workload.PendingEvents{}, nil
 	}
-	if h.handed.Empty() && len(h.handed.Departed) == 0 && h.handed.Profile == nil && !h.handed.Requested {
-		h.handed = h.newer
+	if e.inFlight.Empty() && len(e.inFlight.Departed) == 0 && e.inFlight.Profile == nil && !e.inFlight.Requested {
+		e.inFlight = e.queued
 	} else {
-		h.handed.Append(&h.newer)
+		e.inFlight.Append(&e.queued)
 	}
-	h.newer = workload.PendingEvents{}
-	keys := make([]types.NamespacedName, 0, len(h.pods))
-	for _, m := range h.pods {
+	e.queued = workload.PendingEvents{}
+	keys := make([]types.NamespacedName, 0, len(e.pods))
+	for _, m := range e.pods {
 		keys = append(keys, types.NamespacedName{Namespace: ref.Namespace, Name: m.name})
 	}
-	return h.handed.Clone(), keys
+	return e.inFlight.Clone(), keys
 }
 
 // Done removes the events that [Inbox.Pending] returned last.
 func (r *Inbox) Done(ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h, found := r.workloads[ref]; found {
-		h.handed = workload.PendingEvents{}
-		r.tidy(ref)
+	if e, found := r.workloads[ref]; found {
+		e.inFlight = workload.PendingEvents{}
+		r.dropIfEmpty(ref)
 	}
 }
 
-// Govern records the governed pods of a workload and their nodes; all others are not governed.
+// Govern records the profile of a workload, and the placements of its governed pods. It clears those of other pods.
 func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, by profile.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h, found := r.workloads[ref]
+	e, found := r.workloads[ref]
 	if !found {
 		return
 	}
-	h.profile, h.released = by, false
-	for _, m := range h.pods {
+	e.profile, e.released = by, false
+	for _, m := range e.pods {
 		m.Placement = Placement{}
 	}
 	for uid, place := range placed {
-		if m, found := r.pods[uid]; found && m.workload == h {
+		if m, found := r.pods[uid]; found && m.workload == e {
 			m.Placement = place
 		}
 	}
 }
 
-// Release records that no profile governs any pod of a workload, for that reason, and that nothing is stored of it.
-// Until it is governed, an event of a pod with the same reason causes no reconcile.
+// Release records that no profile governs any pod of a workload and why, and that nothing is stored for the workload.
+// Until [Inbox.Govern], an event of a pod with the same reason causes no reconcile.
 func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h, found := r.workloads[ref]; found {
-		h.released, h.answer = true, answer
+	if e, found := r.workloads[ref]; found {
+		e.released, e.answer = true, answer
 	}
 }
 
@@ -345,8 +346,8 @@ func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
 func (r *Inbox) Released(ref memory.WorkloadRef, answer Answer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h, found := r.workloads[ref]
-	return found && h.released && h.answer == answer
+	e, found := r.workloads[ref]
+	return found && e.released && e.answer == answer
 }
 
 // GovernedNodes returns the nodes of governed pods, with their pod counts.
@@ -369,17 +370,17 @@ func (r *Inbox) Workloads() []memory.WorkloadRef {
 	return slices.Collect(maps.Keys(r.workloads))
 }
 
-// NodeClasses returns a workload's classes of nodes; none for a class itself.
+// NodeClasses returns the refs with a NodeClass of a whole workload; none for a ref that has one itself.
 func (r *Inbox) NodeClasses(of memory.WorkloadRef) (all []memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, h := range r.classes[of] {
-		all = append(all, h.ref)
+	for _, e := range r.classes[of] {
+		all = append(all, e.ref)
 	}
 	return all
 }
 
-// NodesOfOthers counts the nodes that have a governed pod of the same owner, but of another class of nodes.
+// NodesOfOthers counts the nodes with a governed pod of the same owner in another NodeClass.
 func (r *Inbox) NodesOfOthers(of memory.WorkloadRef) int {
 	nodes := map[string]bool{}
 	r.mu.Lock()
@@ -388,9 +389,9 @@ func (r *Inbox) NodesOfOthers(of memory.WorkloadRef) int {
 	if whole, found := r.workloads[of.Whole()]; found {
 		others = append(slices.Clip(others), whole)
 	}
-	for _, h := range others {
-		for _, m := range h.pods {
-			if h.ref != of && m.Node != "" {
+	for _, e := range others {
+		for _, m := range e.pods {
+			if e.ref != of && m.Node != "" {
 				nodes[m.Node] = true
 			}
 		}
@@ -398,21 +399,21 @@ func (r *Inbox) NodesOfOthers(of memory.WorkloadRef) int {
 	return len(nodes)
 }
 
-// Concerned returns the workloads that changes of profiles can concern: those with a changed profile and, if its
-// selection changed, all that it could select, within its namespace or the cluster.
+// Concerned returns the workloads that changes of profiles can affect: those that a changed profile governs and, if it
+// may select others now, all workloads of its namespace (for a cluster profile, of the cluster).
 func (r *Inbox) Concerned(changes []policy.Change) []memory.WorkloadRef {
-	edited, choosing := map[profile.Key]bool{}, map[string]bool{}
+	edited, selecting := map[profile.Key]bool{}, map[string]bool{}
 	for _, c := range changes {
 		edited[c.Key] = true
 		if c.Chooses {
-			choosing[c.Namespace] = true
+			selecting[c.Namespace] = true
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var refs []memory.WorkloadRef
-	for ref, h := range r.workloads {
-		if edited[h.profile] || choosing[ref.Namespace] || choosing[""] {
+	for ref, e := range r.workloads {
+		if edited[e.profile] || selecting[ref.Namespace] || selecting[""] {
 			refs = append(refs, ref)
 		}
 	}
@@ -420,34 +421,34 @@ func (r *Inbox) Concerned(changes []policy.Change) []memory.WorkloadRef {
 }
 
 func (r *Inbox) entry(w memory.WorkloadRef) *workloadEntry {
-	h, found := r.workloads[w]
+	e, found := r.workloads[w]
 	if !found {
-		h = &workloadEntry{ref: w}
-		r.workloads[w] = h
+		e = &workloadEntry{ref: w}
+		r.workloads[w] = e
 		if whole := w.Whole(); whole != w {
-			r.classes[whole] = append(r.classes[whole], h)
+			r.classes[whole] = append(r.classes[whole], e)
 		}
 	}
-	return h
+	return e
 }
 
 func (r *Inbox) leave(m *member) {
-	h := m.workload
-	last := h.pods[len(h.pods)-1]
-	h.pods[m.at], last.at = last, m.at
-	h.pods[len(h.pods)-1] = nil
-	h.pods = h.pods[:len(h.pods)-1]
-	r.tidy(h.ref)
+	e := m.workload
+	last := e.pods[len(e.pods)-1]
+	e.pods[m.at], last.at = last, m.at
+	e.pods[len(e.pods)-1] = nil
+	e.pods = e.pods[:len(e.pods)-1]
+	r.dropIfEmpty(e.ref)
 }
 
-// tidy drops an entry that has neither pods nor events.
-func (r *Inbox) tidy(w memory.WorkloadRef) {
-	h, whole := r.workloads[w], w.Whole()
-	if len(h.pods) > 0 || !h.handed.Empty() || !h.newer.Empty() {
+// dropIfEmpty deletes the entry of a workload without pods and events.
+func (r *Inbox) dropIfEmpty(w memory.WorkloadRef) {
+	e, whole := r.workloads[w], w.Whole()
+	if len(e.pods) > 0 || !e.inFlight.Empty() || !e.queued.Empty() {
 		return
 	}
 	delete(r.workloads, w)
-	r.classes[whole] = slices.DeleteFunc(r.classes[whole], func(of *workloadEntry) bool { return of == h })
+	r.classes[whole] = slices.DeleteFunc(r.classes[whole], func(of *workloadEntry) bool { return of == e })
 	if len(r.classes[whole]) == 0 {
 		delete(r.classes, whole)
 	}

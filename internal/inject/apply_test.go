@@ -62,7 +62,7 @@ func (e Edit) apply(have *corev1.Container) {
 
 func setMemory(list *corev1.ResourceList, b memory.Bytes) {
 	if memory.FromQuantity(*list.Memory()) != b {
-		*list = with(*list, b)
+		*list = withMemory(*list, b)
 	}
 }
 

@@ -20,25 +20,25 @@ type State string
 
 // The states.
 const (
-	// UpToDate: it has the current settings, or there are none.
+	// UpToDate: the pod has the current settings, or the plan has none.
 	UpToDate State = "UpToDate"
-	// Stale: memfit injected it, with other settings than today's.
+	// Stale: memfit set variables at creation, and the current settings differ.
 	Stale State = "Stale"
-	// Missed: created before the profile, or while the webhook was unavailable.
+	// Missed: the pod was created before the profile, or while the webhook was unavailable.
 	Missed State = "Missed"
-	// Skipped: every setting is skipped for a reason.
+	// Skipped: memfit skips every setting, with reasons.
 	Skipped State = "Skipped"
 	// Disabled: the profile sets nothing (tuning.mode Disabled or DryRun).
 	Disabled State = "Disabled"
 )
 
-// Compare returns the state of a running pod, and the reason for a status message. Only env counts: the recommendation
-// reports sizes, and a resizePolicy cannot change. observed is the webhook's data about running replicas.
+// Compare returns the state of a running pod, and the reason for a status message. It compares only env: the
+// recommendation reports sizes, and a resizePolicy cannot change. observed is the data about replicas, see [Input].
 func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) (State, string) {
 	return OfRunning(pod, n, observed).StateOf(pod)
 }
 
-// StateOf returns the state of the running pod that the plan is for, as [Compare] does.
+// StateOf is [Compare] with an existing plan, which must be for this pod.
 func (p Plan) StateOf(pod *corev1.Pod) (State, string) {
 	if p.refused != "" {
 		return Skipped, p.refused
@@ -49,15 +49,15 @@ func (p Plan) StateOf(pod *corev1.Pod) (State, string) {
 	differ, settings := p.differences(pod)
 	if len(differ) > 0 {
 		if readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]) == nil {
-			return Missed, "the pod was created without memfit; it should have " + few(differ, "; ")
+			return Missed, "the pod was created without memfit; it should have " + joinFirst(differ, "; ")
 		}
-		return Stale, "it should have " + few(differ, "; ")
+		return Stale, "it should have " + joinFirst(differ, "; ")
 	}
 	if settings > 0 {
 		return UpToDate, fmt.Sprintf("all settings are in place (%d)", settings)
 	}
 	if skipped := p.skipTexts(); len(skipped) > 0 {
-		return Skipped, few(skipped, "; ")
+		return Skipped, joinFirst(skipped, "; ")
 	}
 	return UpToDate, "there is nothing to set"
 }
@@ -76,7 +76,7 @@ func (p Plan) has(mode v1alpha1.TuningMode) bool {
 	return slices.ContainsFunc(p.containers, func(c ContainerPlan) bool { return c.mode == mode })
 }
 
-// differences returns the variables that differ in a new pod, and the number of settings in the plan.
+// differences describes the variables that a new pod would have instead, and returns the number of planned settings.
 func (p Plan) differences(pod *corev1.Pod) (differ []string, settings int) {
 	for i := range p.containers {
 		c := &p.containers[i]
@@ -88,9 +88,9 @@ func (p Plan) differences(pod *corev1.Pod) (differ []string, settings int) {
 		for j, v := range c.edit.Env {
 			switch {
 			case v.Absent:
-				differ = append(differ, fmt.Sprintf("no %s in container %s", short(v.Name), c.name))
+				differ = append(differ, fmt.Sprintf("no %s in container %s", shorten(v.Name), c.name))
 			case j >= len(have.Env) || v.EnvVar != have.Env[j]:
-				differ = append(differ, fmt.Sprintf("%s=%s in container %s", short(v.Name), short(v.Value), c.name))
+				differ = append(differ, fmt.Sprintf("%s=%s in container %s", shorten(v.Name), shorten(v.Value), c.name))
 			}
 		}
 	}
@@ -107,8 +107,8 @@ func (p Plan) skipTexts() []string {
 	return out
 }
 
-// few joins the first three texts and the number of the rest.
-func few(texts []string, separator string) string {
+// joinFirst joins the first three texts, and adds the number of the others.
+func joinFirst(texts []string, separator string) string {
 	const most = 3
 	if extra := len(texts) - most; extra > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], separator), extra)

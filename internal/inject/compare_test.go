@@ -300,7 +300,7 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 		"512Mi": "512Mi", "1500Mi": "1500Mi", "1536Mi": "1.5Gi", "2Gi": "2Gi", "1G": "954Mi", "1023": "1023",
 		"100000Ki": "100000Ki", "1025Mi": "1025Mi", "0": "0", "12Ti": "12288Gi",
 	} {
-		if got := exact(parse(limit)); got != want {
+		if got := exactText(parseQuantity(limit)); got != want {
 			t.Errorf("%s is written %s, want %s", limit, got, want)
 		}
 	}
@@ -314,7 +314,7 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 	created := inject(in)
 	created.Spec.Resources = whole("1000Mi")
 	plan := OfRunning(created, in.Profile, nil)
-	if got, want := plan.Container("app").Frozen().Cap, parse("1500Mi").Percent(75); got != want {
+	if got, want := plan.Container("app").Frozen().Cap, parseQuantity("1500Mi").Percent(75); got != want {
 		t.Errorf("after the pod's limit shrank the cap is %s, want %s of the creation", got, want)
 	}
 }

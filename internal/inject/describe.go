@@ -13,11 +13,12 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// source is a place that may have a user's flag. folded is its text with normalized spellings.
+// source is a text that may contain a user's flag. name is its variable, empty for the command line; title names it for
+// users. folded is the text with normalized spellings.
 type source struct{ name, title, text, folded string }
 
-// gather finds the sources: the command line and every literal environment value. All values count, because variables
-// such as JAVA_OPTS end up on a command line in the image. Call it before anything is written.
+// gather collects the sources: the command line and every literal environment value, because variables such as
+// JAVA_OPTS end up on a command line in the image. Call it before any setting is written.
 func (w *working) gather(r *runtimes.Runtime) {
 	w.sources = make([]source, 0, len(w.env)+1)
 	add := func(name, title, text string) {
@@ -33,9 +34,8 @@ func (w *working) gather(r *runtimes.Runtime) {
 	}
 }
 
-// betweenWords returns the separators of words in scripts and lists of flags. Deno's variable has commas between its
-// flags.
-func betweenWords(c rune) bool {
+// isWordSeparator reports whether c separates words in scripts and lists of flags. Commas separate Deno's flags.
+func isWordSeparator(c rune) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', '\'', '"', ',', ';', '&', '|', '(', ')':
 		return true
@@ -54,8 +54,8 @@ func wordAt(text string, i int) string {
 	return text[start:]
 }
 
-// short returns a user's text for a reason: one line, at most 60 characters.
-func short(text string) string {
+// shorten returns a user's text for a message: one line, at most 60 characters.
+func shorten(text string) string {
 	const most = 60
 	if text == "" {
 		return `""`
@@ -72,41 +72,41 @@ func short(text string) string {
 
 var oneLine = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
 
-// fromWhere returns the name of a valueFrom's source, also for unknown kinds.
+// fromWhere describes the source of a valueFrom.
 func fromWhere(from *corev1.EnvVarSource) string {
 	switch {
 	case from.ConfigMapKeyRef != nil:
-		return fmt.Sprintf("key %s of ConfigMap %s", short(from.ConfigMapKeyRef.Key), short(from.ConfigMapKeyRef.Name))
+		return fmt.Sprintf("key %s of ConfigMap %s", shorten(from.ConfigMapKeyRef.Key), shorten(from.ConfigMapKeyRef.Name))
 	case from.SecretKeyRef != nil:
-		return fmt.Sprintf("key %s of Secret %s", short(from.SecretKeyRef.Key), short(from.SecretKeyRef.Name))
+		return fmt.Sprintf("key %s of Secret %s", shorten(from.SecretKeyRef.Key), shorten(from.SecretKeyRef.Name))
 	case from.FieldRef != nil:
-		return "field " + short(from.FieldRef.FieldPath)
+		return "field " + shorten(from.FieldRef.FieldPath)
 	case from.FileKeyRef != nil:
-		return fmt.Sprintf("key %s of file %s", short(from.FileKeyRef.Key), short(from.FileKeyRef.Path))
+		return fmt.Sprintf("key %s of file %s", shorten(from.FileKeyRef.Key), shorten(from.FileKeyRef.Path))
 	case from.ResourceFieldRef != nil:
-		return "resource " + short(from.ResourceFieldRef.Resource)
+		return "resource " + shorten(from.ResourceFieldRef.Resource)
 	}
 	return "another source"
 }
 
-// it returns the variable as the subject of a reason that begins with the setting's name.
-func (s setting) it() string {
+// subject returns the variable as the subject of a reason; "it" if the message already begins with its name.
+func (s setting) subject() string {
 	if s.knob.Name == s.knob.Env {
 		return "it"
 	}
 	return s.knob.Env
 }
 
-// instead returns what memfit would have set; empty if unknown.
-func (s setting) instead() string {
+// wouldSet returns the value that memfit skips, in parentheses; empty if unknown.
+func (s setting) wouldSet() string {
 	if s.verdict.Value == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (memfit would set %s)", s.verdict.Value)
 }
 
-// setThere returns what the user should write where memfit cannot.
-func (s setting) setThere() string {
+// setThereText returns the instruction to set the value in its source, which memfit cannot write.
+func (s setting) setThereText() string {
 	switch {
 	case s.verdict.Value == "":
 		return ""

@@ -11,23 +11,23 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// heapShare returns the heap's percentage of the limit in replicas of the same image, which may have flags; 0: unknown.
+// heapShare returns the heap's percentage of the limit, as measured in replicas of the same image; 0: unknown.
 func (t *target) heapShare(r *runtimes.Runtime) int32 {
-	if f := t.found; f != nil && f.Image == t.container.Image && !moves(f.Image) && string(f.Type) == r.Name {
+	if f := t.found; f != nil && f.Image == t.container.Image && !hasMovingTag(f.Image) && string(f.Type) == r.Name {
 		return f.HeapPercent
 	}
 	return 0
 }
 
-// foundSpec returns the detected runtime of replicas as far as it applies to a container: fully for the same image,
-// without version for another tag of the repository, not at all for another repository. A moving tag, such as latest,
-// may have another version by now, and a setting for the wrong version can prevent a start.
+// foundSpec returns the runtime detected in replicas. For another tag of the image's repository, or a moving tag such
+// as latest, it omits the version, because a setting for the wrong version can prevent a start. known is false for
+// another repository.
 func (t *target) foundSpec() (spec v1alpha1.RuntimeSpec, known bool) {
 	f, image := t.found, t.container.Image
 	switch {
 	case f == nil || f.Image == "" || image == "":
 		return v1alpha1.RuntimeSpec{}, false
-	case image == f.Image && !moves(image):
+	case image == f.Image && !hasMovingTag(image):
 		return v1alpha1.RuntimeSpec{Type: f.Type, Version: f.Version, Variant: f.Variant, Libc: f.Libc}, true
 	case SameRepository(image, f.Image):
 		return v1alpha1.RuntimeSpec{Type: f.Type, Variant: f.Variant}, true
@@ -35,7 +35,7 @@ func (t *target) foundSpec() (spec v1alpha1.RuntimeSpec, known bool) {
 	return v1alpha1.RuntimeSpec{}, false
 }
 
-// limitUnseen reports whether the runtime did not detect the memory limit in replicas of any tag of the image.
+// limitUnseen reports whether replicas of any tag of the image sized their heap by the node instead of the limit.
 func (t *target) limitUnseen(r *runtimes.Runtime) bool {
 	f := t.found
 	return f != nil && f.NodeHeap != nil && string(f.Type) == r.Name && SameRepository(t.container.Image, f.Image)
@@ -48,23 +48,24 @@ func SameRepository(a, b string) bool {
 	return a != "" && of == other
 }
 
-// fromImage returns the skip reason of a variable from the image; empty: not from the image.
+// fromImage returns the skip reason if the image sets the variable; empty otherwise.
 func (t *target) fromImage(s setting) string {
 	f := t.found
 	if f == nil || !SameRepository(t.container.Image, f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
 		return ""
 	}
-	return s.it() + " is set by the image, as running replicas show; an entry in env would replace it" + s.setThere()
+	return s.subject() + " is set by the image, as running replicas show; an entry in env would replace it" +
+		s.setThereText()
 }
 
-// moves reports whether an image has a moving tag.
-func moves(image string) bool {
+// hasMovingTag reports whether an image's tag is latest, or missing without a digest.
+func hasMovingTag(image string) bool {
 	_, tag := runtimes.SplitImage(image)
 	return !strings.Contains(image, "@") && (tag == "" || tag == "latest")
 }
 
-// identifyByFound completes an identity by the detected runtime of replicas: the runtime if neither a declaration nor
-// the command has it, the version if the command has the same runtime. It never changes a declaration.
+// identifyByFound completes an identity with the runtime detected in replicas: an unknown runtime, or the version of
+// the command's runtime. It never changes a declaration.
 func identifyByFound(t target, id identity) identity {
 	spec, known := t.foundSpec()
 	if !known || id.source == v1alpha1.RuntimeDeclared {

@@ -14,28 +14,25 @@ import (
 
 // ownersCap is the owner's decision about the heap cap, as visible in the pod.
 type ownersCap struct {
-	// by is the source of the decision: "KAFKA_HEAP_OPTS has -Xmx2g". Empty: none.
-	by       string
-	fixed    bool // the cap does not follow the limit, or nothing shows that it does
-	launcher bool // a start script takes the cap from a variable and overrides memfit's settings
-	// unsure describes a text that memfit does not read and that may have a cap; empty: none.
-	unsure  string
-	percent int32 // the owner's share of the limit; 0: none, or unreadable
-	// direct is true if that share is on the command line, or in the variable that the runtime reads, and is as certain as
-	// memfit's own. Elsewhere it depends on a start script.
+	by       string // the source of the decision: "KAFKA_HEAP_OPTS has -Xmx2g". Empty: none
+	fixed    bool   // the cap is not known to follow the limit
+	launcher bool   // a start script takes the cap from a variable and overrides memfit's settings
+	unsure   string // describes a source that memfit does not read and that may set a cap; empty: none
+	percent  int32  // the owner's share of the limit; 0: none, or unreadable
+	// direct is true if the share is on the command line or in the variable that the runtime reads. Any other share takes
+	// effect only if a start script uses it.
 	direct bool
-	// heap is the largest heap that a number of the owner permits to one process, and number is its setting; 0: none.
-	heap   memory.Bytes
-	number string
+	heap   memory.Bytes // the largest heap that the owner's numbers permit to one process; 0: none
+	number string       // the setting with that number
 }
 
-func (o *ownersCap) permits(heap memory.Bytes, setting string) {
+func (o *ownersCap) recordHeap(heap memory.Bytes, setting string) {
 	if heap > o.heap {
 		o.heap, o.number = heap, setting
 	}
 }
 
-// ownersCap reads the pod without memfit's settings. Call it before anything is written.
+// ownersCap finds the owner's cap in the pod without memfit's settings. Call it before any setting is written.
 func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
 	heap := knob(r, r.Heap)
 	if heap == nil {
@@ -43,7 +40,7 @@ func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
 	}
 	s := setting{knob: heap, runtime: r}
 	for _, sign := range r.HeapFixed {
-		if where := w.shows(s, sign); where != "" {
+		if where := w.findSign(s, sign); where != "" {
 			return ownersCap{by: where, fixed: true}
 		}
 	}
@@ -55,7 +52,7 @@ func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
 	return c
 }
 
-// knob returns the knob of that name; nil: not found.
+// knob returns the runtime's knob with this name; nil: not found.
 func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	for i := range r.Knobs {
 		if name != "" && r.Knobs[i].Name == name {
@@ -65,7 +62,7 @@ func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	return nil
 }
 
-// launcher returns the cap that a start script takes from a variable, with its number where it can be read.
+// launcher returns the cap that a start script takes from a variable, with its number if readable.
 func (w *working) launcher(in Input, t target, r *runtimes.Runtime) (c ownersCap) {
 	for i := range w.env {
 		v := &w.env[i]
@@ -73,11 +70,11 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) (c ownersCap
 		if !known || v.Absent || l.Holds == runtimes.HoldsFlags {
 			continue
 		}
-		text := v.Name + "=" + short(v.Value)
+		text := v.Name + "=" + shorten(v.Value)
 		if v.ValueFrom != nil {
 			text = v.Name + " from " + fromWhere(v.ValueFrom)
 		} else {
-			c.permits(l.Heap(v.Value), text)
+			c.recordHeap(l.Heap(v.Value), text)
 		}
 		c.by, c.fixed, c.launcher = text+" sets the heap cap in the start script of "+l.Of, true, true
 		return c
@@ -87,15 +84,15 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) (c ownersCap
 			continue
 		}
 		if from := configMapWith(in, t, l.Name); from != "" {
-			by := fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name, short(from),
-				l.Of)
+			by := fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name,
+				shorten(from), l.Of)
 			return ownersCap{by: by, fixed: true, launcher: true}
 		}
 	}
 	return ownersCap{}
 }
 
-// configMapWith returns the ConfigMap with known keys that sets the variable through envFrom; empty: none.
+// configMapWith returns the name of a readable ConfigMap that sets the variable through envFrom; empty: none.
 func configMapWith(in Input, t target, variable string) string {
 	for _, from := range t.container.EnvFrom {
 		key, fits := strings.CutPrefix(variable, from.Prefix)
@@ -109,7 +106,7 @@ func configMapWith(in Input, t target, variable string) string {
 	return ""
 }
 
-// ownersShare reads the owner's share of the limit: the flag in any text, or the variable.
+// ownersShare returns the owner's share of the limit, from a flag in any source, or from the knob's own variable.
 func (w *working) ownersShare(s setting) ownersCap {
 	if s.knob.Caps == nil || s.knob.Follows != runtimes.AtStart {
 		return ownersCap{}
@@ -128,7 +125,7 @@ func (w *working) ownersShare(s setting) ownersCap {
 	return ownersCap{}
 }
 
-// unreadable describes a text that memfit does not read and that may have a heap cap; empty: none.
+// unreadable describes a source that memfit does not read and that may set a heap cap; empty: none.
 func (w *working) unreadable(in Input, t target, s setting) string {
 	for i := range w.env {
 		v := &w.env[i]
@@ -147,12 +144,12 @@ func (w *working) unreadable(in Input, t target, s setting) string {
 			return "variables come from envFrom, which memfit does not read"
 		}
 		if name := from.ConfigMapRef.Name; in.ConfigMapKeys[name] == nil {
-			return fmt.Sprintf("variables come from ConfigMap %s (envFrom), whose keys memfit does not know", short(name))
+			return fmt.Sprintf("variables come from ConfigMap %s (envFrom), whose keys memfit does not know", shorten(name))
 		}
 	}
 	for _, l := range s.runtime.Launchers {
 		if from := configMapWith(in, t, l.Name); from != "" {
-			return fmt.Sprintf("%s comes from ConfigMap %s (envFrom), which memfit does not read", l.Name, short(from))
+			return fmt.Sprintf("%s comes from ConfigMap %s (envFrom), which memfit does not read", l.Name, shorten(from))
 		}
 	}
 	return ""
@@ -169,22 +166,22 @@ func (c *ContainerPlan) heapSetting() *setting {
 	return nil
 }
 
-// capLiteral reports whether that setting is a number, which only a new pod changes.
-func (c *ContainerPlan) capLiteral() bool {
+// capIsLiteral reports whether memfit sets the cap as a number, which only a new pod changes.
+func (c *ContainerPlan) capIsLiteral() bool {
 	s := c.heapSetting()
 	return s != nil && s.follows() == runtimes.Literal
 }
 
-// following reports whether the heap cap is known to follow the limit as a share of percent, or may: the runtime or a
-// start script makes it a share unless the image overrides it.
-func (c *ContainerPlan) following(own int32) (known, may bool, percent int32) {
+// heapFollows returns the heap cap as a percentage of the limit. known: the cap follows the limit. may: the cap follows
+// it unless the image sets another one. own is the runtime's percentage.
+func (c *ContainerPlan) heapFollows(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {
-	case c.blind, ours == nil && c.facts.LimitUnseen: // shares are of the node's memory
+	case c.heapByNode, ours == nil && c.facts.LimitUnseen: // shares are of the node's memory
 		return false, false, 0
 	case ours != nil && (ours.verdict.Fixed || c.facts.Ask.HeapLimit > 0):
 		return false, false, 0
-	case ours != nil && (c.owner.unsure == "" || alike(c.found, own)):
+	case ours != nil && (c.owner.unsure == "" || sameShare(c.found, own)):
 		return own > 0, false, own
 	case ours != nil:
 		return false, own > 0, own
@@ -195,15 +192,15 @@ func (c *ContainerPlan) following(own int32) (known, may bool, percent int32) {
 	case c.owner.percent > 0:
 		own = c.owner.percent
 	}
-	return alike(c.found, own), own > 0 && !alike(c.found, own), own
+	return sameShare(c.found, own), own > 0 && !sameShare(c.found, own), own
 }
 
-// alike reports whether a read share is the expected one. HotSpot rounds the heap up.
-func alike(read, expected int32) bool {
+// sameShare reports whether a measured percentage is the expected one. HotSpot rounds the heap up.
+func sameShare(read, expected int32) bool {
 	return expected > 0 && read > 0 && max(expected, read)-min(expected, read) <= 1
 }
 
-// CapSetBy returns the text of the pod that decides the heap cap instead of memfit, with an instruction; empty: none.
+// CapSetBy describes what sets the heap cap instead of memfit, with an instruction; empty: nothing does.
 func (c *ContainerPlan) CapSetBy() string {
 	if c.heapSetting() != nil && c.owner.unsure == "" {
 		return ""
@@ -217,7 +214,7 @@ func (c *ContainerPlan) CapSetBy() string {
 	return ""
 }
 
-// adviseCap reports an owner's heap cap that no skipped setting reports.
+// adviseCap adds advice about the owner's heap cap, unless a skipped setting already reports the cap.
 func (c *ContainerPlan) adviseCap() {
 	reported := slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == c.runtime.runtime.Heap })
 	if c.owner.fixed && !reported && c.heapSetting() == nil {
@@ -225,28 +222,28 @@ func (c *ContainerPlan) adviseCap() {
 	}
 }
 
-// Frozen is a heap cap that a running process keeps while its limit is resized.
+// Frozen is the heap cap of a running process, which a resize of the limit does not change.
 type Frozen struct {
 	Cap      memory.Bytes // the heap cap of all processes together; 0: unknown
 	Overhead memory.Bytes // the runtime's memory besides the heap, plus the owner's reserve
 	Literal  bool         // the cap is a number in the pod's environment, which a restart of the container does not change
 	For      memory.Bytes // the container's limit that a literal cap was derived from; 0: unknown
-	Hard     bool         // the process ends at its cap; otherwise it collects all the time
+	Hard     bool         // the process ends at its cap; otherwise the garbage collector runs continuously
 }
 
-// Frozen returns the heap cap at the start of a container, if it is or may be a share of the limit. It uses the larger
-// of the limit at admission and the effective one, because the process may have started under either.
+// Frozen returns the heap cap at the start of a container, if the cap is or may be a share of the limit. It uses the
+// larger of the limits at admission and now, because the process may have started under either.
 func (c *ContainerPlan) Frozen() Frozen {
 	growth := c.Growth()
 	if growth.HeapPercent == 0 {
 		return Frozen{}
 	}
 	f := Frozen{
-		Overhead: growth.Overhead.Plus(growth.Reserve), Literal: c.capLiteral(),
+		Overhead: growth.Overhead.Plus(growth.Reserve), Literal: c.capIsLiteral(),
 		Hard: len(c.runtime.runtime.FullHeap.Exits) > 0,
 	}
 	atAdmission := c.before.atAdmission() * c.before.parts()
-	now := c.limit.effective * c.limit.by.parts()
+	now := c.limit.effective * c.limit.division.parts()
 	from := max(atAdmission, now)
 	if f.Literal && atAdmission > 0 {
 		from = atAdmission

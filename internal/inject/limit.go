@@ -14,24 +14,23 @@ import (
 
 // limit is the memory that a container may use.
 type limit struct {
-	// effective is the limit of one process: its part of cgroup less volumes and the reserve. 0: no limit.
+	// effective is the limit of one process: its share of cgroup, less volumes and the reserve. 0: no limit.
 	effective memory.Bytes
-	// cgroup is the limit that the runtime reads. 0: no limit.
-	cgroup memory.Bytes
-	// size is effective as a quantity, and from its computation: "448Mi" and "512Mi less 64Mi of memory-backed volumes".
-	// from is empty for the container's own limit. text has both for users.
-	size, from, text string
-	by               division // how the owner divides cgroup; without a limit, it has no reserve
-	unfit            string   // why no memory is left to derive settings from, and what to change; empty otherwise
+	cgroup    memory.Bytes // the limit that the runtime reads. 0: no limit
+	size      string       // effective as a quantity: "448Mi"
+	from      string       // its computation: "512Mi less 64Mi of memory-backed volumes"; empty: the container's own limit
+	text      string       // size and from, for users
+	division  division     // without a limit, it has no reserve
+	noMemory  string       // why no memory is left to derive settings from, and what to change; empty otherwise
 }
 
-// division is how the owner divides a container's limit.
+// division describes how the owner divides a container's limit.
 type division struct {
 	processes int32 // 0: unspecified, as one
 	reserve   memory.Bytes
 }
 
-func divided(t v1alpha1.TuningSpec) division {
+func divisionOf(t v1alpha1.TuningSpec) division {
 	d := division{reserve: profile.BytesOf(t.Reserve)}
 	if t.Processes != nil { // a profile from a file was not validated by the API server
 		d.processes = min(max(*t.Processes, 1), maxProcesses)
@@ -39,18 +38,18 @@ func divided(t v1alpha1.TuningSpec) division {
 	return d
 }
 
-// parts is at least 1.
+// parts returns the number of processes, at least 1.
 func (d division) parts() memory.Bytes { return memory.Bytes(max(d.processes, 1)) }
 
-// of returns one process's part of whole without volumes, and its computation; empty: the whole. With several
-// processes, it is in whole MiB, for users.
-func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Bytes, why string) {
+// partOf returns one process's part of a limit, without volumes and the reserve, and its computation (empty if the part
+// is the whole limit). With several processes, the part is rounded down to MiB, for users.
+func (d division) partOf(whole, volumes memory.Bytes, text string) (part memory.Bytes, why string) {
 	part = whole.Minus(volumes).Minus(d.reserve)
 	if why = text; volumes > 0 {
-		why += fmt.Sprintf(" less %s of memory-backed volumes", exact(volumes))
+		why += fmt.Sprintf(" less %s of memory-backed volumes", exactText(volumes))
 	}
 	if d.reserve > 0 {
-		why += fmt.Sprintf(" less %s of tuning.reserve", exact(d.reserve))
+		why += fmt.Sprintf(" less %s of tuning.reserve", exactText(d.reserve))
 	}
 	if d.processes > 1 {
 		if part /= d.parts(); part > memory.MiB {
@@ -64,31 +63,31 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 	return part, why
 }
 
-// effectiveLimit returns the smaller of the container's own and the whole pod's memory limit, less what its
-// memory-backed volumes may take (tmpfs pages are charged to the writing process), divided as the owner specifies.
-func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
-	l := limit{cgroup: own, text: exact(own), by: by}
+// effectiveLimit returns the smaller of the container's and the whole pod's memory limit, less the capacity of the
+// container's memory-backed volumes (tmpfs pages are charged to the writing process), divided as the owner specifies.
+func effectiveLimit(own, whole, volumes memory.Bytes, d division) limit {
+	l := limit{cgroup: own, text: exactText(own), division: d}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
-		l.cgroup, l.from, l.text = whole, "the pod's limit", "the pod's "+exact(whole)
+		l.cgroup, l.from, l.text = whole, "the pod's limit", "the pod's "+exactText(whole)
 	}
 	if l.cgroup == 0 {
-		return limit{from: "no limit", text: "no limit", by: division{processes: by.processes}}
+		return limit{from: "no limit", text: "no limit", division: division{processes: d.processes}}
 	}
-	if left := l.cgroup.Minus(volumes); by.reserve > 0 && by.reserve >= left {
-		l.unfit = fmt.Sprintf("tuning.reserve %s is not below the available memory (%s of %s), so nothing is derived "+
-			"from the limit: lower reserve, or raise the limit", exact(by.reserve), exact(left), l.text)
+	if left := l.cgroup.Minus(volumes); d.reserve > 0 && d.reserve >= left {
+		l.noMemory = fmt.Sprintf("tuning.reserve %s is not below the available memory (%s of %s), so nothing is derived "+
+			"from the limit: lower reserve, or raise the limit", exactText(d.reserve), exactText(left), l.text)
 	}
-	part, why := by.of(l.cgroup, volumes, l.text)
-	// 1 byte and not 0, which would mean no limit: every knob then refuses it as too small.
-	l.effective, l.size = max(part, 1), exact(part)
+	part, why := d.partOf(l.cgroup, volumes, l.text)
+	// At least 1 byte, because 0 means no limit. Every knob refuses 1 byte as too small.
+	l.effective, l.size = max(part, 1), exactText(part)
 	if why != "" {
 		l.from, l.text = why, fmt.Sprintf("%s (%s)", l.size, why)
 	}
 	return l
 }
 
-// exact returns b in an exact form ("1500Mi", not 1.5Gi), because the record is read again.
-func exact(b memory.Bytes) string {
+// exactText returns b as a quantity without rounding ("1500Mi", not 1.5Gi), because memfit parses the record again.
+func exactText(b memory.Bytes) string {
 	unit := memory.KiB
 	for unit < memory.GiB && b >= unit<<10 {
 		unit <<= 10

@@ -36,7 +36,7 @@ func TestAllHeapsTogetherFitBesideTheReserve(t *testing.T) {
 			for _, reserve := range []string{"", "1Mi", "100Mi", "1Gi"} {
 				tuning := shared(processes, reserve)
 				in := nodePod(strconv.Itoa(mib)+"Mi", of("Go", tuning))
-				kept := divided(tuning).reserve
+				kept := divisionOf(tuning).reserve
 				for _, v := range inject(in).Spec.Containers[0].Env {
 					if v.Name != "GOMEMLIMIT" {
 						continue

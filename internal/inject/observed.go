@@ -17,13 +17,13 @@ import (
 
 // Observed has data about running replicas of a container: heap and runtime.
 type Observed struct {
-	// LiveSet is the upper bound of the live heap: the lowest RSS between collections of replicas that ran without a heap
-	// cap. memfit sets no cap without a margin above it, which would stop a running process. 0: unknown.
+	// LiveSet is the upper bound of the live heap: the lowest RSS between collections of replicas without a heap cap. A
+	// cap needs a margin above it; otherwise the process could run out of heap. 0: unknown.
 	LiveSet memory.Bytes
-	// HeapCap is the least heap cap of replicas, which is safe regardless of LiveSet; 0 while one of them has none.
+	// HeapCap is the smallest heap cap of replicas, which is safe regardless of LiveSet; 0 if a replica has none.
 	HeapCap memory.Bytes
-	// Limit is their recommended limit, 0: none. If all replicas have a cap, it follows from their low points below it,
-	// which are better evidence than those without a cap.
+	// Limit is the recommended limit; 0: none. If all replicas have a cap, the limit is based on their usage with the cap,
+	// which is better evidence than LiveSet.
 	Limit memory.Bytes
 	Found *v1alpha1.FoundRuntime // the runtime detected by agents; nil: not inspected, or replicas differ
 }
@@ -48,7 +48,8 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 	return out
 }
 
-// proven returns what prevents a heap cap under the limit, and a cap that is known to be safe.
+// proven returns [runtimes.Facts.Live] and [runtimes.Facts.Proven] for one process. Both are 0 if unknown, or if all
+// replicas have a cap and the limit is at least the recommended one.
 func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	seen := in.Observed[c.name]
 	if seen.LiveSet == 0 || seen.HeapCap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {
@@ -56,12 +57,12 @@ func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	}
 	heap = seen.HeapCap
 	if in.Created {
-		// Its own cap is safe for it. Otherwise it would become stale with every change of the evidence.
+		// A running pod's own cap is safe. Without this rule its state would become Stale with each change of the evidence.
 		if own := heapCap(t.container, c.limit.cgroup, in.before.of(c.name)); heap == 0 || own > 0 && own < heap {
 			heap = own
 		}
 	}
-	parts := c.limit.by.parts() // observed data is of all processes together
+	parts := c.limit.division.parts() // LiveSet is the sum of all processes
 	return (seen.LiveSet + parts - 1) / parts, heap
 }
 
@@ -75,7 +76,7 @@ func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 	return heapCap(c, l.cgroup, readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name))
 }
 
-// Wrote returns the variables of a pod's container that memfit wrote, in whole or in part.
+// Wrote returns the names of a container's variables that memfit wrote, in whole or in part.
 func Wrote(pod *corev1.Pod, name string) []string {
 	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
 	if r == nil || r.DryRun {
@@ -84,9 +85,9 @@ func Wrote(pod *corev1.Pod, name string) []string {
 	return slices.Sorted(maps.Keys(r.Set))
 }
 
-// RequestBefore returns the memory request of a container before memfit replaced it at creation, and the new one; name
-// "" is the whole pod. ok: memfit replaced it. Both may have changed since.
-func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok bool) {
+// RequestBefore returns a container's memory request before and after memfit replaced it at creation. name "" is the
+// whole pod. ok is false if memfit did not replace the request. Later resizes are not included.
+func RequestBefore(pod *corev1.Pod, name string) (before, after memory.Bytes, ok bool) {
 	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation])
 	if r == nil {
 		return 0, 0, false
@@ -102,10 +103,11 @@ func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok
 	if size == nil || size.Request == "" {
 		return 0, 0, false
 	}
-	return parse(size.WasRequest), parse(size.Request), true
+	return parseQuantity(size.WasRequest), parseQuantity(size.Request), true
 }
 
-// heapCap takes a share of the larger of the limits now and at admission: the process may have started under either.
+// heapCap returns the heap cap in a container's env. A percentage is of the larger of the limits now and at admission,
+// because the process may have started under either.
 func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {
 	limit = max(limit, rec.atAdmission())
 	return runtimes.HeapCapIn(func(name string) string {
@@ -121,10 +123,10 @@ func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memo
 // CapsHeap reports whether memfit can set a hard heap cap for the container's runtime.
 func (c *ContainerPlan) CapsHeap() bool { return c.runtime.runtime.CapsHeap() }
 
-// NoRoom returns why the container's live heap prevents a heap cap; empty if it does not.
+// NoRoom returns why a heap cap would be too small for the container's live heap; empty if it would not.
 func (c *ContainerPlan) NoRoom() string {
 	for _, s := range c.skips {
-		if s.tight {
+		if s.belowLiveHeap {
 			return s.text()
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// finish compares the planned container with the pod's and keeps the differences.
+// finish stores the differences between the planned container and the pod's.
 func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 	for i := range w.env {
 		if w.env[i].Absent || i >= len(have.Env) || w.env[i].EnvVar != have.Env[i] {
@@ -31,17 +31,17 @@ func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 	}
 }
 
-// Edit is what a plan changes in one container; nil fields remain unchanged. The plan owns the values it points at.
+// Edit has a plan's changes to one container; nil fields remain unchanged. Callers must not modify its values.
 type Edit struct {
 	Env          []Variable                          // the variables of the container at their indexes, then new ones
-	ResizePolicy *corev1.ResourceResizeRestartPolicy // the restart policy of a resize of memory; empty: none
+	ResizePolicy *corev1.ResourceResizeRestartPolicy // the restart policy for a resize of memory; empty: none
 	Memory       *memory.Size                        // the request and the limit; 0: unset
 }
 
-// Variable is an entry of env. Memfit's own are absent until written again, and keep their index.
+// Variable is an entry of env.
 type Variable struct {
 	corev1.EnvVar
-	Absent bool
+	Absent bool // an earlier plan added the variable and this plan does not; the entry keeps the index for the patch
 }
 
 // Edit returns the plan's changes to a container; empty if unchanged.
@@ -57,7 +57,7 @@ func (p Plan) Changes() bool {
 // Patch is a JSON patch (RFC 6902).
 type Patch []Operation
 
-// Operation is one operation of a patch: "add", which also replaces a member of an object, "replace" or "remove".
+// Operation is one operation of a patch: "add" (which also replaces an object's member), "replace" or "remove".
 type Operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -68,10 +68,9 @@ func (p *Patch) add(path string, value any) { *p = append(*p, Operation{"add", p
 
 func (p *Patch) remove(path string) { *p = append(*p, Operation{Op: "remove", Path: path}) }
 
-// Patch returns the smallest patch that applies the plan to its pod. It writes the annotation memfit.dev/injected, env,
-// resizePolicy, memory request and limit of containers and of the whole pod; nil without changes. It never
-// rewrites unchanged list items, so that fields of newer Kubernetes versions remain. It adds missing resources as a
-// whole; an empty, non-nil list of limits means that they exist.
+// Patch returns the smallest patch that applies the plan to its pod; nil without changes. It writes the annotation
+// memfit.dev/injected, env, resizePolicy, and memory requests and limits of containers and of the whole pod. It never
+// rewrites unchanged list items, so that fields of newer Kubernetes versions remain.
 func (p Plan) Patch(pod *corev1.Pod) Patch {
 	var out Patch
 	if p.annotated {
@@ -103,7 +102,7 @@ func (p *Patch) annotation(have map[string]string, text string) {
 	p.add(own, text)
 }
 
-// token makes a key a token of a JSON pointer (RFC 6901).
+// token escapes a key for a JSON pointer (RFC 6901).
 var token = strings.NewReplacer("~", "~0", "/", "~1")
 
 // containers writes the changes of each container of a list.
@@ -156,7 +155,7 @@ func (p *Patch) env(path string, have []corev1.EnvVar, to []Variable) {
 	}
 }
 
-// resizePolicy writes the restart policy for memory after those for other resources.
+// resizePolicy replaces the restart policy for memory; an empty one removes it.
 func (p *Patch) resizePolicy(
 	path string, have []corev1.ContainerResizePolicy, to corev1.ResourceResizeRestartPolicy,
 ) {
@@ -175,9 +174,9 @@ func (p *Patch) resizePolicy(
 	}
 }
 
-// resources writes the memory limit and request of a container or of the whole pod; memfit writes no other resource.
+// resources writes the memory limit and request of a container or of the whole pod. It never writes other resources.
 func (p *Patch) resources(path string, have *corev1.ResourceRequirements, to memory.Size) {
-	absent := have.Limits == nil && have.Requests == nil && have.Claims == nil
+	absent := have.Limits == nil && have.Requests == nil && have.Claims == nil // an empty list is in the pod's JSON
 	for _, list := range []struct {
 		path string
 		have corev1.ResourceList

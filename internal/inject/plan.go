@@ -16,31 +16,31 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Input is the input of MakePlan, which only reads it.
+// Input is the input of MakePlan, which does not modify it.
 type Input struct {
 	Pod     *corev1.Pod
 	Profile *profile.Profile
 	// Sizes are the sizes for new pods by container name; a request or limit of 0 leaves the pod's own. nil: none.
 	Sizes map[string]Offer
-	// Facts are the bounds of LimitRanges, quotas and nodes. nil: unknown, and sizes are not bounded by them.
+	// Facts are the bounds of LimitRanges, quotas and nodes. nil: unknown, so they do not bound sizes.
 	Facts *constraints.Facts
 	// Observed is the data about running replicas by container name. nil: none.
 	Observed map[string]Observed
 	// ConfigMapKeys are the keys of the readable ConfigMaps of the pod's namespace, by name. Others may have any key.
 	ConfigMapKeys map[string]map[string]bool
-	// PerRun is true if the pod is one run of an identity, with arguments of the run: only the image distinguishes
-	// programs.
-	PerRun bool
-	// SizesOnly is true if the pod is a template, in which only memory is changed. Its pods are planned again at creation.
-	SizesOnly bool
-	Created   bool // the pod exists, so memfit's settings in it were made with knowledge of its ConfigMaps
+	// PerRun is true if the pod is one run of an identity. Command, args and env then differ by run, so programs are
+	// distinguished only by image.
+	PerRun    bool
+	SizesOnly bool // the pod is a template: change only memory, because the webhook plans settings for its pods
+	Created   bool // the pod exists: its settings were planned with the keys of its ConfigMaps
 
 	// Set by MakePlan: the record in the pod's annotation, and the limit of the whole pod.
 	before *record
 	whole  memory.Bytes
 }
 
-// Plan has the settings that memfit would set on a pod, and the skipped ones, with reasons. Methods do not change it.
+// Plan has the settings and sizes that memfit sets on a pod, and the skipped ones, with reasons. Methods do not change
+// it.
 type Plan struct {
 	containers []ContainerPlan
 	whole      *memory.Size // the new size of the whole pod; nil: unchanged
@@ -50,13 +50,13 @@ type Plan struct {
 	refused    string       // the reason for no plan; empty: planned
 }
 
-// maxContainers bounds the cost of a plan: ten times the usual maximum of a pod.
+// maxContainers bounds the cost of a plan. It is ten times the containers of the largest usual pods.
 const maxContainers = 256
 
-// Refused returns the reason for not planning a pod that exceeds all bounds; empty: it was planned.
+// Refused returns why memfit made no plan for a pod with too many containers; empty: it made one.
 func (p Plan) Refused() string { return p.refused }
 
-// tip is advice. It is dropped if the effect of its setting is known.
+// tip is advice about a setting, or any advice without one; see [ContainerPlan.Advice].
 type tip struct{ setting, text string }
 
 // advise adds advice without a setting.
@@ -75,21 +75,21 @@ type ContainerPlan struct {
 	limit   limit
 	facts   runtimes.Facts
 
-	set    []setting
-	skips  []skip
-	advice []tip
-	warned []warning
-	shares bool      // it has no limit of its own below the limit of the whole pod
-	owner  ownersCap // the owner's decision about the heap cap
-	found  int32     // the heap cap that agents read in replicas of this image, as a share of the limit; 0: none
+	set            []setting
+	skips          []skip
+	advice         []tip
+	warned         []warning
+	sharesPodLimit bool      // it has no limit of its own below the limit of the whole pod
+	owner          ownersCap // the owner's decision about the heap cap
+	found          int32     // the heap cap that agents read in replicas of this image, as a share of the limit; 0: none
 
-	// blind is true if the heap of the running process is a share of the node's memory, because it was started without the
-	// setting for a share of the limit.
-	blind bool
+	// heapByNode is true if the running process sizes its heap by the node's memory, because it was started without the
+	// setting that makes the heap a share of the limit.
+	heapByNode bool
 
 	edit    Edit
-	sized   *sizeRecord
-	refused string // the part of the recommended size that is not allowed, and why; empty: none
+	sized   *sizeRecord // the size that memfit sets, and the previous one; nil: unchanged
+	refused string      // why the container does not get the recommended size, for the pod's creator; empty: it does
 }
 
 // setting is one knob that is set.
@@ -122,16 +122,17 @@ func (s setting) assignment() string {
 
 // skip is one knob that is not set.
 type skip struct {
-	name, why string
-	tight     bool // the live heap needs more than the cap
+	name, why     string
+	belowLiveHeap bool // the cap is too small for the live heap
 }
 
 func (s skip) text() string { return s.name + " skipped: " + s.why }
 
-// MakePlan decides what to set on in.Pod. It never panics. Without pod or profile, and for a mirror pod, it is empty.
+// MakePlan decides what to set on in.Pod. It never panics. Without pod or profile, and for a mirror pod, the plan is
+// empty.
 //
-// The plan is for the pod without memfit's changes: it first reverts an earlier plan's changes, by the annotation. So
-// it is idempotent, and correct after another webhook changed the limit.
+// MakePlan first reverts the changes of an earlier plan, by the annotation. So it is idempotent, and correct after
+// another webhook changed the limit.
 func MakePlan(in Input) Plan {
 	if in.Pod == nil || in.Profile == nil || in.Profile.Spec == nil {
 		return Plan{}
@@ -175,7 +176,7 @@ func MakePlan(in Input) Plan {
 	return p
 }
 
-// OfRunning returns the plan that a running pod would get today. observed: its replicas; nil: none.
+// OfRunning returns the plan for a running pod with the current profile. observed is the data about its replicas.
 func OfRunning(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) Plan {
 	return MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 }
@@ -194,13 +195,13 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 		c.size(s, w)
 	}
 	c.checkSize("", &t.container.Resources, w.memory)
-	c.shares = w.memory.Limit == 0 && in.whole > 0
-	c.limit = effectiveLimit(w.memory.Limit, in.whole, t.volumesHold, divided(t.policy.Tuning))
+	c.sharesPodLimit = w.memory.Limit == 0 && in.whole > 0
+	c.limit = effectiveLimit(w.memory.Limit, in.whole, t.volumesHold, divisionOf(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.heapShare(c.runtime.runtime)
 	if c.mode != v1alpha1.TuningDisabled {
-		c.settle(w, t, in)
+		c.evaluateKnobs(w, t, in)
 	}
 	c.checkValues(w)
 	c.checkVolumes(in.Pod, t)
@@ -209,26 +210,26 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 		w.write(c.set)
 	}
 	c.finish(t.container, w)
-	c.blind = in.Created && c.facts.LimitUnseen && (c.edit.Env != nil || c.mode != v1alpha1.TuningInject)
+	c.heapByNode = in.Created && c.facts.LimitUnseen && (c.edit.Env != nil || c.mode != v1alpha1.TuningInject)
 	if c.mode == v1alpha1.TuningDryRun {
 		w.write(c.set) // after finish: only the record has what would be set
 	}
 	return c, c.record(w, t)
 }
 
-// restartHelps reports whether a restart would adapt a setting to a new limit: a share adapts, a number does not.
+// restartHelps reports whether a restart of the container would adapt one of its settings to a new limit.
 func (c *ContainerPlan) restartHelps() bool {
 	return c.runtime.certain && slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.follows() == runtimes.AtStart && !s.verdict.Fixed
 	})
 }
 
-// facts collects the input of knobs.
+// facts collects the input of the knobs' Derive functions.
 func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts {
 	spec := id.spec
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
-		Processes: l.by.processes, Ask: ask(t.policy.Tuning),
+		Processes: l.division.processes, Ask: ask(t.policy.Tuning),
 	}
 	f.Variant = string(spec.Variant)
 	if spec.Version != "" {
@@ -245,7 +246,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	return f
 }
 
-// ask translates the profile's tuning for the table.
+// ask converts the profile's tuning to the input of knobs.
 func ask(t v1alpha1.TuningSpec) runtimes.Ask {
 	a := runtimes.Ask{
 		ArenaMax: t.ArenaMax, HeapLimit: profile.BytesOf(t.HeapLimit), TrimThreshold: profile.BytesOf(t.TrimThreshold),

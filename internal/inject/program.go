@@ -20,23 +20,21 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Program identifies what a container runs, with its owner's memory size.
+// Program identifies the program of a container, with the owner's memory size.
 type Program struct {
 	// ID is a fingerprint of image, command, args, env and envFrom without memfit's settings, and of the profile's
 	// tuning, which changes the program's behavior. It excludes labels, annotations, resources and the pod's name.
 	ID    string
 	Owner memory.Size // the container's memory without memfit; 0: not set
-	// Recorded is true if memfit recorded both at creation. Otherwise Owner is the current size, which a resize may have
-	// changed.
-	Recorded bool
-	// Created is the limit that memfit set at creation; 0: unknown. A later resize may not have taken effect.
-	Created memory.Bytes
-	// Requested is the request that memfit set at creation; 0: none.
-	Requested memory.Bytes
-	Changed   bool // the image was changed in place, so the size is for another program
+	// Recorded is true if memfit recorded ID and Owner at creation. Otherwise Owner is the current size, which a resize
+	// may have changed.
+	Recorded  bool
+	Created   memory.Bytes // the limit at creation, memfit's or the owner's; 0: unknown
+	Requested memory.Bytes // the request that memfit set at creation; 0: none
+	Changed   bool         // the image was changed in place, so the size is for another program
 }
 
-// ProgramOf returns the program of a container of a pod that exists; zero: no such container. perRun: see [Input].
+// ProgramOf returns the program of a container of an existing pod; zero: no such container. perRun: see [Input].
 func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	c, _ := constraints.Find(pod, name)
 	if c == nil {
@@ -44,16 +42,16 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	}
 	rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
 	if rec == nil || rec.Program == "" || len(rec.Program) > 2*programBytes {
-		id := fingerprint(pod.Name, c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun)
+		id := fingerprint(pod.Name, c, revertChanges(c, rec), v1alpha1.TuningSpec{}, perRun)
 		return Program{ID: id, Owner: constraints.SizeOf(&c.Resources), Created: rec.created()}
 	}
 	p := Program{
 		ID: rec.Program, Owner: rec.Owner.size(), Recorded: true, Created: rec.created(), Requested: rec.Size.size().Request,
 	}
-	// Of the hashed fields, only the image can change in a running pod. The record includes changes of later webhooks,
-	// because memfit is then called again (reinvocationPolicy: IfNeeded).
+	// Of the hashed fields, only the image can change in a running pod. The record includes the changes of later webhooks,
+	// because the API server calls memfit again after them (reinvocationPolicy: IfNeeded).
 	if rec.Image != "" && rec.Image != c.Image {
-		p.ID, p.Changed = fingerprint(pod.Name, c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), true
+		p.ID, p.Changed = fingerprint(pod.Name, c, revertChanges(c, rec), v1alpha1.TuningSpec{}, perRun), true
 	}
 	return p
 }
@@ -67,33 +65,31 @@ func (r *containerRecord) created() memory.Bytes {
 	if r == nil {
 		return 0
 	}
-	return cmp.Or(r.Size.size().Limit, r.Owner.size().Limit) // only differing fields of a size are recorded
+	return cmp.Or(r.Size.size().Limit, r.Owner.size().Limit) // Size has no limit if memfit did not change it
 }
 
-// Offer is the size for new pods of a container, and the program of its evidence.
+// Offer is the size for new pods of a container, with the program whose usage it is based on.
 type Offer struct {
-	// Program is the program of the evidence, and Owner the owner's size at that time. With an empty Program the size is
-	// for every program.
-	Program     string
-	Owner       memory.Size
-	Size        memory.Size // the size for new pods of that program while the owner's size is unchanged
+	Program     string      // the ID of that program; empty: the size is for every program
+	Owner       memory.Size // the owner's size of the container when its usage was measured
+	Size        memory.Size // the size for new pods of Program while the owner's size is unchanged
 	Recommended memory.Size // the recommendation regardless of the owner's size; zero: none
-	Others      []Offer     // offers for other programs, each for pods of that program with that owner's size
+	Others      []Offer     // offers for other programs, each only for its Program and Owner
 }
 
-// Raised returns o, changed so that pods of a program with its owner's size get at least size.
+// Raised returns o with a size of at least size for pods of a program and its owner's size.
 func (o Offer) Raised(of Program, size memory.Size) Offer {
 	if o.Program == of.ID {
 		o.Size, o.Recommended = o.Size.Max(size), o.Recommended.Max(size)
 		return o
 	}
 	size = size.Max(o.sizeFor(of.ID, of.Owner))
-	o.Others = append([]Offer{{Program: of.ID, Owner: of.Owner, Size: size}}, o.Others...) // the first one counts
+	o.Others = append([]Offer{{Program: of.ID, Owner: of.Owner, Size: size}}, o.Others...) // sizeFor uses the first match
 	return o
 }
 
-// sizeFor returns the size for a new pod; zero: the owner's. An owner's edit is effective immediately, unless evidence
-// of the same program shows that more is needed. Evidence of another program may only raise an unchanged size.
+// sizeFor returns the size for a new pod; zero: the owner's size remains. A size that the owner changed remains, unless
+// usage of the same program shows that it needs more. Usage of another program can only raise an unchanged size.
 func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
 	for _, other := range o.Others {
 		if other.Program == program && other.Owner == owner {
@@ -113,7 +109,7 @@ func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
 	return memory.Size{}
 }
 
-// Increase returns the larger of both; zero: neither exceeds the owner's size.
+// Increase returns the larger of both requests and limits; zero if the owner's are not smaller.
 func Increase(owner, to memory.Size) memory.Size {
 	more := memory.Size{Request: max(owner.Request, to.Request)}
 	if owner.Limit > 0 { // no limit exceeds any limit
@@ -129,16 +125,16 @@ func Increase(owner, to memory.Size) memory.Size {
 func (t *target) fingerprint(pod string, perRun bool) string {
 	tuning := t.policy.Tuning
 	if tuning.Mode != v1alpha1.TuningInject {
-		tuning = v1alpha1.TuningSpec{} // the program runs without settings of memfit
+		tuning = v1alpha1.TuningSpec{} // the program runs without memfit's settings
 	}
 	return fingerprint(pod, t.container, t.work, tuning, perRun)
 }
 
-// programBytes is the length of a hash, for the few programs of a container.
+// programBytes is the length of a fingerprint, which only distinguishes the few programs of a container.
 const programBytes = 8
 
-// fingerprint hashes the owner's fields of a container of a pod of that name. The length precedes each part, so that
-// different lists give different texts. perRun omits what differs between the runs of one identity.
+// fingerprint hashes the owner's fields of a container; pod is the pod's name. Each part is preceded by its length, so
+// that different lists have different hashes. With perRun only image and tuning count; see [Input].
 func fingerprint(pod string, c *corev1.Container, w *working, tuning v1alpha1.TuningSpec, perRun bool) string {
 	var text hashed
 	text.add(c.Image)
@@ -156,14 +152,14 @@ func fingerprint(pod string, c *corev1.Container, w *working, tuning v1alpha1.Tu
 // hashed collects the text to hash.
 type hashed struct {
 	all []byte
-	pod string // the pod's name, which is hashed as [theirName]; empty: none
+	pod string // the pod's name, which is hashed as podNameToken; empty: none
 }
 
-// theirName replaces a pod's name, which CloudNativePG, for example, writes into the environment of each instance.
-const theirName = "$(POD)"
+// podNameToken replaces a pod's name, which CloudNativePG, for example, writes into the environment of each instance.
+const podNameToken = "$(POD)"
 
-// namesPod reports whether a text is the name of a pod, or of a replica of it, with another ordinal.
-func namesPod(text, pod string) bool {
+// isPodName reports whether a text is the name of the pod, or of a replica with another ordinal.
+func isPodName(text, pod string) bool {
 	const digits = "0123456789"
 	base := strings.TrimRight(pod, digits)
 	ordinal, sibling := strings.CutPrefix(text, base)
@@ -171,7 +167,7 @@ func namesPod(text, pod string) bool {
 		sibling && strings.HasSuffix(base, "-") && ordinal != "" && strings.Trim(ordinal, digits) == ""
 }
 
-// addWritten adds the owner's fields besides the image.
+// addWritten adds command, args, env and envFrom, without memfit's settings.
 func (h *hashed) addWritten(c *corev1.Container, w *working) {
 	h.addAll(c.Command)
 	h.addAll(c.Args)
@@ -181,7 +177,7 @@ func (h *hashed) addWritten(c *corev1.Container, w *working) {
 	for i := range env {
 		v := &env[i]
 		h.add(v.Name)
-		if variables[v.Name] != nil { // a list of settings, to which others append
+		if variables[v.Name] != nil { // a list of settings, to which other webhooks append
 			h.addAll(strings.Fields(v.Value))
 		} else {
 			h.add(v.Value)
@@ -203,8 +199,8 @@ func (h *hashed) addAll(texts []string) {
 }
 
 func (h *hashed) add(text string) {
-	if h.pod != "" && namesPod(text, h.pod) {
-		text = theirName
+	if h.pod != "" && isPodName(text, h.pod) {
+		text = podNameToken
 	}
 	h.addLength(len(text))
 	h.all = append(h.all, text...)
@@ -215,7 +211,7 @@ func (h *hashed) addLength(n int) {
 }
 
 func (h *hashed) addJSON(value any) {
-	data, _ := json.Marshal(value) // of the API: it can always be encoded
+	data, _ := json.Marshal(value) // API types always encode
 	h.all = append(h.all, data...)
 }
 
@@ -230,7 +226,7 @@ func OffersIn(containers []v1alpha1.ContainerRecommendation) map[string]Offer {
 	return out
 }
 
-// CanariesIn returns the sizes for a new pod that is the first with a lower limit, by container.
+// CanariesIn returns the sizes for a canary, the first new pod with a lower limit, by container.
 func CanariesIn(containers []v1alpha1.ContainerRecommendation) map[string]Offer {
 	out := OffersIn(containers)
 	for i := range containers {
@@ -241,7 +237,7 @@ func CanariesIn(containers []v1alpha1.ContainerRecommendation) map[string]Offer 
 	return out
 }
 
-// offerOf returns the offer of a size; nil: for other programs only.
+// offerOf returns an offer of size; with a nil size, only for other programs.
 func offerOf(c *v1alpha1.ContainerRecommendation, size *v1alpha1.Size) Offer {
 	o := Offer{Program: c.Program, Owner: sizeOf(c.Owner), Size: sizeOf(size)}
 	if size != nil {
@@ -256,7 +252,7 @@ func offerOf(c *v1alpha1.ContainerRecommendation, size *v1alpha1.Size) Offer {
 	return o
 }
 
-// sizeOf returns a size that may be absent.
+// sizeOf returns a size; zero for nil.
 func sizeOf(size *v1alpha1.Size) memory.Size {
 	if size == nil {
 		return memory.Size{}

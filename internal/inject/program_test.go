@@ -131,7 +131,7 @@ func TestProgramOf(t *testing.T) {
 	pod := func(edit func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name: "app", Image: "app:1", Command: []string{"a", "b"}, Env: []corev1.EnvVar{{Name: "A", Value: "1"}},
-			Resources: corev1.ResourceRequirements{Limits: with(nil, mib(64))},
+			Resources: corev1.ResourceRequirements{Limits: withMemory(nil, mib(64))},
 		}}}}
 		edit(p)
 		return p
@@ -147,7 +147,7 @@ func TestProgramOf(t *testing.T) {
 		"restartedAt": {func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "x"}
 		}, true},
-		"a size":     {func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = with(nil, mib(128)) }, true},
+		"a size":     {func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = withMemory(nil, mib(128)) }, true},
 		"an image":   {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "app:2" }, false},
 		"a variable": {func(p *corev1.Pod) { p.Spec.Containers[0].Env[0].Value = "2" }, false},
 		"a command of other words": {func(p *corev1.Pod) {

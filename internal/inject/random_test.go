@@ -231,11 +231,11 @@ func (c chance) observed() map[string]Observed {
 func (c chance) forged(pod *corev1.Pod) *record {
 	size := func(have memory.Size) *sizeRecord {
 		was := func(have memory.Bytes) string {
-			return pick(c, "", text(have), text(have), "1", "16Mi", "300Mi", "8Ei")
+			return pick(c, "", quantityText(have), quantityText(have), "1", "16Mi", "300Mi", "8Ei")
 		}
 		return &sizeRecord{
-			Limit: pick(c, "", text(have.Limit), text(have.Limit), "7Mi"), WasLimit: was(have.Limit),
-			Request: pick(c, "", text(have.Request), text(have.Request), "7Mi"), WasRequest: was(have.Request),
+			Limit: pick(c, "", quantityText(have.Limit), quantityText(have.Limit), "7Mi"), WasLimit: was(have.Limit),
+			Request: pick(c, "", quantityText(have.Request), quantityText(have.Request), "7Mi"), WasRequest: was(have.Request),
 		}
 	}
 	r := &record{Version: recordVersion, Containers: map[string]*containerRecord{}}

@@ -15,15 +15,15 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// recordVersion is raised when the meaning of a field changes. A record of another version is ignored: its values then
-// count as the user's, and remain.
+// recordVersion is incremented when the meaning of a field changes. memfit ignores a record of another version, so the
+// recorded values then count as the user's.
 const recordVersion = 1
 
-// recordMax bounds the annotation. Above it the reasons are omitted: only the written values are needed later.
+// recordMax bounds the annotation, in bytes. A longer record is written without the reasons for skipped settings.
 const recordMax = 32 << 10
 
-// record is the value of the memfit.dev/injected annotation, compact JSON: what memfit wrote into the pod, so that it
-// can revert exactly that, and the reasons for skipped settings.
+// record is the value of the memfit.dev/injected annotation, as compact JSON. It has memfit's changes of the pod, so
+// that memfit can revert exactly these, and the reasons for skipped settings.
 type record struct {
 	Version    int    `json:"v"`
 	Profile    string `json:"profile"`
@@ -35,26 +35,23 @@ type record struct {
 
 // containerRecord is the part about one container.
 type containerRecord struct {
-	DryRun bool `json:"dryRun,omitempty"` // Set would be set
-	// Limit is the effective limit that settings were derived from, a quantity; empty: no limit. LimitFrom is its
-	// computation, if it is not the container's own limit.
-	Limit     string      `json:"limit,omitempty"`
-	LimitFrom string      `json:"limitFrom,omitempty"`
-	Owner     *sizeRecord `json:"owner,omitempty"` // the owner's memory size of the container
-	// Processes is the number of processes in the container, each with that limit; 0: one.
-	Processes int32 `json:"processes,omitempty"`
-	// Program is the fingerprint of what the container runs (see [Program]), and Image the image in it.
-	Program      string `json:"program,omitempty"`
-	Image        string `json:"image,omitempty"`
-	ResizePolicy string `json:"resizePolicy,omitempty"` // the memory resizePolicy that memfit added
-	Runtime      string `json:"runtime,omitempty"`      // the assumed runtime of the container, and its source
-	// Set is, by variable, exactly the text that memfit wrote: the whole value, or the words before the user's.
+	DryRun bool `json:"dryRun,omitempty"` // Set was planned and not written
+	// Limit is the effective limit of one process that settings were derived from, a quantity; empty: no limit.
+	Limit        string      `json:"limit,omitempty"`
+	LimitFrom    string      `json:"limitFrom,omitempty"`    // the computation of Limit; empty: the container's own limit
+	Owner        *sizeRecord `json:"owner,omitempty"`        // the owner's memory size of the container
+	Processes    int32       `json:"processes,omitempty"`    // the number of processes, each with Limit; 0: one
+	Program      string      `json:"program,omitempty"`      // the fingerprint of the container's program; see [Program]
+	Image        string      `json:"image,omitempty"`        // the image at admission
+	ResizePolicy string      `json:"resizePolicy,omitempty"` // the memory resizePolicy that memfit added
+	Runtime      string      `json:"runtime,omitempty"`      // the assumed runtime of the container, and its source
+	// Set has the text that memfit wrote, by variable: the whole value, or the words before the user's.
 	Set     map[string]string `json:"set,omitempty"`
 	Size    *sizeRecord       `json:"size,omitempty"`    // memfit's memory request and limit, and the previous ones
 	Skipped map[string]string `json:"skipped,omitempty"` // the reason for each setting that was skipped
-	// Taken are variables that were removed or changed after memfit had set them. They are not set again.
-	Taken []string `json:"taken,omitempty"`
-	// Was is, by variable, the text that Set replaced.
+	// UserChanged are variables that were removed or changed after memfit had set them. They are not set again.
+	UserChanged []string `json:"taken,omitempty"`
+	// Was has the text that Set replaced, by variable.
 	Was map[string]string `json:"was,omitempty"`
 }
 
@@ -63,10 +60,10 @@ func (r *containerRecord) atAdmission() memory.Bytes {
 	if r == nil {
 		return 0
 	}
-	return parse(r.Limit)
+	return parseQuantity(r.Limit)
 }
 
-// parts returns the number of processes, each with that limit.
+// parts returns the number of processes, at least 1.
 func (r *containerRecord) parts() memory.Bytes {
 	if r == nil {
 		return 1
@@ -86,8 +83,8 @@ type sizeRecord struct {
 	Why        string `json:"why,omitempty"` // the reason for a size other than the recommended one
 }
 
-// readRecord reads the annotation; nil when it is missing or memfit cannot have written it. Annotations above the API
-// server's limit come only from clients that send a pod to the webhook directly.
+// readRecord parses the annotation; nil if it is missing, or memfit cannot have written it. Annotations above the API
+// server's bound come only from clients that call the webhook directly.
 func readRecord(text string) *record {
 	if text == "" || len(text) > annotationsMax {
 		return nil
@@ -116,7 +113,7 @@ func (r *record) of(container string) *containerRecord {
 	return r.Containers[container]
 }
 
-// annotationsMax is the API server's bound of all annotations of an object, keys and values together.
+// annotationsMax is the API server's bound for all annotations of an object, keys and values, in bytes.
 const annotationsMax = 256 << 10
 
 // space returns the bytes left for memfit's annotation.
@@ -130,8 +127,8 @@ func space(pod *corev1.Pod) int {
 	return left
 }
 
-// text returns the annotation's value; empty if there is nothing to record. fits is false if the pod has no space for
-// it: memfit must not set anything without a record, and the API server would refuse the pod with it.
+// text returns the annotation's value; empty if there is nothing to record. fits is false if the value exceeds the
+// available bytes; memfit must then set nothing, because it could not revert changes without a record.
 func (r *record) text(available int) (text string, fits bool) {
 	if len(r.Containers) == 0 {
 		return "", true
@@ -146,7 +143,7 @@ func (r *record) text(available int) (text string, fits bool) {
 	return out, len(out) <= available
 }
 
-// encode returns compact JSON without escapes of "<" and "&": users read it.
+// encode returns compact JSON without escapes of "<" and "&", because users read it.
 func (r *record) encode() string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -157,17 +154,17 @@ func (r *record) encode() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// record returns the changes to the container; nil if tuning is disabled and nothing was sized.
+// record returns the record of the container; nil if tuning is disabled and there is nothing to record.
 func (c *ContainerPlan) record(w *working, t target) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,
-		ResizePolicy: w.resizeSet, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
-		Skipped: map[string]string{},
+		ResizePolicy: w.resizeSet, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized,
+		UserChanged: w.userChanged, Skipped: map[string]string{},
 	}
 	for _, s := range c.skips {
 		r.Skipped[s.name] = s.why
 	}
-	if c.mode == v1alpha1.TuningDisabled && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
+	if c.mode == v1alpha1.TuningDisabled && r.Size == nil && len(r.Skipped) == 0 && len(r.UserChanged) == 0 {
 		return nil
 	}
 	r.Program, r.Image, r.Owner = t.program.ID, t.container.Image, recordOf(memory.Size{}, t.program.Owner)

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Settings returns the settings of the container, for status; in DryRun, what would be set, with a note.
+// Settings returns the settings of the container, for status. In DryRun each has a note that it is not set.
 func (c *ContainerPlan) Settings() []string {
 	var out []string
 	for _, s := range c.set {
@@ -36,13 +36,13 @@ func (c *ContainerPlan) Skipped() []string {
 // Mode returns the effective tuning mode of the container; empty if the profile does not manage it.
 func (c *ContainerPlan) Mode() v1alpha1.TuningMode { return c.mode }
 
-// Sets reports whether anything is set in the container, or in DryRun would be.
+// Sets reports whether the plan sets a variable in the container, or in DryRun would set one.
 func (c *ContainerPlan) Sets() bool { return len(c.set) > 0 }
 
 // Runtime returns the assumed runtime of the container and its source: "Node.js 20 (declared by the profile)".
 func (c *ContainerPlan) Runtime() string { return c.runtime.String() }
 
-// Identity returns [ContainerPlan.Runtime] as fields; nil if the runtime is unknown.
+// Identity returns the container's runtime for status; nil if unknown.
 func (c *ContainerPlan) Identity() *v1alpha1.RuntimeIdentity {
 	if !c.runtime.certain {
 		return nil
@@ -54,7 +54,7 @@ func (c *ContainerPlan) Identity() *v1alpha1.RuntimeIdentity {
 	}
 }
 
-// Runs returns the certain runtime of the container in the API's spelling ("NodeJS"); empty: unknown.
+// Runs returns the API name of the container's runtime ("NodeJS"); empty if the runtime is not certain.
 func (c *ContainerPlan) Runs() string {
 	if c.runtime.certain {
 		return c.runtime.runtime.Name
@@ -62,7 +62,8 @@ func (c *ContainerPlan) Runs() string {
 	return ""
 }
 
-// Advice returns what the container's owner should change or may try, warnings first, without the measured settings.
+// Advice returns what the container's owner should change or may try, warnings first. It omits tips about measured
+// settings, whose effect is known.
 func (c *ContainerPlan) Advice(measured ...string) []string {
 	texts := make([]string, 0, len(c.warned)+len(c.advice))
 	for _, w := range c.warned {
@@ -77,21 +78,21 @@ func (c *ContainerPlan) Advice(measured ...string) []string {
 }
 
 // Advisories returns the part of [ContainerPlan.Advice] about the declared version of the runtime.
-func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.Known(c.facts) }
+func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.VersionAdvisories(c.facts) }
 
-// Growth returns how the runtime uses its limit, with the settings in this plan.
+// Growth returns how the container's processes together use the limit, with the settings in this plan.
 func (c *ContainerPlan) Growth() runtimes.Growth {
 	g := c.growth()
 	g.Name = c.runtime.runtime.Title
-	processes := c.limit.by.parts()
+	processes := c.limit.division.parts()
 	g.Overhead *= processes
 	g.OwnHeap, g.OwnHeapBy = c.owner.heap*processes, c.owner.number
-	g.Reserve = c.limit.by.reserve
-	g.FollowsLimit, g.MayFollow, g.HeapPercent = c.following(g.HeapPercent)
+	g.Reserve = c.limit.division.reserve
+	g.FollowsLimit, g.MayFollow, g.HeapPercent = c.heapFollows(g.HeapPercent)
 	return g
 }
 
-// growth returns how the runtime uses any limit.
+// growth returns the runtime's own behavior, without the owner's settings; zero if unknown.
 func (c *ContainerPlan) growth() (g runtimes.Growth) {
 	if of := c.runtime.runtime.Growth; of != nil {
 		g = of(c.facts, c.heapSetting() != nil)
@@ -99,18 +100,18 @@ func (c *ContainerPlan) growth() (g runtimes.Growth) {
 	return g
 }
 
-// CapFollows reports whether a process that aborts at its heap cap is known to get a larger one from a higher limit.
-// frozen: only in a new pod, because memfit wrote the cap as a number; otherwise a restart suffices. An unknown cap
-// does not follow, so that aborts do not raise the limit without effect.
+// CapFollows reports whether a higher limit is known to raise the heap cap of a process that aborts at its cap. If
+// frozen, only a new pod gets the higher cap, because memfit wrote the cap as a number; otherwise a restart suffices.
+// An unknown cap does not follow; a higher limit might have no effect on it.
 func (c *ContainerPlan) CapFollows() (follows, frozen bool) {
-	if c.facts.Limit == 0 || c.blind {
+	if c.facts.Limit == 0 || c.heapByNode {
 		return false, false
 	}
-	follows, _, _ = c.following(c.growth().HeapPercent)
-	return follows, c.capLiteral()
+	follows, _, _ = c.heapFollows(c.growth().HeapPercent)
+	return follows, c.capIsLiteral()
 }
 
-// Container returns the outcome for a container. It is empty for a container outside of the plan.
+// Container returns the plan of one container; an empty one if the profile does not manage it.
 func (p Plan) Container(name string) *ContainerPlan {
 	for i := range p.containers {
 		if p.containers[i].name == name {

@@ -11,10 +11,10 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// resizePolicy adds the profile's memory resize policy to a container with a setting that follows the limit after a
-// restart. It can only be set at creation. The pod's own policy wins. RestartContainer is not for containers that run
-// to completion: a restart loses their work and counts against the backoffLimit of their Job. Of those that never
-// restart, and of plain init containers, the API server would refuse it.
+// resizePolicy adds the profile's memory resize policy to a container if helps is true: a restart adapts one of its
+// settings to a new limit. The pod's own policy wins. Containers that run to completion do not get RestartContainer: a
+// restart loses their work and counts against the backoffLimit of their Job. The API server would refuse it for
+// containers that never restart, and for plain init containers.
 func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 	if !helps || t.once || w.resize != "" {
 		return
@@ -30,7 +30,7 @@ func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 
 func ofMemory(p corev1.ContainerResizePolicy) bool { return p.ResourceName == corev1.ResourceMemory }
 
-// memoryPolicy returns the restart policy for memory in a list; empty: none.
+// memoryPolicy returns the restart policy for a resize of memory; empty: none.
 func memoryPolicy(list []corev1.ContainerResizePolicy) corev1.ResourceResizeRestartPolicy {
 	if i := slices.IndexFunc(list, ofMemory); i >= 0 {
 		return list[i].RestartPolicy

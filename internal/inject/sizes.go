@@ -20,14 +20,12 @@ import (
 type sizing struct {
 	// base is the size without memfit, next the planned one; equal if nothing is set.
 	base, next memory.Size
-	wanted     bool // a size is recommended and may be set
-	// left is why a recommended size is ignored; why is the reason for a size other than the recommended one, and short
-	// is the same for the creator of the pod.
-	left  string
-	why   []string
-	short string
-	part  memory.Size // the share of the whole pod's limit that a container without a limit needs
-	never bool        // the profile forbids lowering
+	wanted     bool        // the container gets next; otherwise its current size remains
+	ignored    string      // why a recommended size is ignored; empty: it is not
+	why        []string    // the reasons for a size other than the recommended one
+	podReason  string      // the part of why for the creator of the pod
+	part       memory.Size // the share of the whole pod's limit that a container without a limit needs
+	neverLower bool        // the profile forbids lowering
 }
 
 // wholeSizing is the planned size of the whole pod (spec.resources).
@@ -36,9 +34,9 @@ type wholeSizing struct {
 	rec  *sizeRecord // nil: the owner's size
 }
 
-// sizings decides the sizes of all containers before settings are derived from them, because LimitRanges, quotas and
-// nodes count the whole pod, whose own size follows them. A pod without requests and limits gets them, and with them a
-// QoS class. A Guaranteed pod remains Guaranteed, and no request exceeds its limit.
+// sizings decides the sizes of all containers, and of the whole pod, before settings are derived from them:
+// LimitRanges, quotas and nodes bound the whole pod. Sizes can change a pod's QoS class from BestEffort to Burstable. A
+// Guaranteed pod remains Guaranteed, and no request exceeds its limit.
 func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	whole := wholeSizing{next: constraints.WholeSize(in.Pod)}
 	if in.before != nil {
@@ -58,8 +56,8 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	return out, whole
 }
 
-// template returns the size of the whole pod without memfit, and why it must not change.
-func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing) constraints.Whole {
+// wholeBefore returns the size of the whole pod without memfit's change, and why the size must not change.
+func (in *Input) wholeBefore(managed []target, sizings []sizing, whole *wholeSizing) constraints.Whole {
 	have := whole.next
 	out := constraints.Whole{Size: have}
 	if whole.rec != nil && !whole.rec.unchanged(have) {
@@ -69,12 +67,12 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 	}
 	for i, t := range managed {
 		if before := t.before; before != nil && before.Size != nil && !sizings[i].wanted {
-			out.FixedBecause = "it holds what memfit set in container " + t.container.Name + " before"
+			out.FixedBecause = "it includes the size that memfit set in container " + t.container.Name
 			return out
 		}
 	}
 	if whole.rec != nil {
-		out.Size = whole.rec.takeBack(have)
+		out.Size = whole.rec.previous(have)
 	}
 	return out
 }
@@ -85,11 +83,11 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	if before := t.before; before != nil && before.Size != nil {
 		if !before.Size.unchanged(have) {
 			s.wanted = false
-			s.left = fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is left alone",
+			s.ignored = fmt.Sprintf("the request or limit was changed to %s after memfit had set %s, so it is left alone",
 				have, before.Size.text())
 			return s
 		}
-		s.base = before.Size.takeBack(have)
+		s.base = before.Size.previous(have)
 		s.next = s.base
 	}
 	want := offer.sizeFor(t.program.ID, s.base)
@@ -99,7 +97,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	}
 	want, s.why = bounded(t, want, s.base)
 	if t.whole != (memory.Size{}) && s.base.Limit == 0 {
-		s.part, s.never = want, t.policy.SizePolicy().DecreaseNever
+		s.part, s.neverLower = want, t.policy.SizePolicy().DecreaseNever
 		if s.base.Request > 0 && want.Request > 0 {
 			s.next.Request = want.Request
 		}
@@ -109,9 +107,10 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	return s
 }
 
-// fit adapts sizes to namespace and nodes. If the profile does not allow the result, the template's size remains.
+// fit bounds the sizes by namespace and nodes. If the profile does not allow the result, the containers keep their
+// base.
 func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *wholeSizing) {
-	template := in.template(managed, sizings, whole)
+	original := in.wholeBefore(managed, sizings, whole)
 	var asks []constraints.Ask
 	var of []int
 	for i, s := range sizings {
@@ -119,46 +118,47 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 			policy := managed[i].policy.SizePolicy()
 			asks = append(asks, constraints.Ask{
 				Container: managed[i].container.Name, Base: s.base, Want: s.next,
-				Equal: fixed || policy.RequestEqualsLimit, Part: s.part, Never: s.never,
+				Equal: fixed || policy.RequestEqualsLimit, Part: s.part, Never: s.neverLower,
 			})
 			of = append(of, i)
 		}
 	}
 	facts := in.Facts
 	if facts == nil { // other bounds are unknown, but the pod's own size is visible
-		if template.Size == (memory.Size{}) {
+		if original.Size == (memory.Size{}) {
 			return
 		}
 		facts = &constraints.Facts{}
 	}
-	fitted, found := facts.Fit(in.takenBack(managed, sizings), template, asks)
+	fitted, found := facts.Fit(in.podWithoutSizes(managed, sizings), original, asks)
 	taken := true
 	for j := range fitted {
 		if len(fitted[j].Why) > 0 {
-			taken = sizings[of[j]].take(managed[of[j]], fitted[j]) && taken
+			taken = sizings[of[j]].adopt(managed[of[j]], fitted[j]) && taken
 		}
 	}
-	if !taken && template.Size != (memory.Size{}) { // keep the sizes consistent
+	if !taken && original.Size != (memory.Size{}) { // keep the sizes consistent
 		for _, i := range of {
 			s := &sizings[i]
 			if s.next != s.base {
 				s.next, s.why = s.base, append(s.why, "another container of the pod keeps its size")
 			}
 		}
-		found.Size = template.Size
+		found.Size = original.Size
 	}
 	for _, i := range of {
 		if s := &sizings[i]; s.part != (memory.Size{}) && len(s.why) == 0 && found.FixedBecause != "" {
-			s.why, s.short = []string{found.FixedBecause}, found.FixedBecause // the whole pod's size was to include it
+			// The container has no limit: its recommended size could only be set as a part of the whole pod's size.
+			s.why, s.podReason = []string{found.FixedBecause}, found.FixedBecause
 		}
 	}
-	if template.FixedBecause == "" {
-		whole.next, whole.rec = found.Size, recordOf(template.Size, found.Size)
+	if original.FixedBecause == "" {
+		whole.next, whole.rec = found.Size, recordOf(original.Size, found.Size)
 	}
 }
 
-// takenBack returns the pod with the template's sizes of containers that may get another one.
-func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
+// podWithoutSizes returns the pod with the base size of each container that may get another one.
+func (in *Input) podWithoutSizes(managed []target, sizings []sizing) *corev1.Pod {
 	pod := in.Pod
 	for i := range sizings {
 		s := &sizings[i]
@@ -169,14 +169,14 @@ func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
 			pod = in.Pod.DeepCopy()
 		}
 		c, _ := constraints.Find(pod, managed[i].container.Name)
-		c.Resources.Limits = with(c.Resources.Limits, s.base.Limit)
-		c.Resources.Requests = with(c.Resources.Requests, s.base.Request)
+		c.Resources.Limits = withMemory(c.Resources.Limits, s.base.Limit)
+		c.Resources.Requests = withMemory(c.Resources.Requests, s.base.Request)
 	}
 	return pod
 }
 
-// take takes the found size; false if the profile does not allow it.
-func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
+// adopt sets the fitted size, or the base and false if the profile does not allow the fitted size.
+func (s *sizing) adopt(t target, fitted constraints.Fitted) (allowed bool) {
 	allowed = true
 	s.next, s.why = fitted.Size, append(s.why, fitted.Why...)
 	if s.next != s.base {
@@ -185,7 +185,7 @@ func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 			s.next, s.why = s.base, append(append(s.why, "the profile does not allow that"), why...)
 		}
 	}
-	s.short = strings.Join(fitted.Why, "; ")
+	s.podReason = strings.Join(fitted.Why, "; ")
 	return allowed
 }
 
@@ -193,12 +193,12 @@ func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 func (c *ContainerPlan) size(s sizing, w *working) {
 	why := strings.Join(s.why, "; ")
 	switch {
-	case s.left != "":
-		why = s.left
+	case s.ignored != "":
+		why = s.ignored
 	case !s.wanted: // the size at creation and its reason remain
 		why = w.before.Skipped[sizeName]
 	default:
-		w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.short
+		w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.podReason
 		if c.sized != nil {
 			c.sized.Why = why
 			return
@@ -209,7 +209,7 @@ func (c *ContainerPlan) size(s sizing, w *working) {
 	}
 }
 
-// bounded returns a recommended size within the profile's current bounds, which may have changed.
+// bounded returns the wanted size within the profile's current bounds, and the reasons for a difference.
 func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	policy := t.policy.SizePolicy()
 	policy.VolumesHold, policy.SharesLimit = t.volumesHold, t.whole.Limit > 0
@@ -217,10 +217,10 @@ func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	return size, why
 }
 
-// sizeName is the name of skipped sizes in the record.
+// sizeName is the name of a skipped size among the skipped settings.
 const sizeName = "memory size"
 
-// resized returns base with the wanted memory.
+// resized returns base with the wanted limit and request, as far as they are set, and no request above the limit.
 func resized(base, want memory.Size, guaranteed bool) memory.Size {
 	next := base
 	if want.Limit > 0 {
@@ -242,57 +242,58 @@ func recordOf(base, next memory.Size) *sizeRecord {
 	}
 	var rec sizeRecord
 	if next.Limit != base.Limit {
-		rec.Limit, rec.WasLimit = text(next.Limit), text(base.Limit)
+		rec.Limit, rec.WasLimit = quantityText(next.Limit), quantityText(base.Limit)
 	}
 	if next.Request != base.Request {
-		rec.Request, rec.WasRequest = text(next.Request), text(base.Request)
+		rec.Request, rec.WasRequest = quantityText(next.Request), quantityText(base.Request)
 	}
 	return &rec
 }
 
-// ownerBefore returns the memory of a container without what memfit gave it, according to the record. A limit that is
-// still memfit's is not the owner's, even if another webhook derived a request from it; the owner's request is then
-// the recorded one.
+// ownerBefore returns the owner's memory size of a container, by the record. If the limit is still memfit's and only
+// the request changed, for example by another webhook, the recorded size of the owner counts.
 func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
 	have := constraints.SizeOf(&c.Resources)
 	switch {
 	case rec == nil || rec.Size == nil:
 		return have
 	case rec.Size.unchanged(have):
-		return rec.Size.takeBack(have)
-	case rec.Size.Limit != "" && rec.Size.Limit == text(have.Limit) && rec.Owner != nil:
+		return rec.Size.previous(have)
+	case rec.Size.Limit != "" && rec.Size.Limit == quantityText(have.Limit) && rec.Owner != nil:
 		return rec.Owner.size()
 	}
 	return have
 }
 
-// unchanged reports whether a container still has memfit's size in the record.
+// unchanged reports whether the current size is still the recorded one.
 func (r *sizeRecord) unchanged(have memory.Size) bool {
-	return (r.Limit == "" || r.Limit == text(have.Limit)) && (r.Request == "" || r.Request == text(have.Request))
+	return (r.Limit == "" || r.Limit == quantityText(have.Limit)) &&
+		(r.Request == "" || r.Request == quantityText(have.Request))
 }
 
-// takeBack returns the size before memfit set it.
-func (r *sizeRecord) takeBack(have memory.Size) memory.Size {
+// previous returns the size before memfit changed it; have is the current one.
+func (r *sizeRecord) previous(have memory.Size) memory.Size {
 	if r.Limit != "" {
-		have.Limit = parse(r.WasLimit)
+		have.Limit = parseQuantity(r.WasLimit)
 	}
 	if r.Request != "" {
-		have.Request = parse(r.WasRequest)
+		have.Request = parseQuantity(r.WasRequest)
 	}
 	return have
 }
 
-// size returns the written size; zero for a record without it.
+// size returns the recorded size; zero for a missing record.
 func (r *sizeRecord) size() memory.Size {
 	if r == nil {
 		return memory.Size{}
 	}
-	return memory.Size{Limit: parse(r.Limit), Request: parse(r.Request)}
+	return memory.Size{Limit: parseQuantity(r.Limit), Request: parseQuantity(r.Request)}
 }
 
-// added: the record claims a request or limit that did not exist before, which memfit never adds to a whole pod.
+// added reports whether memfit added a request or limit. It never does for a whole pod: such a record is forged.
 func (r *sizeRecord) added() bool {
-	return r != nil && (r.Limit != "" && parse(r.WasLimit) == 0 || r.Request != "" && parse(r.WasRequest) == 0)
+	return r != nil &&
+		(r.Limit != "" && parseQuantity(r.WasLimit) == 0 || r.Request != "" && parseQuantity(r.WasRequest) == 0)
 }
 
 func (r *sizeRecord) text() string {
@@ -305,8 +306,8 @@ func (r *sizeRecord) text() string {
 	return fmt.Sprintf("request %s, limit %s", r.Request, r.Limit)
 }
 
-// with returns a copy of list with its memory set, or removed if 0.
-func with(list corev1.ResourceList, b memory.Bytes) corev1.ResourceList {
+// withMemory returns a copy of list with this memory; 0 removes the entry.
+func withMemory(list corev1.ResourceList, b memory.Bytes) corev1.ResourceList {
 	out := maps.Clone(list)
 	switch {
 	case b == 0:
@@ -319,15 +320,15 @@ func with(list corev1.ResourceList, b memory.Bytes) corev1.ResourceList {
 	return out
 }
 
-// text returns the canonical, exact quantity; empty for 0.
-func text(b memory.Bytes) string {
+// quantityText returns the canonical, exact quantity; empty for 0.
+func quantityText(b memory.Bytes) string {
 	if b == 0 {
 		return ""
 	}
 	return b.Exact()
 }
 
-func parse(s string) memory.Bytes {
+func parseQuantity(s string) memory.Bytes {
 	q, err := memory.ParseQuantity(s) // a record can be copied or forged
 	if err != nil {
 		return 0
@@ -335,8 +336,9 @@ func parse(s string) memory.Bytes {
 	return memory.FromQuantity(q)
 }
 
-// guaranteed reports whether the pod was Guaranteed before memfit sized it: every container has CPU and memory requests
-// equal to its limits, or none. Unmanaged containers count with their current size: this plan drops their record.
+// guaranteed reports whether the pod was Guaranteed before memfit sized it: every container has CPU and memory limits,
+// and its requests are equal or unset. Unmanaged containers count with their current size: this plan drops their
+// record.
 func (in *Input) guaranteed(managed []target) bool {
 	for c := range constraints.Containers(&in.Pod.Spec) {
 		var rec *containerRecord
@@ -350,14 +352,14 @@ func (in *Input) guaranteed(managed []target) bool {
 	return len(in.Pod.Spec.Containers) > 0
 }
 
-// fixedCPU reports whether there is a CPU limit and no other request.
+// fixedCPU reports whether a CPU limit is set, and the request is equal or unset.
 func fixedCPU(r *corev1.ResourceRequirements) bool {
 	limit, hasLimit := r.Limits[corev1.ResourceCPU]
 	request, hasRequest := r.Requests[corev1.ResourceCPU]
 	return hasLimit && !limit.IsZero() && (!hasRequest || request.Cmp(limit) == 0)
 }
 
-// fixedMemory reports the same of memory before memfit sized it according to rec. A request of 0 counts as set.
+// fixedMemory reports the same of the owner's memory size, by rec. A request of 0 counts as set.
 func fixedMemory(c *corev1.Container, rec *containerRecord) bool {
 	own := ownerBefore(c, rec)
 	have, hasRequest := c.Resources.Requests[corev1.ResourceMemory]

@@ -22,24 +22,23 @@ type target struct {
 	container   *corev1.Container
 	policy      profile.Container
 	found       *v1alpha1.FoundRuntime
-	volumesHold memory.Bytes // the capacity of its memory-backed volumes, see [VolumesHold]
-	whole       memory.Size  // of the pod (pod-level); zero: none
-	once        bool         // a plain init container, which is managed only because the profile names it
-	// before is the record of an earlier plan; nil: none. work is the container without it, which the plan changes.
-	before  *containerRecord
-	work    *working
-	program Program
+	volumesHold memory.Bytes     // the capacity of its memory-backed volumes, see [VolumesHold]
+	whole       memory.Size      // the pod-level size (spec.resources); zero: none
+	once        bool             // a plain init container, which is managed only because the profile names it
+	before      *containerRecord // the record of an earlier plan; nil: none
+	work        *working         // the container without the earlier plan's changes; this plan changes it
+	program     Program
 }
 
-// targets returns the app containers, native sidecars, and the plain init containers that the profile names, in the
-// order of the pod. It excludes ephemeral containers, which have no resources.
+// targets returns the managed containers in the order of the pod: app containers, native sidecars, and the plain init
+// containers that the profile names. Ephemeral containers have no resources and are excluded.
 func targets(in Input) []target {
 	pod := in.Pod
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	for c, init := range constraints.Containers(&pod.Spec) {
 		t := target{container: c, policy: in.Profile.Container(c.Name, pod.Annotations)}
 		if f := in.Observed[c.Name].Found; f != nil && f.Type != "" && f.Type != v1alpha1.RuntimeAuto && !t.policy.Sidecar {
-			t.found = f // not for sidecars, whose tools set their runtime
+			t.found = f // not for well-known sidecars: memfit leaves their runtime to the tools that inject them
 		}
 		t.once = init && !constraints.Sidecar(c)
 		t.volumesHold = VolumesHold(pod, c)
@@ -48,7 +47,7 @@ func targets(in Input) []target {
 			continue
 		}
 		t.before = in.before.of(c.Name)
-		t.work = takeBack(c, t.before)
+		t.work = revertChanges(c, t.before)
 		t.program = Program{ID: t.fingerprint(pod.Name, in.PerRun), Owner: ownerBefore(c, t.before)}
 		out = append(out, t)
 	}
@@ -60,11 +59,10 @@ type identity struct {
 	runtime *runtimes.Runtime
 	// certain is true if the runtime is declared, found in running replicas, or the command is that runtime's own program.
 	// Only then memfit sets what another runtime or version could refuse. An image's name never makes it certain.
-	certain bool
-	source  v1alpha1.RuntimeSource // the source of the runtime; empty: unknown
-	// spec has version, variant and C library, as far as they are known.
-	spec     v1alpha1.RuntimeSpec
-	evidence string // the source in words: "declared by the profile"
+	certain  bool
+	source   v1alpha1.RuntimeSource // the source of the runtime; empty: unknown
+	spec     v1alpha1.RuntimeSpec   // the known version, variant and C library
+	evidence string                 // the source in words: "declared by the profile"
 }
 
 // unmanaged is the identity of a container that the profile does not manage.
@@ -78,7 +76,7 @@ func (id identity) String() string {
 	return title(id.runtime, id.spec) + " (" + id.evidence + ")"
 }
 
-// identify returns the runtime that is declared, or by the command, or detected in replicas, or none.
+// identify returns the declared runtime, otherwise the command's, the one detected in replicas, or an unknown one.
 func identify(t target) identity { return identifyByFound(t, identifyBySpec(t)) }
 
 // identifyBySpec uses only the profile and the pod.
@@ -95,7 +93,7 @@ func identifyBySpec(t target) identity {
 	if r := runtimes.ByCommand(name); r != nil {
 		return identity{
 			runtime: r, certain: true, source: v1alpha1.RuntimeFromCommand, spec: libc,
-			evidence: "the command is " + short(path.Base(name)),
+			evidence: "the command is " + shorten(path.Base(name)),
 		}
 	}
 	return identity{
@@ -112,21 +110,21 @@ func title(r *runtimes.Runtime, spec v1alpha1.RuntimeSpec) string {
 	return strings.Join(strings.Fields(r.Title+" "+string(spec.Variant)+" "+spec.Version), " ")
 }
 
-// Programs with which a platform wraps each step; they forward signals and the exit code.
+// Programs that platforms start in front of each step; they forward signals and the exit code.
 const (
 	argoExecutor     = "/var/run/argo/argoexec" // argoproj/argo-workflows:workflow/controller/workflowpod.go
 	tektonEntrypoint = "/tekton/bin/entrypoint" // tektoncd/pipeline:pkg/pod/entrypoint.go
 )
 
-// program returns the program that command starts, skipping small init programs and platforms' own; empty: unknown.
-// It does not read shell scripts, nor args alone, which the image's entrypoint interprets.
+// program returns the program that command starts, after init programs and platforms' wrappers; empty: unknown. It does
+// not parse shell scripts. Without a command it is unknown, because the image's entrypoint interprets args.
 func program(command, args []string) string {
 	if len(command) > 0 {
 		switch command[0] {
 		case argoExecutor: // argoexec emissary --loglevel info -- node server.js
-			command = following(command, "--")
+			command = wordsAfter(command, "--")
 		case tektonEntrypoint: // entrypoint -wait_file ready -entrypoint node -- server.js
-			command = following(args, "-entrypoint")
+			command = wordsAfter(args, "-entrypoint")
 		}
 	}
 	for len(command) > 0 {
@@ -145,8 +143,8 @@ func program(command, args []string) string {
 	return ""
 }
 
-// following returns the words after the first mark; none if it is missing.
-func following(words []string, mark string) []string {
+// wordsAfter returns the words after the first mark; nil if mark is missing.
+func wordsAfter(words []string, mark string) []string {
 	i := slices.Index(words, mark)
 	if i < 0 {
 		return nil
@@ -154,7 +152,7 @@ func following(words []string, mark string) []string {
 	return words[i+1:]
 }
 
-// afterOptions skips "--" and options known to take no value; any other option makes the rest uncertain.
+// afterOptions returns the words after "--" and options known to take no value; nil after any other option.
 func afterOptions(words []string) []string {
 	for len(words) > 0 {
 		switch words[0] {

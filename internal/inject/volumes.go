@@ -15,16 +15,16 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// MemoryVolume is an emptyDir volume with medium Memory (tmpfs). The kubelet sets its size when the pod starts: the
-// least of its sizeLimit, the memory limit of the pod and what the node can allocate. A resize of the pod does not
-// change that size (calculateEmptyDirMemorySize and RequiresRemount in pkg/volume/emptydir, Kubernetes 1.36).
+// MemoryVolume is an emptyDir volume with medium Memory (tmpfs). When the pod starts, the kubelet sets its size to the
+// least of sizeLimit, the pod's memory limit and the node's allocatable memory. A resize of the pod does not change
+// that size (calculateEmptyDirMemorySize and RequiresRemount in pkg/volume/emptydir, Kubernetes 1.36).
 type MemoryVolume struct {
 	Name      string
 	SizeLimit memory.Bytes // the volume's sizeLimit; 0: it has none
 }
 
 // MemoryVolumes returns the memory-backed volumes that a container of the pod can write to, in the order of the pod's
-// volumes. Their contents are charged to the writing container, not to a reader.
+// volumes. The kernel charges their contents to the container that wrote them.
 func MemoryVolumes(pod *corev1.Pod, c *corev1.Container) (out []MemoryVolume) {
 	var writable map[string]bool
 	for i := range pod.Spec.Volumes {
@@ -66,7 +66,7 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	var names []string
 	for _, v := range MemoryVolumes(pod, t.container) {
 		if v.SizeLimit == 0 {
-			names = append(names, short(v.Name))
+			names = append(names, shorten(v.Name))
 		}
 	}
 	if len(names) == 0 {
@@ -74,7 +74,7 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	}
 	have := "volume " + names[0] + " (medium Memory) has"
 	if len(names) > 1 {
-		have = "volumes " + few(names, ", ") + " (medium Memory) have"
+		have = "volumes " + joinFirst(names, ", ") + " (medium Memory) have"
 	}
 	if t.policy.Sizing.Mode.SizesNewPods() {
 		c.warned = append(c.warned, warning{ofPod: true, text: have + " no sizeLimit: the kubelet derives the size from " +
@@ -92,8 +92,8 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	}
 }
 
-// checkShares warns about containers without their own limits whose heap caps add up to more than the pod's limit. The
-// caps remain, because a part of the limit for each would starve the largest heap.
+// checkShares warns about containers without their own limits whose heap caps add up to more than the pod's limit. It
+// does not divide the limit among them, which would make the largest heap too small.
 func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	if whole == 0 || len(pod.Spec.Containers) < 2 {
 		return
@@ -101,7 +101,7 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	var heaps memory.Bytes
 	var names []string
 	for i := range p.containers {
-		if c := &p.containers[i]; c.shares {
+		if c := &p.containers[i]; c.sharesPodLimit {
 			if heap := c.heapSet(); heap > 0 {
 				heaps, names = heaps.Plus(heap), append(names, c.name)
 			}
@@ -111,11 +111,11 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	for i := range p.containers {
 		c := &p.containers[i]
 		switch {
-		case !c.shares || c.mode == v1alpha1.TuningDisabled:
+		case !c.sharesPodLimit || c.mode == v1alpha1.TuningDisabled:
 		case over && slices.Contains(names, c.name):
 			c.warned = append(c.warned, warning{ofPod: true, text: fmt.Sprintf("the heap caps of containers %s add up to %s, "+
 				"above the pod's memory limit of %s, which they share: give each a memory limit of its own, or lower heapPercent",
-				few(names, ", "), heaps.CeilTo(memory.MiB), whole)})
+				joinFirst(names, ", "), heaps.CeilTo(memory.MiB), whole)})
 		default:
 			c.advise(fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill it: "+
 				"give it a limit of its own", whole))
@@ -133,18 +133,18 @@ func (c *ContainerPlan) heapSet() memory.Bytes {
 	if s.knob.List == nil {
 		word = s.assignment()
 	}
-	return s.runtime.CollectAt([]string{word}, c.limit.cgroup) * c.limit.by.parts()
+	return s.runtime.CollectAt([]string{word}, c.limit.cgroup) * c.limit.division.parts()
 }
 
-// WasResized reports whether a pod was resized since its creation. It uses the managed fields, which the cache keeps,
-// because a debug session (kubectl debug) or another image also changes the generation.
+// WasResized reports whether a pod was resized since its creation, by the managed fields, which the cache keeps. The
+// generation also changes with a debug session (kubectl debug) or another image.
 func WasResized(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == "resize"
 	})
 }
 
-// LimitMoved reports whether a container has settings derived from another limit than its current one.
+// LimitMoved reports whether the settings of a running container were derived from a limit other than its current one.
 func LimitMoved(pod *corev1.Pod, n *profile.Profile) bool {
 	p := OfRunning(pod, n, nil)
 	return slices.ContainsFunc(p.containers, func(c ContainerPlan) bool {
@@ -152,8 +152,8 @@ func LimitMoved(pod *corev1.Pod, n *profile.Profile) bool {
 	})
 }
 
-// RaisedInPlace reports whether a running pod has a higher limit for a container than it was created with. If the limit
-// at creation is unknown, any resize counts.
+// RaisedInPlace reports whether a container's effective limit is higher than at the creation of its running pod. If the
+// limit at creation is unknown, any resize counts.
 func RaisedInPlace(pod *corev1.Pod, n *profile.Profile, container string) bool {
 	if !WasResized(pod) {
 		return false

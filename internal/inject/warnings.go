@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// warningsMax bounds the admission warnings; the rest is counted.
+	// warningsMax bounds the admission warnings of a pod; one more has the number of the others.
 	warningsMax = 3
-	// maxWarning bounds one warning. With the prefix "memfit: ", it stays within the 256 characters after which the API
+	// maxWarning bounds one warning, in characters. With the prefix "memfit: " it has at most 256, after which the API
 	// server may truncate it.
 	maxWarning = 248
 )
 
-// warning is a message for the creator of the pod. It is in the webhook's response, and in the advice in status.
+// warning is a message for the creator of the pod, in the webhook's response and in the advice in status.
 type warning struct {
 	text  string
-	ofPod bool // it is about the whole pod; each container that it concerns has a copy
+	ofPod bool // about the whole pod; each affected container has a copy
 }
 
 func (c *ContainerPlan) warn(format string, args ...any) {
 	c.warned = append(c.warned, warning{text: fmt.Sprintf(format, args...)})
 }
 
-// Warnings returns a few short messages for the creator of the pod. A valid value of the user's own causes none.
+// Warnings returns at most four messages for the creator of the pod. The user's valid values cause none.
 func (p Plan) Warnings() []string {
 	out := p.EveryWarning()
 	if extra := len(out) - warningsMax; extra > 0 {
@@ -44,7 +44,7 @@ func (p Plan) Warnings() []string {
 	return out
 }
 
-// EveryWarning returns [Plan.Warnings] without a bound.
+// EveryWarning returns all of [Plan.Warnings].
 func (p Plan) EveryWarning() []string {
 	texts := slices.Clone(p.notes)
 	for i := range p.containers {
@@ -52,7 +52,7 @@ func (p Plan) EveryWarning() []string {
 	}
 	var out []string
 	for _, text := range texts {
-		if text = cut(text); !slices.Contains(out, text) { // each container has a copy of a note about the annotation
+		if text = cut(text); !slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}
@@ -86,8 +86,8 @@ func (c *ContainerPlan) warnings() []string {
 	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
 		add(" has no memory limit, so nothing derived from it is set: set resources.limits.memory")
 	}
-	if c.limit.unfit != "" {
-		add(": " + c.limit.unfit)
+	if c.limit.noMemory != "" {
+		add(": " + c.limit.noMemory)
 	}
 	for _, s := range c.set {
 		if s.verdict.Warning != "" {
@@ -97,7 +97,7 @@ func (c *ContainerPlan) warnings() []string {
 	return out
 }
 
-// lacksLimit reports whether a setting of the runtime follows the limit and could not be set without one.
+// lacksLimit reports whether a setting of the runtime is derived from the limit, and no such setting is in the plan.
 func (c *ContainerPlan) lacksLimit() bool {
 	if slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Follows == runtimes.Literal }) {
 		return false
@@ -106,34 +106,36 @@ func (c *ContainerPlan) lacksLimit() bool {
 	return slices.ContainsFunc(c.runtime.runtime.Knobs, derived)
 }
 
-// minMemory is less than any process needs.
+// minMemory is a size that no process can start with.
 const minMemory = memory.MiB
 
-// checkSize warns about a memory limit or request that has no unit, or the unit m (a thousandth of a byte).
+// checkSize warns about a memory limit or request without a unit, or with unit m (thousandths of a byte). of is the
+// owner of r as a prefix; now is the planned size.
 func (c *ContainerPlan) checkSize(of string, r *corev1.ResourceRequirements, now memory.Size) {
 	if q, set := r.Limits[corev1.ResourceMemory]; set && now.Limit > 0 && now.Limit < minMemory {
-		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), tiny(q), meant(q))
+		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), whyTiny(q), withMebi(q))
 	}
-	if q, set := r.Requests[corev1.ResourceMemory]; set && thousandths(q) && now.Request > 0 && now.Request < minMemory {
-		c.warn("%srequests.memory: %s is %s, so the scheduler reserves no memory: set %s", of, q.String(), tiny(q), meant(q))
+	if q, set := r.Requests[corev1.ResourceMemory]; set && inThousandths(q) && now.Request > 0 && now.Request < minMemory {
+		c.warn("%srequests.memory: %s is %s, so the scheduler reserves no memory: set %s", of, q.String(), whyTiny(q),
+			withMebi(q))
 	}
 }
 
-// thousandths reports whether the quantity is written with the unit m.
-func thousandths(q resource.Quantity) bool { return strings.HasSuffix(q.String(), "m") }
+// inThousandths reports whether the quantity has the unit m.
+func inThousandths(q resource.Quantity) bool { return strings.HasSuffix(q.String(), "m") }
 
-func tiny(q resource.Quantity) string {
-	if thousandths(q) {
+func whyTiny(q resource.Quantity) string {
+	if inThousandths(q) {
 		return "in thousandths of a byte (m)"
 	}
 	return "less than 1Mi"
 }
 
-// meant returns the quantity with the intended unit.
-func meant(q resource.Quantity) string { return strings.TrimRight(q.String(), "mkKi") + "Mi" }
+// withMebi returns the quantity's number with the unit that the user probably intended.
+func withMebi(q resource.Quantity) string { return strings.TrimRight(q.String(), "mkKi") + "Mi" }
 
-// checkValues reads the numbers of the user, and warns about invalid ones, without changing them. If the runtime is
-// uncertain, the checks of every runtime apply, because a variable or flag belongs to only one.
+// checkValues warns about the user's invalid values, and records their heap caps. If the runtime is uncertain, it uses
+// the checks of all runtimes, because each variable or flag belongs to only one.
 func (c *ContainerPlan) checkValues(w *working) {
 	rows := []*runtimes.Runtime{c.runtime.runtime}
 	if !c.runtime.certain {
@@ -147,7 +149,7 @@ func (c *ContainerPlan) checkValues(w *working) {
 				continue
 			}
 			if check.Heap != nil {
-				c.owner.permits(check.Heap(own.Value), subject)
+				c.owner.recordHeap(check.Heap(own.Value), subject)
 			}
 			if wrong := check.Wrong(own, c.facts); wrong != "" && c.mode != v1alpha1.TuningDisabled {
 				if w := (warning{text: subject + " " + wrong}); !slices.Contains(c.warned, w) {
@@ -158,21 +160,21 @@ func (c *ContainerPlan) checkValues(w *working) {
 	}
 }
 
-// replaces reports whether the profile replaces the checked value by memfit's.
+// replaces reports whether the profile replaces the checked value with memfit's.
 func (c *ContainerPlan) replaces(check *runtimes.Check) bool {
 	return slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.replace && (s.knob.Env == check.Env || check.Flag == s.knob.Name+"=")
 	})
 }
 
-// own returns the user's value to check, and the setting as the subject of a sentence; empty if no value is known.
+// own returns the user's value to check, and the setting with its value as the subject of a sentence; empty if unknown.
 func (w *working) own(r *runtimes.Runtime, check *runtimes.Check) (own runtimes.Own, subject string) {
 	if check.Env != "" {
 		v, count := w.find(check.Env)
-		if count == 0 || v.ValueFrom != nil || refers(v.Value) {
+		if count == 0 || v.ValueFrom != nil || hasReference(v.Value) {
 			return own, ""
 		}
-		return runtimes.Own{Value: v.Value, Direct: true}, check.Env + "=" + short(v.Value)
+		return runtimes.Own{Value: v.Value, Direct: true}, check.Env + "=" + shorten(v.Value)
 	}
 	found := w.flag(r, check.Flag)
 	if found.in == "" {
@@ -182,11 +184,11 @@ func (w *working) own(r *runtimes.Runtime, check *runtimes.Check) (own runtimes.
 	if check.Against != "" {
 		own.Other = w.flag(r, check.Against).value
 	}
-	return own, found.in + ": " + short(check.Flag+found.value)
+	return own, found.in + ": " + shorten(check.Flag+found.value)
 }
 
 // refers reports whether the value contains a variable that the kubelet or a shell expands.
-func refers(value string) bool { return strings.ContainsRune(value, '$') }
+func hasReference(value string) bool { return strings.ContainsRune(value, '$') }
 
 // ownFlag is a flag as the user set it.
 type ownFlag struct {
@@ -195,8 +197,7 @@ type ownFlag struct {
 	direct bool
 }
 
-// flag returns the user's flag that takes effect in the runtime. It returns none if places with unknown precedence have
-// different values.
+// flag returns the user's effective value of a flag; none if sources with unknown precedence have different values.
 func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
 	best, differ := -1, false
 	for _, src := range w.sources {
@@ -215,7 +216,7 @@ func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
 		differ = rank == best && !direct && (differ || value != found.value)
 		best, found = rank, ownFlag{value, src.title, direct}
 	}
-	if differ || refers(found.value) {
+	if differ || hasReference(found.value) {
 		return ownFlag{}
 	}
 	return found
@@ -223,10 +224,10 @@ func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
 
 // lastFlag returns the text after the last occurrence of the flag.
 func lastFlag(r *runtimes.Runtime, text, flag string) (value string, has bool) {
-	if beginning := flag[:min(len(flag), 5)]; !strings.Contains(text, beginning) { // every spelling has it
+	if beginning := flag[:min(len(flag), 5)]; !strings.Contains(text, beginning) { // all spellings begin with it
 		return "", false
 	}
-	for word := range strings.FieldsFuncSeq(text, betweenWords) {
+	for word := range strings.FieldsFuncSeq(text, isWordSeparator) {
 		if rest, found := strings.CutPrefix(r.Folded(word), flag); found {
 			value, has = rest, true
 		}

@@ -15,16 +15,16 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// working is a copy of a container without memfit's changes, which the plan changes.
+// working is a copy of a container without an earlier plan's changes, to which this plan applies its own.
 type working struct {
 	env      []Variable
 	memory   memory.Size
 	resize   corev1.ResourceResizeRestartPolicy // of memory
 	commands []string                           // command and args
 
-	// before is the record of an earlier plan; never nil. taken are its variables that were removed or changed since.
-	before *containerRecord
-	taken  []string
+	before *containerRecord // the record of an earlier plan; never nil
+	// userChanged are the variables that memfit set and that were later removed or changed; see [containerRecord].
+	userChanged []string
 
 	sources []source // see gather
 
@@ -33,8 +33,8 @@ type working struct {
 	written, was map[string]string // the written and the replaced texts, for the record
 }
 
-// takeBack reverts memfit's changes to c by the record, as far as they are unchanged.
-func takeBack(c *corev1.Container, rec *containerRecord) *working {
+// revertChanges returns c without memfit's recorded changes. A variable that was changed since keeps its value.
+func revertChanges(c *corev1.Container, rec *containerRecord) *working {
 	w := &working{
 		env: make([]Variable, len(c.Env), len(c.Env)+4), memory: constraints.SizeOf(&c.Resources),
 		resize:   memoryPolicy(c.ResizePolicy),
@@ -48,19 +48,19 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 		return w
 	}
 	w.before = rec
-	for _, name := range variableNames { // a record can be copied or forged: change nothing else by it
+	for _, name := range variableNames { // ignore other names: a record can be copied or forged
 		wrote, set := rec.Set[name]
 		if !set || rec.DryRun {
 			continue
 		}
 		was, replaced := rec.Was[name]
-		if !w.takeBackOne(name, wrote, was, replaced) {
-			w.take(name)
+		if !w.revertVariable(name, wrote, was, replaced) {
+			w.markChanged(name)
 		}
 	}
-	for _, name := range rec.Taken {
-		if _, ours := variables[name]; ours { // others were never set
-			w.take(name)
+	for _, name := range rec.UserChanged {
+		if _, ours := variables[name]; ours {
+			w.markChanged(name)
 		}
 	}
 	if string(w.resize) == rec.ResizePolicy {
@@ -69,14 +69,14 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	return w
 }
 
-func (w *working) take(name string) {
-	if !slices.Contains(w.taken, name) {
-		w.taken = append(w.taken, name)
-		slices.Sort(w.taken)
+func (w *working) markChanged(name string) {
+	if !slices.Contains(w.userChanged, name) {
+		w.userChanged = append(w.userChanged, name)
+		slices.Sort(w.userChanged)
 	}
 }
 
-// variables are the variables that the table of runtimes may set, with the grammar of those with several settings.
+// variables has the variables of all runtimes' knobs, with the grammar of a variable that holds several settings.
 var variables = func() map[string]*runtimes.Grammar {
 	all := make(map[string]*runtimes.Grammar)
 	for _, r := range runtimes.All() {
@@ -87,11 +87,11 @@ var variables = func() map[string]*runtimes.Grammar {
 	return all
 }()
 
-// variableNames are those names, in order.
+// variableNames has the sorted names of variables.
 var variableNames = slices.Sorted(maps.Keys(variables))
 
-// takeBackOne reverts the change of one variable; false if it no longer exists there.
-func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
+// revertVariable reverts memfit's change of one variable; false if the variable no longer has memfit's text.
+func (w *working) revertVariable(name, wrote, was string, replaced bool) bool {
 	v, count := w.find(name)
 	if count != 1 || v.ValueFrom != nil {
 		return false
@@ -111,7 +111,7 @@ func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	return true
 }
 
-// cutWords replaces the words wrote in value by was; ok is false if they are not whole words in it.
+// cutWords replaces the words wrote in value with was; ok is false if value does not have them as whole words.
 func cutWords(value, wrote, was string) (rest string, ok bool) {
 	if wrote == "" {
 		return value, false
@@ -131,7 +131,7 @@ func cutWords(value, wrote, was string) (rest string, ok bool) {
 	return head + was + tail, true
 }
 
-// maxArgument is the longest variable of a process (MAX_ARG_STRLEN). It bounds the search for a forged record.
+// maxArgument is the longest variable of a process, in bytes (MAX_ARG_STRLEN). It bounds the cost of a forged record.
 const maxArgument = 128 << 10
 
 // indexWords returns where words first occur in value as whole words.
@@ -157,7 +157,7 @@ func (w *working) find(name string) (v *Variable, count int) {
 	return v, count
 }
 
-// put sets a variable at its old index, otherwise at the end, so that earlier $(NAME) references keep their meaning.
+// put sets a variable at its index, or appends it, so that $(NAME) references in earlier variables keep their meaning.
 func (w *working) put(name, value string) {
 	for i := range w.env {
 		if w.env[i].Name == name {
@@ -168,7 +168,7 @@ func (w *working) put(name, value string) {
 	w.env = append(w.env, Variable{EnvVar: corev1.EnvVar{Name: name, Value: value}})
 }
 
-// write writes the settings into env and stores the texts for the record.
+// write writes the settings into env, and stores the written and replaced texts for the record.
 func (w *working) write(settings []setting) {
 	lists := make(map[string][]setting)
 	for _, s := range settings {
@@ -195,7 +195,7 @@ func (w *working) writeScalar(s setting) {
 	w.put(s.knob.Env, s.verdict.Value)
 }
 
-// writeList writes words before the user's, because the last one wins in both runtimes with such a variable.
+// writeList writes settings before the user's words, because the last word wins in both runtimes with such a variable.
 func (w *working) writeList(name string, settings []setting) {
 	old, _ := w.find(name)
 	existing, replaced := "", false
@@ -235,7 +235,7 @@ func frontWords(settings []setting) string {
 	return strings.Join(words, " ")
 }
 
-// replaceFlag replaces the user's words for the same flag by the setting; ok is false without plain ones.
+// replaceFlag replaces the user's words for the same flag with the setting; ok is false if value has none.
 func replaceFlag(value string, s setting) (next string, ok bool) {
 	words := strings.Split(value, " ")
 	for i, word := range words {
@@ -246,7 +246,7 @@ func replaceFlag(value string, s setting) (next string, ok bool) {
 	return strings.Join(words, " "), ok
 }
 
-// owns returns the user's values of the knobs on which other knobs depend; empty if not visible in the pod.
+// owns returns the user's values of the knobs in [runtimes.Runtime.Reads]; empty if not visible in the pod.
 func (w *working) owns(r *runtimes.Runtime) map[string]string {
 	out := make(map[string]string, len(r.Reads))
 	for _, name := range r.Reads {

@@ -1,12 +1,12 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package maintenance reports whether a maintenance window is open: the times in which the owner of a workload lets
-// memfit lower, restart or evict running pods (sizing.disruption.windows). A window is a schedule in the five fields
-// of a CronJob, a duration and a time zone.
+// Package maintenance reports whether a maintenance window (sizing.disruption.windows) is open. While one is open,
+// memfit may restart or evict running pods and lower their limits. A window is a schedule in the five fields of a
+// CronJob, a duration and a time zone.
 //
-// Pure: time is an argument. It uses the parser of CronJobs in Kubernetes. Time zones need a database: cmd/manager and
-// cmd/kubectl-memfit link a copy.
+// The package is pure: time is an argument. It parses schedules with the parser of Kubernetes CronJobs. Time zones need
+// a database, of which cmd/manager and cmd/kubectl-memfit link a copy.
 package maintenance
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Bounds of a window's duration. A shorter one may end before the next decision; a longer one is always open.
+// Bounds of a window's duration. A shorter window may end before memfit decides again; a longer one hardly ever closes.
 const (
 	minDuration = time.Minute
 	maxDuration = 7 * 24 * time.Hour
@@ -31,18 +31,18 @@ type Window struct {
 	duration time.Duration
 }
 
-// Windows are open when one of them is. An empty list is always open.
+// Windows is open while one of its windows is open. An empty list is always open.
 type Windows []Window
 
-// Parse reads a window: schedule in the five fields of a CronJob ("0 2 * * 1-5"), zone a name of the IANA time zone
-// database; "" is UTC. The error has the problem and a correct example.
+// Parse returns a window. schedule has the five fields of a CronJob's schedule ("0 2 * * 1-5"). zone is a name of the
+// IANA time zone database; "" is UTC. The error names the invalid field and contains a correct example.
 func Parse(schedule string, duration time.Duration, zone string) (Window, error) {
 	switch {
 	case strings.Contains(schedule, "TZ="):
-		// the parser would accept it, but as in CronJobs there must be only one place for the time zone
-		return Window{}, errors.New("schedule: must not contain a time zone: write timeZone: Europe/Berlin beside it")
+		// the parser would accept it, but as in a CronJob, only one field may set the time zone
+		return Window{}, errors.New("schedule: must not contain a time zone: set timeZone, for example Europe/Berlin")
 	case strings.HasPrefix(strings.TrimSpace(schedule), "@every"):
-		return Window{}, errors.New(`schedule: @every is not supported: write when a window opens, as in "0 2 * * 1-5"`)
+		return Window{}, errors.New(`schedule: @every is not supported: set the opening times, for example "0 2 * * 1-5"`)
 	case duration < minDuration, duration > maxDuration:
 		return Window{}, fmt.Errorf("duration: %s must be between 1m and 168h, for example 3h", duration)
 	}
@@ -58,18 +58,18 @@ func Parse(schedule string, duration time.Duration, zone string) (Window, error)
 			`schedule: %q is not a CronJob's schedule, for example "0 2 * * 1-5" (%w)`, schedule, err,
 		)
 	}
-	if fields, ok := parsed.(*cron.SpecSchedule); ok { // only @every is another one
+	if fields, ok := parsed.(*cron.SpecSchedule); ok { // only @every has another type
 		fields.Location = location
 	}
 	w := Window{schedule: parsed, duration: duration}
-	// Any start of the search will do: it covers five years, including a leap year.
-	if w.schedule.Next(time.Unix(0, 0)).IsZero() { // 30 February
+	// Next searches five years, one of them a leap year, so any start will do.
+	if w.schedule.Next(time.Unix(0, 0)).IsZero() { // for example 30 February
 		return Window{}, fmt.Errorf("schedule: %q matches no date, so the window would never open: correct it", schedule)
 	}
 	return w, nil
 }
 
-// located caches about 600 time zones: loading one takes longer than the rest of Parse.
+// located caches time zones by name, at most about 600: loading one takes longer than the rest of Parse.
 var located sync.Map
 
 func locate(zone string) (*time.Location, error) {
@@ -77,7 +77,7 @@ func locate(zone string) (*time.Location, error) {
 		return known.(*time.Location), nil //nolint:forcetypeassert // nothing else is stored
 	}
 	if zone == "Local" {
-		return nil, errors.New("the machine's own zone is not the same on every machine")
+		return nil, errors.New("the local time zone differs between machines")
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
@@ -97,7 +97,7 @@ func (ws Windows) Open(now time.Time) (open bool, next time.Time) {
 		if w.schedule == nil {
 			continue
 		}
-		opening := w.schedule.Next(now.Add(-w.duration)).UTC() // the first that would still be open
+		opening := w.schedule.Next(now.Add(-w.duration)).UTC() // the first whose window has not closed
 		switch {
 		case opening.IsZero():
 		case !opening.After(now):

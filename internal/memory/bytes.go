@@ -25,10 +25,10 @@ const (
 	Max Bytes = math.MaxInt64
 )
 
-// CgroupRounding is how much a cgroup's limit may be below the requested one: a page, of 64 KiB at most (arm64).
+// CgroupRounding is the most by which the kernel rounds down a cgroup's limit: one page, at most 64 KiB (arm64).
 const CgroupRounding = 64 * KiB
 
-// FromOptional is [FromQuantity] for an optional field; 0: not set.
+// FromOptional returns [FromQuantity] of an optional field; 0: not set.
 func FromOptional(q *resource.Quantity) Bytes {
 	if q == nil {
 		return 0
@@ -36,8 +36,8 @@ func FromOptional(q *resource.Quantity) Bytes {
 	return FromQuantity(*q)
 }
 
-// FromQuantity reads a Kubernetes quantity, rounding fractions up. Negative ones become 0, those above [Max] Max: the
-// exact value of "1e99999999" would need 40 MB.
+// FromQuantity converts a Kubernetes quantity, rounding fractions up. Negative quantities become 0. Quantities above
+// [Max] become Max: the exact value of "1e99999999" would need 40 MB.
 func FromQuantity(q resource.Quantity) Bytes {
 	if q.Sign() <= 0 {
 		return 0
@@ -69,7 +69,7 @@ func (b Bytes) Exact() string {
 	return strconv.FormatInt(int64(b), 10) + [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}[unit]
 }
 
-// OrNone is [Bytes.String] of a size that may be missing: "none" for 0, and for [Max] as the limit of no limit.
+// OrNone returns [Bytes.String], or "none" if b is 0 (not set) or [Max] (unlimited).
 func (b Bytes) OrNone() string {
 	if b == 0 || b == Max {
 		return "none"
@@ -114,11 +114,11 @@ func (b Bytes) CeilTo(unit Bytes) Bytes {
 // FloorTo rounds down to a multiple of unit.
 func (b Bytes) FloorTo(unit Bytes) Bytes { return b - b%unit }
 
-// MiB returns the amount in whole MiB, rounded down, the unit of V8 and the JVM on command lines.
+// MiB returns the amount in whole MiB, rounded down: the unit in V8 and JVM options.
 func (b Bytes) MiB() int64 { return int64(b / MiB) }
 
-// String formats the amount for users, rounded to nearest: the largest binary unit with at least one whole unit, with
-// one decimal below 10 units ("1.5Gi", "96Ki").
+// String formats the amount for users, rounded to nearest, in the largest unit (up to Gi) that is not larger than b.
+// Below 10 units it has one decimal ("1.5Gi", "96Ki").
 func (b Bytes) String() string {
 	units := []struct {
 		size Bytes
@@ -136,5 +136,5 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// FromUint64 reads an amount as kernels and memory images write it, saturating at [Max].
+// FromUint64 converts an unsigned amount, as the kernel reports it, saturating at [Max].
 func FromUint64(n uint64) Bytes { return Bytes(min(n, uint64(Max))) }

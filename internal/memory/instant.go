@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Instant is a point in time in 8 bytes instead of 24, for a hundred thousand containers. 0 is not a time.
-type Instant int64 // Unix nanoseconds
+// Instant is a point in time in Unix nanoseconds; 0 is unset. It takes 8 bytes, a [time.Time] takes 24.
+type Instant int64
 
-// Times outside this range become its nearest end: 1970 or 2262.
+// InstantOf clamps times to this range: 1970 to 2262.
 var (
 	firstInstant = time.Unix(0, 1)
 	lastInstant  = time.Unix(0, math.MaxInt64)
 )
 
-// InstantOf converts a time.
+// InstantOf converts a time. The zero time becomes 0.
 func InstantOf(t time.Time) Instant {
 	switch {
 	case t.IsZero():
@@ -38,8 +38,8 @@ func (i Instant) Time() time.Time {
 	return time.Unix(0, int64(i)).UTC()
 }
 
-// IsZero reports whether it is not a time.
+// IsZero reports whether i is unset.
 func (i Instant) IsZero() bool { return i == 0 }
 
-// Sub returns the duration from another instant to this one. Both must be times.
+// Sub returns the duration from another instant to this one. Both must be set.
 func (i Instant) Sub(from Instant) time.Duration { return time.Duration(i - from) }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// OOMKind is what died and why. Kinds are counted separately, because their remedies differ.
+// OOMKind classifies a kill by what died and why. Kinds are counted separately, because their remedies differ.
 type OOMKind string
 
 // The kinds of OOM kill.
@@ -16,20 +16,20 @@ const (
 	OOMMainProcess  OOMKind = "MainProcess"  // the kernel killed the container's main process at the container's limit
 	OOMChildProcess OOMKind = "ChildProcess" // the kernel killed a child process while the container kept running
 	OOMAtStart      OOMKind = "AtStart"      // killed before memory was measured; the limit is too low for the start
-	OOMHeapAbort    OOMKind = "HeapAbort"    // the runtime gave up at its heap cap (V8 134, JVM 3): raise the cap
+	OOMHeapAbort    OOMKind = "HeapAbort"    // the runtime exited at its heap cap (V8: 134, JVM: 3); raise the cap
 	OOMPodLimit     OOMKind = "PodLimit"     // the pod-level limit was hit while every container was below its own
-	OOMSuspected    OOMKind = "Suspected"    // it resembles an OOM kill that the kubelet did not report
-	// OOMStall is never in the ledger of kills: it represents a [Stall], which a higher limit prevents as well.
+	OOMSuspected    OOMKind = "Suspected"    // resembles an OOM kill, but the kubelet did not report one
+	// OOMStall represents a [Stall], which a higher limit prevents like a kill. It is never in the ledger of kills.
 	OOMStall OOMKind = "Stall"
 )
 
-// Killed reports whether it is a kill of the API.
+// Killed reports whether k is a kind of kill in the API: any but OOMStall.
 func (k OOMKind) Killed() bool {
 	kills := [...]OOMKind{OOMMainProcess, OOMChildProcess, OOMAtStart, OOMHeapAbort, OOMPodLimit, OOMSuspected}
 	return slices.Contains(kills[:], k)
 }
 
-// Confidence is the certainty of a statement, in three steps.
+// Confidence is the certainty of a result.
 type Confidence string
 
 // The confidences.
@@ -39,7 +39,7 @@ const (
 	High   Confidence = "High"
 )
 
-// Known reports whether it is valid.
+// Known reports whether c is one of the three confidences.
 func (c Confidence) Known() bool { return c == Low || c == Medium || c == High }
 
 // Lower returns the next lower confidence.
@@ -50,42 +50,44 @@ func (c Confidence) Lower() Confidence {
 	return Low
 }
 
-// RaiseReaches is how long after a raise a kill may be at the old limit: ends and limits are reported up to 1 s late.
+// RaiseReaches is how long after a raise a kill may have been at the previous limit. The kubelet reports ends and
+// effective limits up to 1 s late.
 const RaiseReaches = 3 * time.Second
 
 // OOMKill is one kill, counted once.
 type OOMKill struct {
 	Container ContainerRef `json:"c"`
 	Kind      OOMKind      `json:"k"`
-	// Time is when the kubelet reports that the container ended, or else when memfit learned of it.
+	// Time is when the container ended, by the kubelet's report; without a report, when memfit detected the kill.
 	Time time.Time `json:"t,omitzero"`
-	// Seen is when memfit learned of it, on memfit's own clock, unlike Time. Zero: unknown.
+	// Seen is when memfit detected the kill, by memfit's own clock. Zero: unknown.
 	Seen time.Time `json:"s,omitzero"`
-	// Limit is the effective limit when it died. 0: none, unknown, or Unreached.
+	// Limit is the effective limit at the kill. 0: none, unknown, or Unreached is set.
 	Limit Bytes `json:"l,omitempty"`
-	// Unreached is the effective limit in place of Limit if it was not reached, because the node ran out of memory.
+	// Unreached is the effective limit if the container did not reach it, because the node ran out of memory.
 	Unreached Bytes `json:"lu,omitempty"`
-	// Asked is the limit in the pod's spec then, if not proven to be effective; Limit is the previous one. 0: Limit was.
+	// Asked is the limit in the pod's spec if it may not have been effective yet; Limit is then the highest known to be
+	// effective. 0: the limit in the spec was effective.
 	Asked Bytes `json:"la,omitempty"`
 	// Own is the container's limit without the loan (sizing.rescue) that it used up. 0: Limit was not a loan.
 	Own Bytes `json:"lo,omitempty"`
 	// Program is the container's fingerprint; empty: unknown.
 	Program string `json:"pg,omitempty"`
-	// Proven: Limit was effective beyond doubt, because the pod was created with it or its cgroup is known to have it.
+	// Proven is true if Limit was certainly effective: the pod was created with it, or its cgroup is known to have it.
 	Proven bool `json:"lp,omitempty"`
-	// Peak is the highest demand of that container instance. 0: unknown.
+	// Peak is the highest demand of the killed container instance. 0: unknown.
 	Peak Bytes `json:"r,omitempty"`
-	// Uptime is how long that instance ran. 0: unknown.
+	// Uptime is how long the killed instance ran. 0: unknown.
 	Uptime     time.Duration `json:"up,omitempty"`
 	Confidence Confidence    `json:"cf"`
 	// Why is the evidence in a few words: "OOMKilled, exit 137, restart 4".
 	Why string `json:"e"`
-	// Account is the agent's record of the minute before it, in a sentence; empty: none. AccountAt is when the agent
-	// detected the kill, on the node's clock, in whole seconds.
-	Account   string    `json:"a,omitempty"`
+	// Account is the agent's record, in a sentence, of the minute before the kill; empty: none.
+	Account string `json:"a,omitempty"`
+	// AccountAt is when the agent detected the kill, by the node's clock, in whole seconds.
 	AccountAt time.Time `json:"at,omitzero"`
-	// AgentOnly is true if only the agent has reported it so far. The kernel's counter, shown later, counts the same kill.
+	// AgentOnly is true while only the agent has reported the kill; a later count of the kernel is of the same kill.
 	AgentOnly bool `json:"ao,omitempty"`
-	// Debugged is true if the kill is of kind [OOMPodLimit], and a debug session filled the pod.
+	// Debugged is true if Kind is [OOMPodLimit] and a debug session filled the pod.
 	Debugged bool `json:"db,omitempty"`
 }

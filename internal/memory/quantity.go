@@ -11,7 +11,7 @@ import (
 )
 
 // Bounds of a quantity from another party. [resource.ParseQuantity] computes with decimal numbers of any length:
-// "1e-999999999" takes minutes, and a million digits seconds. Within these bounds it takes microseconds.
+// "1e-999999999" takes minutes, and a million digits take seconds. Within these bounds it takes microseconds.
 const (
 	// maxLength is twice the longest quantity of Kubernetes itself: 19 digits, a sign, nine decimals and a suffix.
 	maxLength = 64
@@ -19,7 +19,7 @@ const (
 	maxExponent = 99
 )
 
-// ParseQuantity is [resource.ParseQuantity] for text from another party, in microseconds for any text.
+// ParseQuantity parses text from another party like [resource.ParseQuantity], but in microseconds for any text.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if err := CheckQuantity(text); err != nil {
 		return resource.Quantity{}, err
@@ -27,7 +27,7 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	return resource.ParseQuantity(text)
 }
 
-// CheckQuantity returns an error for text that is too expensive to read as a quantity. Other text need not be one.
+// CheckQuantity returns an error for text that is too expensive to parse as a quantity. It does not check the syntax.
 func CheckQuantity[T string | []byte](text T) error {
 	if len(text) > maxLength {
 		return fmt.Errorf("%q has %d characters, and a quantity has at most %d: write it with a suffix, for example 512Mi",

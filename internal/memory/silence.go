@@ -11,19 +11,19 @@ import (
 // Silence is a node that does not report the usage of its containers.
 type Silence struct {
 	Node string
-	// Error is the error in one line.
+	// Error is the last error, in one line.
 	Error string
 	// Since is when the node first failed to respond.
 	Since time.Time
-	// Answered is when it last responded since memfit started; zero: never.
+	// Answered is when the node last responded; zero: never since memfit started.
 	Answered time.Time
 }
 
-// lastingAfter is how long a node that has responded may be silent before that is reported, which takes two writes for
-// each workload on the node. A busy kubelet misses a reading and responds a minute later.
+// lastingAfter is how long a node that has responded before may be silent without a report. A busy kubelet often fails
+// once and responds a minute later, and each report and its end cost two writes per workload of the node.
 const lastingAfter = 5 * time.Minute
 
-// Lasting returns the silences to report to each workload: of nodes without a response for five minutes, or ever.
+// Lasting returns the silences to report to workloads: of nodes that have not responded for lastingAfter, or never.
 func Lasting(all []Silence, now time.Time) []Silence {
 	return slices.DeleteFunc(slices.Clone(all), func(s Silence) bool {
 		silent := now.Sub(s.Answered)

@@ -11,12 +11,12 @@ type Size struct{ Request, Limit Bytes }
 // String formats the size for reasons.
 func (s Size) String() string { return fmt.Sprintf("request %s, limit %s", s.Request, s.Limit) }
 
-// Plus adds both.
+// Plus adds the requests and the limits.
 func (s Size) Plus(t Size) Size {
 	return Size{Request: s.Request.Plus(t.Request), Limit: s.Limit.Plus(t.Limit)}
 }
 
-// Max returns the larger request and the larger limit of both.
+// Max returns the larger of the requests and the larger of the limits.
 func (s Size) Max(t Size) Size {
 	return Size{Request: max(s.Request, t.Request), Limit: max(s.Limit, t.Limit)}
 }

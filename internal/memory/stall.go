@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// Stall is a period in which a container stalled for lack of memory without a kill: anonymous memory filled nearly all
-// of the limit, and the remaining page cache was read back from disk again and again.
+// Stall is a period in which a container thrashed without being killed: anonymous memory filled nearly all of its
+// limit, and the kernel read the remaining page cache from disk repeatedly.
 type Stall struct {
 	Container ContainerRef `json:"c"`
 	Program   string       `json:"pg,omitempty"` // the container's fingerprint; empty: unknown
 	Limit     Bytes        `json:"l"`            // the effective limit
-	Since     time.Time    `json:"s"`            // the first sample that showed it
-	Known     time.Time    `json:"k"`            // the sample that confirmed it
-	Ended     time.Time    `json:"e,omitzero"`   // zero: it continues
-	// Anon is the anonymous memory, and Usage all memory, when it was confirmed.
-	Anon  Bytes `json:"a,omitempty"`
+	Since     time.Time    `json:"s"`            // the first sample that showed the stall
+	Known     time.Time    `json:"k"`            // the sample that confirmed the stall
+	Ended     time.Time    `json:"e,omitzero"`   // zero: the stall continues
+	// Anon is the anonymous memory at Known.
+	Anon Bytes `json:"a,omitempty"`
+	// Usage is all memory that counts against the limit, at Known.
 	Usage Bytes `json:"us,omitempty"`
-	// Faults are the major page faults a second from Since to Known.
+	// Faults is the number of major page faults a second from Since to Known.
 	Faults int32 `json:"f,omitempty"`
-	// PressurePercent is the share of that time in which all tasks waited for memory (PSI memory full). 0: unknown.
+	// PressurePercent is the share of time in which all tasks waited for memory (PSI memory full). 0: unknown.
 	PressurePercent int32 `json:"pr,omitempty"`
-	// RaisedTo is the higher limit that the container got while it stalled. 0: none.
+	// RaisedTo is the limit after a raise during the stall. 0: not raised.
 	RaisedTo Bytes `json:"rt,omitempty"`
-	// FaultsAfter are the major page faults a second at RaisedTo, when memfit decided whether the raise had an effect.
+	// FaultsAfter is the number of major page faults a second at RaisedTo.
 	FaultsAfter int32 `json:"fa,omitempty"`
-	// NotRelieved is true if at RaisedTo the faults continued, and their pages did not remain in memory: the limit is not
-	// the bottleneck.
+	// NotRelieved is true if the faults continued at RaisedTo, so the limit is not the bottleneck.
 	NotRelieved bool `json:"nr,omitempty"`
-	// Account is the agent's record of the minute before it, in a sentence; empty: none. AccountAt is the agent's time of
-	// its start; zero: no agent reported it.
-	Account   string    `json:"ac,omitempty"`
+	// Account is the agent's record, in a sentence, of the minute before the stall; empty: none.
+	Account string `json:"ac,omitempty"`
+	// AccountAt is when the stall began according to the agent; zero: no agent reported it.
 	AccountAt time.Time `json:"at,omitzero"`
 }
 
@@ -52,9 +52,9 @@ func (s *Stall) Why() string {
 	return words
 }
 
-// throttledPercent of the limit: stalls at the limit were measured at 99 %, because reclaim keeps usage within 1 %;
-// those at memory.high at 93 to 96 %, because processes still get memory there, slowly.
+// throttledPercent is the share of the limit below which a stall is at memory.high. Measured stalls at the limit had a
+// usage of 99 %, those at memory.high 93 to 96 %, because processes still get memory there, slowly.
 const throttledPercent = 98
 
-// Cache returns the memory left for page cache, including kernel memory.
+// Cache returns the memory left for page cache and kernel memory.
 func (s *Stall) Cache() Bytes { return s.Usage.Minus(s.Anon) }

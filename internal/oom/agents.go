@@ -16,57 +16,49 @@ import (
 // AgentKill is the agent's record of the last OOM kill in a container.
 type AgentKill struct {
 	Container memory.ContainerRef
-	// Time is when the agent detected it, in whole seconds, on the clock of the node and its kubelet.
-	Time time.Time
-	// Child is true if the container continued.
-	Child bool
-	// Limit is the effective limit ([EffectiveLimit]). 0: unknown, or none.
-	Limit memory.Bytes
-	// AtLimit is true if the kernel counted that a limit was reached. ByNode is true if it counted that none was, and the
-	// node reports MemoryPressure ([ShortAt]). Neither: unknown.
-	AtLimit, ByNode bool
-	// Account is the minute before it in a sentence.
-	Account string
+	Time      time.Time    // when the agent detected the kill, in whole seconds, on the clock of the node and its kubelet
+	Child     bool         // only a child process was killed; the container continued
+	Limit     memory.Bytes // the effective limit ([EffectiveLimit]); 0: unknown, or none
+	AtLimit   bool         // the kernel counted that a limit was reached
+	ByNode    bool         // the kernel counted that no limit was reached, and the node reports MemoryPressure ([ShortAt])
+	Account   string       // describes the minute before the kill in a sentence
 }
 
 // AgentStall is the agent's record of the last stall of a container.
 type AgentStall struct {
 	Container memory.ContainerRef
-	// Started and Ended are on the node's clock, in whole seconds; Ended is zero while it continues.
-	Started, Ended time.Time
-	// Limit is the effective limit ([EffectiveLimit]); 0: unknown, or none. High is memory.high if it stalled there,
-	// below Limit; 0: at Limit.
-	Limit, High memory.Bytes
-	// Anon is the anonymous memory when it was confirmed.
-	Anon memory.Bytes
-	// Faults are the major page faults a second, PressurePercent the share of time in which all tasks waited for memory.
-	Faults, PressurePercent int32
-	// Account is the minute before it in a sentence.
-	Account string
+	// Started and Ended are on the node's clock, in whole seconds; Ended is zero while the stall continues.
+	Started, Ended  time.Time
+	Limit           memory.Bytes // the effective limit ([EffectiveLimit]); 0: unknown, or none
+	High            memory.Bytes // memory.high if the container stalled there, below Limit; 0: at Limit
+	Anon            memory.Bytes // the anonymous memory when the agent confirmed the stall
+	Faults          int32        // major page faults per second
+	PressurePercent int32        // the percentage of time in which all tasks waited for memory
+	Account         string       // describes the minute before the stall in a sentence
 }
 
 const (
-	// stallApart is the maximum time between the agent's stall and the one in the kubelet's numbers: both need a minute
-	// of readings up to 15 s apart to start and to end.
+	// stallApart is the longest time between the same stall as found by the agent and in the kubelet's metrics: each finds
+	// the start and the end by a minute of readings up to 15 s apart.
 	stallApart = 2 * time.Minute
-	// stallAccountBytes bounds the accounts of agents about all stalls of a workload.
+	// stallAccountBytes bounds the accounts of all stalls of a workload, in bytes.
 	stallAccountBytes = 8 << 10
-	// statusLead and statusLag are how long before and after the kubelet's time of an end the agent may detect the kill:
-	// the kubelet's time comes from the container runtime, and a container far below its limit is read every 10 s, or
+	// statusLead and statusLag bound how long before and after the kubelet's time of an end the agent detects the kill.
+	// The kubelet's time comes from the container runtime; the agent reads a container far below its limit every 10 s, or
 	// every 16 s on a busy node.
 	statusLead = 5 * time.Second
 	statusLag  = 20 * time.Second
-	// counterLead is how long before the reading of the kernel's counter the agent may detect a kill: the kubelet's
+	// counterLead bounds how long before a reading of the kernel's counter the agent detects the kill. The kubelet's
 	// metrics are read every 15 s, and are up to a minute old while an API server or a kubelet is busy.
 	counterLead = 2 * time.Minute
-	// ahead is how far a node's clock may be ahead of memfit's before its agent's reports are ignored.
+	// ahead is how far a node's clock may be ahead of memfit's; reports from further ahead are ignored.
 	ahead = 5 * time.Minute
 )
 
-// UpdateAgents adds the reports of agents: to recorded kills the minute before and the effective limit, which replaces
-// the assumption of [Ledger.proven], and new kills of child processes. It returns new kills, oldest first, and recorded
-// ones that got their first account. Reports may repeat with every step. For peak and shown see
-// [Ledger.UpdateCounters].
+// UpdateAgents adds the reports of agents. A recorded kill gets its account, and the agent's effective limit instead of
+// the one that [Ledger.proven] assumed. A kill of a child process without a record is new. It returns the new kills,
+// oldest first, and the recorded ones that got their first account. Each report may be added repeatedly. For peak and
+// shown see [Ledger.UpdateCounters].
 func (l *Ledger) UpdateAgents(
 	seen []AgentKill, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) (found, explained []memory.OOMKill) {
@@ -76,13 +68,13 @@ func (l *Ledger) UpdateAgents(
 		if k := l.recordedKill(a); k != nil {
 			first := k.Account == ""
 			explain(k, a)
-			l.inferred(k, a)
+			l.attributeInferred(k, a)
 			if first {
 				explained = append(explained, *k)
 			}
 			continue
 		}
-		if k, ok := l.ofChild(a, shown, now); ok {
+		if k, ok := l.newChildKill(a, shown, now); ok {
 			if peak != nil {
 				k.Peak = peak(a.Container)
 			}
@@ -93,12 +85,12 @@ func (l *Ledger) UpdateAgents(
 	return l.record(found, now), explained
 }
 
-// ExplainStalls adds the reports of agents to recorded stalls, and returns those that got their first account. It
-// counts no stalls; [StallWatch.Report] does. Reports may repeat with every step.
+// ExplainStalls adds the reports of agents to recorded stalls, and returns the stalls that got an account. It counts no
+// stalls; [StallWatch.Report] does. Each report may be added repeatedly.
 func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []memory.Stall) {
 	for _, a := range seen {
 		a.Started = plausible(a.Started).Truncate(time.Second)
-		if s := l.stallOnFile(a, now); s != nil {
+		if s := l.unexplainedStall(a, now); s != nil {
 			s.Account, s.AccountAt = a.Account, a.Started
 			explained = append(explained, *s)
 		}
@@ -107,15 +99,16 @@ func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []me
 	return explained
 }
 
-// stallOnFile returns the newest recorded stall of an agent's report that has no account yet; nil: none.
-func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
+// unexplainedStall returns the newest recorded stall that an agent's report is about and that has no account; nil:
+// none.
+func (l *Ledger) unexplainedStall(a AgentStall, now time.Time) *memory.Stall {
 	until := func(ended time.Time) time.Time {
 		if ended.IsZero() {
 			ended = now
 		}
 		return ended.Add(stallApart)
 	}
-	kept := l.of(a.Container.Container).Stalls
+	kept := l.byName(a.Container.Container).Stalls
 	explained := func(s memory.Stall) bool {
 		return s.Container.UID == a.Container.UID && s.AccountAt.Equal(a.Started)
 	}
@@ -132,7 +125,7 @@ func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 	return nil
 }
 
-// trimAccounts drops the accounts of the oldest stalls while they exceed their bound, and keeps the stalls.
+// trimAccounts drops the accounts of the oldest stalls while all accounts exceed their bound. The stalls remain.
 func (l *Ledger) trimAccounts() {
 	total := 0
 	var explained []*memory.Stall
@@ -154,9 +147,9 @@ func (l *Ledger) trimAccounts() {
 	}
 }
 
-// recordedKill returns the recorded kill of an agent's report; nil: none.
+// recordedKill returns the recorded kill that an agent's report is about; nil: none.
 func (l *Ledger) recordedKill(a AgentKill) *memory.OOMKill {
-	kills := l.of(a.Container.Container).Kills
+	kills := l.byName(a.Container.Container).Kills
 	var nearest *memory.OOMKill
 	for i := range kills {
 		k := &kills[i]
@@ -166,7 +159,7 @@ func (l *Ledger) recordedKill(a AgentKill) *memory.OOMKill {
 		if k.AccountAt.Equal(a.Time) {
 			return k
 		}
-		if k.AccountAt.IsZero() && mayBe(k, a.Time) &&
+		if k.AccountAt.IsZero() && matchesKill(k, a.Time) &&
 			(nearest == nil || k.Time.Sub(a.Time).Abs() < nearest.Time.Sub(a.Time).Abs()) {
 			nearest = k
 		}
@@ -174,8 +167,8 @@ func (l *Ledger) recordedKill(a AgentKill) *memory.OOMKill {
 	return nearest
 }
 
-// mayBe reports whether a recorded kill may be what an agent detected at that time.
-func mayBe(k *memory.OOMKill, noticed time.Time) bool {
+// matchesKill reports whether an agent that noticed a kill at a time may have noticed the recorded one.
+func matchesKill(k *memory.OOMKill, noticed time.Time) bool {
 	late := k.Time.Sub(noticed)
 	switch k.Kind {
 	case memory.OOMHeapAbort: // not killed by the kernel
@@ -187,9 +180,9 @@ func mayBe(k *memory.OOMKill, noticed time.Time) bool {
 	return -statusLag <= late && late <= statusLead
 }
 
-// explain adds an agent's report to a kill. Its limit may be from before a change that the ledger knows: it reads one
-// that is far from its limit every few seconds, and none whose cgroup is gone. So it proves what was asked for, or that
-// less was effective, but never more.
+// explain adds an agent's report to a kill. The agent's limit may be older than a resize that the ledger knows, because
+// the agent reads limits only every few seconds. So it can prove that the requested limit or a lower one was effective,
+// and never that a higher one was.
 func explain(k *memory.OOMKill, a AgentKill) {
 	k.Account, k.AccountAt = a.Account, a.Time
 	attribute(k, a)
@@ -203,8 +196,8 @@ func explain(k *memory.OOMKill, a AgentKill) {
 	}
 }
 
-// attribute corrects whose kill it was, the limit's or the node's, as far as the agent knows. What the agent reported
-// last of a kill remains.
+// attribute corrects whether the limit or the node caused a kill, as far as the agent knows. A later report of the
+// agent replaces an earlier one.
 func attribute(k *memory.OOMKill, a AgentKill) {
 	switch {
 	case a.AtLimit && k.Unreached > 0:
@@ -214,7 +207,7 @@ func attribute(k *memory.OOMKill, a AgentKill) {
 	}
 }
 
-// byNode records that the node ran out of memory: no limit was reached, also not the pod's.
+// byNode records that the node ran out of memory, and neither the container's nor the pod's limit was reached.
 func byNode(k *memory.OOMKill) {
 	k.Unreached = max(k.Limit, k.Unreached)
 	k.Limit, k.Asked, k.Proven, k.Debugged = 0, 0, false, false
@@ -223,9 +216,9 @@ func byNode(k *memory.OOMKill) {
 	}
 }
 
-// inferred attributes the kills that only restartCount shows like the one from whose end they were inferred.
-func (l *Ledger) inferred(from *memory.OOMKill, a AgentKill) {
-	kills := l.of(from.Container.Container).Kills
+// attributeInferred attributes the kills that were inferred from the end of kill from (see [Ledger.inferHidden]).
+func (l *Ledger) attributeInferred(from *memory.OOMKill, a AgentKill) {
+	kills := l.byName(from.Container.Container).Kills
 	for i := range kills {
 		k := &kills[i]
 		if k.Container == from.Container && k.Seen.Equal(from.Seen) && k.AccountAt.IsZero() && k.Time.Before(from.Time) {
@@ -234,9 +227,9 @@ func (l *Ledger) inferred(from *memory.OOMKill, a AgentKill) {
 	}
 }
 
-// ofChild returns a new kill of a child process after memfit began to count. The end of a container is left to its
-// pod's status.
-func (l *Ledger) ofChild(
+// newChildKill returns an agent's kill of a child process as a new one; ok is false if it is known, impossible, or from
+// before the ledger. Ends of containers are counted only from the pod's status.
+func (l *Ledger) newChildKill(
 	a AgentKill, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) (kill memory.OOMKill, ok bool) {
 	if !a.Child || a.Time.Before(l.since) || a.Time.After(now.Add(ahead)) {
@@ -246,28 +239,29 @@ func (l *Ledger) ofChild(
 	if c != nil && (!a.Time.After(c.finished) || !a.Time.After(c.countedAt)) {
 		return kill, false
 	}
-	if c = l.counting(c, a.Container); c == nil {
-		l.skip(a.Container)
+	if c = l.withCounter(c, a.Container); c == nil {
+		l.markNotFollowed(a.Container)
 		return kill, false
 	}
 	c.countedAt = a.Time
 	limit, asked := l.limitNow(a.Container, shown)
 	kill = memory.OOMKill{
 		Container: a.Container, Kind: memory.OOMChildProcess, Time: a.Time, Limit: limit, Asked: asked,
-		Confidence: memory.High, Why: "the agent of its node saw the kernel's count rise while the container ran",
+		Confidence: memory.High, Why: "the kernel's counter rose while the container ran, as its node's agent reported",
 		AgentOnly: true,
 	}
 	explain(&kill, a)
 	return kill, true
 }
 
-// confirm matches a rise of the kernel's counter with kills that only an agent reported, and returns their number.
-func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
+// confirmAgentKills matches a rise of the kernel's counter with kills that so far only an agent reported, and returns
+// the number of matched kills.
+func (l *Ledger) confirmAgentKills(c memory.ContainerRef, rose int64) (confirmed int64) {
 	var finished time.Time
 	if cursor := l.cursor(c); cursor != nil {
 		finished = cursor.finished
 	}
-	kills := l.of(c.Container).Kills
+	kills := l.byName(c.Container).Kills
 	for i := range kills {
 		k := &kills[i]
 		if confirmed < rose && k.AgentOnly && k.Container.UID == c.UID && k.Time.After(finished) {
@@ -278,10 +272,10 @@ func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
 	return confirmed
 }
 
-// sameAsAgents reports whether a kill of the main process was already counted from an agent's report, as of a child. It
-// corrects that entry.
+// sameAsAgents reports whether a kill of the main process was already counted from an agent's report, as a child's. If
+// so, it corrects the recorded kill.
 func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
-	kills := l.of(kill.Container.Container).Kills
+	kills := l.byName(kill.Container.Container).Kills
 	for i := len(kills) - 1; i >= 0; i-- {
 		k := &kills[i]
 		if !k.AgentOnly || k.Container.UID != kill.Container.UID || kill.Kind == memory.OOMHeapAbort ||
@@ -303,14 +297,14 @@ func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 // agentCounted reports whether a kill in this container instance was counted from an agent's report, and the kernel's
 // counter was not read since.
 func (l *Ledger) agentCounted(ref memory.ContainerRef, t Termination) bool {
-	return slices.ContainsFunc(l.of(ref.Container).Kills, func(k memory.OOMKill) bool {
+	return slices.ContainsFunc(l.byName(ref.Container).Kills, func(k memory.OOMKill) bool {
 		return k.AgentOnly && k.Container.UID == ref.UID && !k.Time.Before(t.Started.Truncate(time.Second)) &&
 			k.Time.Before(t.Finished)
 	})
 }
 
-// EffectiveLimit returns the effective limit of a container, from the agent's limits of its own and its pod's cgroup
-// (0: none). 0: unknown, because the pod's limit is below the sum of its containers'.
+// EffectiveLimit returns the effective limit of a container from the limits of its own and its pod's cgroup, as read by
+// the agent (0: none). It returns 0 (unknown) if the pod's limit is below the sum of its containers' limits.
 func EffectiveLimit(pod *corev1.Pod, container string, own, ofPod memory.Bytes) memory.Bytes {
 	if own == 0 || ofPod == 0 {
 		return own

@@ -12,25 +12,23 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bounds of a stored ledger, in bytes. A MemoryCheckpoint stores it as base64, a third more; with the rest of the
-// checkpoint it stays below the 1 MiB of controllers.maxCheckpoint, and that below the 1.5 MiB that etcd takes in one
-// request.
+// Bounds of a stored ledger, in bytes. A MemoryCheckpoint stores it as base64, which is a third longer. The whole
+// checkpoint is below 1 MiB (controllers.maxCheckpoint), and etcd accepts requests of up to 1.5 MiB.
 const (
-	// cursorBytes holds 10,000 pods with one restarted container each and a reading of the kernel's counter in most of
-	// them, or 1,000 pods with 20 restarted containers each.
+	// cursorBytes bounds all cursors. It suffices for 10,000 pods with one restarted container each and a reading of the
+	// kernel's counter in most of them, or for 1,000 pods with 20 restarted containers each.
 	cursorBytes = 576 << 10
-	// quietBytes bounds the part of containers that never restarted, and are followed because they are older than the
-	// ledger.
+	// quietBytes bounds the cursors of containers that never restarted. They have one if they are older than the ledger.
 	quietBytes = cursorBytes / 4
-	// detailBytes bounds the kills kept in detail: KillsKept of some 290 bytes each for eight containers, of some 600 for
-	// four with an agent's account of each.
+	// detailBytes bounds the kills kept in detail: KillsKept for eight containers, with some 290 bytes each, or for four
+	// containers with an agent's account of each kill, with some 600 bytes each.
 	detailBytes = 48 << 10
 	// namesKept bounds the container names of one workload, over all its versions.
 	namesKept = 256
 )
 
-// Maximum stored sizes of the parts of a cursor (see pack.go). They are charged in full at creation, so that later
-// changes cannot exceed the bound.
+// Maximum stored sizes of the parts of a cursor (see pack.go), in bytes. A new cursor is charged with the maximum, so
+// that later changes cannot exceed the bound.
 const (
 	podCost     = 8 + 6 + 2             // key, gone, number of containers
 	cursorCost  = 2 + 5 + 4 + 6 + 1 + 1 // name, next, id, finished, limited, counter
@@ -48,7 +46,7 @@ func (c *cursor) cost() int {
 	return n
 }
 
-// sizeCost returns the maximum stored size of a size: its odd part and its shift.
+// sizeCost returns the maximum stored size of an amount: its odd part and its shift.
 func sizeCost(b memory.Bytes) int {
 	if b == 0 {
 		return 1
@@ -56,8 +54,8 @@ func sizeCost(b memory.Bytes) int {
 	return 1 + (bits.Len64(oddPart(b))+7)/7
 }
 
-// charged returns the maximum stored size of all cursors.
-func (l *Ledger) charged() int {
+// storedSize returns the maximum stored size of all cursors.
+func (l *Ledger) storedSize() int {
 	n := 0
 	for _, p := range l.pods {
 		n += podCost
@@ -68,7 +66,7 @@ func (l *Ledger) charged() int {
 	return n
 }
 
-// oddPart returns a size without its trailing zero bits, of which most limits have twenty.
+// oddPart returns an amount without its trailing zero bits; most limits have twenty of these.
 func oddPart(b memory.Bytes) uint64 {
 	if b <= 0 {
 		return 0
@@ -76,16 +74,16 @@ func oddPart(b memory.Bytes) uint64 {
 	return uint64(b) >> bits.TrailingZeros64(uint64(b))
 }
 
-// fits reports whether more bytes fit. It drops deleted pods for them, the oldest first, but never existing ones.
-func (l *Ledger) fits(more int) bool {
+// ensureSpace reports whether more bytes fit, after dropping deleted pods if needed, the oldest first.
+func (l *Ledger) ensureSpace(more int) bool {
 	if l.bytes+more <= cursorBytes {
 		return true
 	}
 	if l.allExist {
 		return false
 	}
-	for _, key := range l.goneLongest() {
-		if l.bytes+more <= cursorBytes*15/16 { // a sixteenth at a time, so that the next pod need not sort again
+	for _, key := range l.deletedPods() {
+		if l.bytes+more <= cursorBytes*15/16 { // drop a sixteenth at a time, because sorting is expensive
 			return true
 		}
 		l.drop(key)
@@ -94,8 +92,8 @@ func (l *Ledger) fits(more int) bool {
 	return l.bytes+more <= cursorBytes
 }
 
-// goneLongest returns the deleted pods, the oldest first.
-func (l *Ledger) goneLongest() []podKey {
+// deletedPods returns the deleted pods, the longest deleted first.
+func (l *Ledger) deletedPods() []podKey {
 	var keys []podKey
 	for key, p := range l.pods {
 		if !p.gone.IsZero() {
@@ -108,23 +106,23 @@ func (l *Ledger) goneLongest() []podKey {
 	return keys
 }
 
-// skip records that a pod is not followed, because the ledger is full.
-func (l *Ledger) skip(ref memory.ContainerRef) { l.notFollowed[keyOf(ref.UID)] = struct{}{} }
+// markNotFollowed records that a pod is not followed, because the ledger is full.
+func (l *Ledger) markNotFollowed(ref memory.ContainerRef) { l.notFollowed[keyOf(ref.UID)] = struct{}{} }
 
 // NotFollowed returns the number of existing pods with killed or restarted containers that are not followed, because
 // the ledger is full. Their kills are not counted until other pods are deleted.
 func (l *Ledger) NotFollowed() int { return len(l.notFollowed) }
 
-// know reports whether a container name is known or can be added. If there are too many, it drops one without a cursor
-// that was last seen before this one's pod was created.
-func (l *Ledger) know(name string, born time.Time) bool {
+// ensureName adds a container name; false if there are too many. It then drops a name without a cursor if that name was
+// last seen before the new one's pod was created.
+func (l *Ledger) ensureName(name string, born time.Time) bool {
 	if _, known := l.names[name]; known {
 		return true
 	}
 	if len(l.names) >= namesKept && !l.forgetName(born) {
 		return false
 	}
-	l.names[name] = &named{}
+	l.names[name] = &nameData{}
 	return true
 }
 
@@ -135,7 +133,7 @@ func (l *Ledger) forgetName(before time.Time) bool {
 		if n.cursors > 0 || !at.Before(before) {
 			continue
 		}
-		if oldest == "" || cmp.Or(at.Compare(l.of(oldest).lastSeen()), cmp.Compare(name, oldest)) < 0 {
+		if oldest == "" || cmp.Or(at.Compare(l.byName(oldest).lastSeen()), cmp.Compare(name, oldest)) < 0 {
 			oldest = name
 		}
 	}
@@ -146,8 +144,8 @@ func (l *Ledger) forgetName(before time.Time) bool {
 	return true
 }
 
-// lastSeen returns when the youngest pod with the container was created, or its last kill or stall if later.
-func (n *named) lastSeen() time.Time {
+// lastSeen returns the latest time of the data: the creation of the youngest pod, the last kill, or the last stall.
+func (n *nameData) lastSeen() time.Time {
 	at := n.Born
 	if last := len(n.Kills) - 1; last >= 0 && n.Kills[last].Time.After(at) {
 		at = n.Kills[last].Time
@@ -158,8 +156,8 @@ func (n *named) lastSeen() time.Time {
 	return at
 }
 
-// trimDetails drops the details of the oldest kills of the container with the most, while details exceed their bound.
-// The kills remain counted.
+// trimDetails drops details while they exceed their bound, each time of the oldest kill of the container name with the
+// most kills. The kills remain counted.
 func (l *Ledger) trimDetails() {
 	total := 0
 	for _, n := range l.names {
@@ -170,13 +168,13 @@ func (l *Ledger) trimDetails() {
 	for total > detailBytes {
 		most := ""
 		for name, n := range l.names {
-			if has := len(l.of(most).Kills); len(n.Kills) > has || len(n.Kills) == has && name < most {
+			if has := len(l.byName(most).Kills); len(n.Kills) > has || len(n.Kills) == has && name < most {
 				most = name
 			}
 		}
 		n := l.names[most]
 		total -= detailCost(&n.Kills[0])
-		n.count(n.Kills[:1], 1)
+		n.addDropped(n.Kills[:1], 1)
 		n.Kills = n.Kills[1:]
 	}
 }
@@ -195,7 +193,7 @@ func accountCost(k *memory.OOMKill) int {
 	return 52 + len(k.Account)
 }
 
-// storable returns a time in whole seconds, zero if unknown.
+// storable returns a time as it is stored: plausible, in whole seconds; zero if unknown.
 func storable(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -203,7 +201,7 @@ func storable(t time.Time) time.Time {
 	return plausible(t).Truncate(time.Second)
 }
 
-// plausible limits a time to the years 1970 to 9999, the API server's maximum.
+// plausible returns a time in UTC; 1970 for one outside of 1970 to 9999, which the API server could not store.
 func plausible(t time.Time) time.Time {
 	t = t.UTC()
 	if t.Unix() < 0 || t.Year() > 9999 {

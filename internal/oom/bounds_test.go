@@ -156,8 +156,8 @@ func TestNoMixtureBreaksTheBound(t *testing.T) {
 	if size := len(stored(t, l)); size > storedAtMost {
 		t.Errorf("%d bytes, want at most %d", size, storedAtMost)
 	}
-	if l.bytes != l.charged() {
-		t.Errorf("charged %d bytes, the cursors cost %d", l.bytes, l.charged())
+	if l.bytes != l.storedSize() {
+		t.Errorf("charged %d bytes, the cursors cost %d", l.bytes, l.storedSize())
 	}
 	if l.NotFollowed() == 0 {
 		t.Error("all of it fitted: the test does not reach the bound")

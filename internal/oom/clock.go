@@ -13,15 +13,14 @@ import (
 // maxAhead is how far a node's clock may be ahead of memfit's, as for samples in internal/usage.
 const maxAhead = 2 * time.Minute
 
-// reportedLate is how late the kubelet may report an end.
+// reportedLate bounds the delay of the kubelet's report of an end.
 const reportedLate = 5 * time.Second
 
-// when corrects impossible times of kills, newest last: an instance ends after its pod was created and after a status
-// that did not show its end, and not in the future. It uses the time when memfit first saw the kill. Otherwise a slow
-// clock would move a kill to before the change that caused it.
-func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) []memory.OOMKill {
-	// A pod that is created in memfit's future shows that memfit's clock is behind the API server's, and nothing about
-	// the node's.
+// correctTimes returns the kills of a termination, with time now if the reported time is impossible: before the pod's
+// creation, before an observation that did not show the end, or in the future. Otherwise a slow clock of a node would
+// date a kill before the change that caused it.
+func correctTimes(o Observation, t Termination, now time.Time, kills []memory.OOMKill) []memory.OOMKill {
+	// If the pod was created after now, memfit's clock is behind the API server's, and the node's may be correct.
 	beforePod := t.Finished.Before(o.PodCreated.Truncate(time.Second)) && !o.PodCreated.After(now)
 	beforeLook := !o.LastLook.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t &&
 		t.Finished.Before(o.LastLook.Add(-reportedLate))

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Clone returns a copy that shares no mutable data. Decisions work on a copy, so that a failed write leaves nothing to
-// undo. A copy with 10,000 restarted pods takes milliseconds.
+// Clone returns a copy that shares no mutable data. Decisions change the copy, and drop it if a write fails. A copy
+// with 10,000 restarted pods takes milliseconds.
 func (l *Ledger) Clone() Ledger {
 	c := *l
 	c.names, c.pods = maps.Clone(l.names), maps.Clone(l.pods)
@@ -25,11 +25,11 @@ func (l *Ledger) Clone() Ledger {
 	return c
 }
 
-// Keep drops the kills and stalls of container names that are not to be kept. Processed positions remain.
+// Keep drops the kills and stalls of all container names for which kept returns false. Cursors remain.
 func (l *Ledger) Keep(kept func(name string) bool) {
 	for name, n := range l.names {
 		if !kept(name) {
-			l.names[name] = &named{cursors: n.cursors}
+			l.names[name] = &nameData{cursors: n.cursors}
 		}
 	}
 }

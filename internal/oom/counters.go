@@ -11,23 +11,23 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// counterLag is how old a reading of the counter may be: cAdvisor reads every 10 to 15 s, and less often on a busy
+// counterLag bounds the age of the counter in a reading: cAdvisor reads it every 10 to 15 s, and less often on a busy
 // node.
 const counterLag = 30 * time.Second
 
-// UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. A lower
-// counter was reset by a kubelet restart and counts from there. A reading of an ended instance adds nothing: the series
-// remains for a while, and its last count is the end itself. shown returns the limit in a container's pod status (0:
-// none, or unknown); nil: unknown.
+// UpdateCounters adds readings of the kernel's counter, and returns the new kills: those of child processes, which no
+// status shows. A kubelet restart resets the counter. Readings of ended instances, which the kubelet reports for a
+// while, are ignored. peak returns the highest demand of a container (0: none), and shown the limit in its status (0:
+// none, or unknown); both may be nil.
 func (l *Ledger) UpdateCounters(
 	readings []memory.KillCounter, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) []memory.OOMKill {
 	l.begin(now)
 	var found []memory.OOMKill
 	for _, r := range readings {
-		limit, asked := l.limitRead(r.Container, shown, now)
-		n := l.count(r)
-		n -= l.confirm(r.Container, n)
+		limit, asked := l.limitAtReading(r.Container, shown, now)
+		n := l.counterRise(r)
+		n -= l.confirmAgentKills(r.Container, n)
 		if n == 0 {
 			continue
 		}
@@ -46,8 +46,8 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
-// News reports whether a reading can change the ledger. Most cannot, because the counter is zero or unchanged. The
-// first one after a raise shows that later kills were at the higher limit.
+// News reports whether a reading can change the ledger. Most readings cannot, because the counter is zero or unchanged.
+// The first reading after a raise always can: later kills are then at the higher limit.
 func (l *Ledger) News(r memory.KillCounter) bool {
 	c := l.cursor(r.Container)
 	if c != nil && c.unread > 0 {
@@ -60,14 +60,14 @@ func (l *Ledger) News(r memory.KillCounter) bool {
 	return c == nil || !c.counter || id == 0 || id != c.counterID || int64(c.count) != r.Count
 }
 
-// count returns the rise of the counter, and stores the reading.
-func (l *Ledger) count(r memory.KillCounter) int64 {
+// counterRise stores a reading, and returns the rise of the counter since the previous one.
+func (l *Ledger) counterRise(r memory.KillCounter) int64 {
 	c := l.cursor(r.Container)
 	if r.Count <= 0 && (c == nil || c.count == 0) {
 		return 0
 	}
-	if c = l.counting(c, r.Container); c == nil {
-		l.skip(r.Container)
+	if c = l.withCounter(c, r.Container); c == nil {
+		l.markNotFollowed(r.Container)
 		return 0
 	}
 	id, count, at := instanceOf(r.ContainerID), int32(max(min(r.Count, math.MaxInt32), 0)), plausible(r.Time)
@@ -84,10 +84,11 @@ func (l *Ledger) count(r memory.KillCounter) int64 {
 	return int64(n)
 }
 
-// counting returns a cursor with space for a counter; nil if the ledger is full.
-func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
+// withCounter returns the container's cursor with space for a counter; nil if the ledger is full. c is its cursor; nil:
+// none.
+func (l *Ledger) withCounter(c *cursor, ref memory.ContainerRef) *cursor {
 	if c == nil {
-		if !l.know(ref.Container, time.Time{}) {
+		if !l.ensureName(ref.Container, time.Time{}) {
 			return nil
 		}
 		if c = l.newCursor(ref); c == nil {
@@ -97,7 +98,7 @@ func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 	if c.counter {
 		return c
 	}
-	if !l.fits(counterCost) {
+	if !l.ensureSpace(counterCost) {
 		return nil
 	}
 	c.counter = true
@@ -105,9 +106,9 @@ func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 	return c
 }
 
-// limitRead returns the limit for kills in a reading, which may have preceded a raise: the lowest since the previous
-// reading.
-func (l *Ledger) limitRead(
+// limitAtReading returns the limit for kills in a reading. They may have preceded a raise, so it is the lowest limit
+// since the previous reading.
+func (l *Ledger) limitAtReading(
 	ref memory.ContainerRef, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) (limit, asked memory.Bytes) {
 	limit, asked = l.limitNow(ref, shown)
@@ -125,7 +126,7 @@ func (l *Ledger) limitRead(
 	return limit, asked
 }
 
-// limitNow returns the limit of a container. Without a cursor, it is the one in its pod's status.
+// limitNow returns the current limit of a container: the ledger's, otherwise the one in its pod's status.
 func (l *Ledger) limitNow(
 	ref memory.ContainerRef, shown func(memory.ContainerRef) memory.Bytes,
 ) (limit, asked memory.Bytes) {
@@ -135,13 +136,13 @@ func (l *Ledger) limitNow(
 	return shown(ref), 0
 }
 
-// sameAsCounted reports whether a kill of the main process was already counted from a reading of the kernel's counter
-// after the kill. It corrects that entry.
+// sameAsCounted reports whether a kill of the main process was already counted from a reading of the kernel's counter,
+// as a child's. If so, it corrects the recorded kill.
 func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bool {
-	if !c.counts(t) || kill.Kind == memory.OOMHeapAbort || c.countedAt.Before(t.Finished.Truncate(time.Second)) {
+	if !c.counterShows(t) || kill.Kind == memory.OOMHeapAbort || c.countedAt.Before(t.Finished.Truncate(time.Second)) {
 		return false
 	}
-	kills := l.of(kill.Container.Container).Kills
+	kills := l.byName(kill.Container.Container).Kills
 	for i := len(kills) - 1; i >= 0; i-- {
 		k := &kills[i]
 		if k.Kind != memory.OOMChildProcess || k.Container.UID != kill.Container.UID {

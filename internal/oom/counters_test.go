@@ -121,7 +121,7 @@ func TestCounters(t *testing.T) {
 					}
 				}
 				got := counts{}
-				maps.Copy(got, l.of("app").Dropped)
+				maps.Copy(got, l.byName("app").Dropped)
 				for _, k := range l.Kills("app") {
 					got[k.Kind]++
 				}

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// podKey is 64 bits of a pod's UID: the probability of a collision among 10,000 pods is below 1 in 10^11.
+// podKey is a hash of a pod's UID. The probability of a collision among 10,000 pods is below 1 in 10^11.
 type podKey uint64
 
 func keyOf(uid types.UID) podKey {
@@ -23,10 +23,10 @@ func keyOf(uid types.UID) podKey {
 	return podKey(h.Sum64())
 }
 
-// instanceID is 32 bits of a container ID, compared only with the next instance of the same container. 0: none.
+// instanceID is a hash of a container ID, compared only with other instances of the same container. 0: none.
 type instanceID uint32
 
-// idTail is the length of the used end of a container ID, with or without its "containerd://".
+// idTail is the number of hashed characters at the end of a container ID. It excludes a prefix such as "containerd://".
 const idTail = 12
 
 func instanceOf(containerID string) instanceID {
@@ -57,21 +57,21 @@ func (p *pod) container(name string) *cursor {
 	return nil
 }
 
-// newCursor begins to follow a container; nil if the ledger is full.
+// newCursor adds a cursor for a container; nil if the ledger is full.
 func (l *Ledger) newCursor(ref memory.ContainerRef) *cursor {
 	key := keyOf(ref.UID)
 	cost := cursorCost
 	if l.pods[key] == nil {
 		cost += podCost
 	}
-	if !l.fits(cost) {
+	if !l.ensureSpace(cost) {
 		return nil
 	}
 	delete(l.notFollowed, key)
 	return l.add(key, ref.Container)
 }
 
-// add adds a cursor of a known name, even if the ledger is full.
+// add adds a cursor for a known container name, even if the ledger is full.
 func (l *Ledger) add(key podKey, container string) *cursor {
 	p := l.pods[key]
 	if p == nil {
@@ -88,7 +88,7 @@ func (l *Ledger) add(key podKey, container string) *cursor {
 	return &p.containers[at]
 }
 
-// drop removes a pod.
+// drop removes a pod with its cursors.
 func (l *Ledger) drop(key podKey) {
 	p := l.pods[key]
 	l.bytes -= podCost
@@ -100,9 +100,9 @@ func (l *Ledger) drop(key podKey) {
 	delete(l.pods, key)
 }
 
-// accounted reports whether an end was seen before. The number alone is not enough: a kubelet that lost its containers
-// may count from 0 again, and then a later end has a smaller number.
-func (c *cursor) accounted(t Termination) bool {
+// processed reports whether an end was processed before. The index alone does not show it: a kubelet that lost its
+// containers counts from 0 again, so a later end can have a smaller index.
+func (c *cursor) processed(t Termination) bool {
 	if t.ContainerID != "" && instanceOf(t.ContainerID) == c.id {
 		return true
 	}
@@ -117,8 +117,8 @@ func (c *cursor) advance(t Termination) {
 	}
 }
 
-// recall restores a dropped cursor from the recorded kills, if the pod is observed again.
-func (c *cursor) recall(recorded []memory.OOMKill, o Observation) {
+// restore restores a dropped cursor from the recorded kills, if the pod is observed again.
+func (c *cursor) restore(recorded []memory.OOMKill, o Observation) {
 	for _, k := range recorded {
 		if k.Container.UID != o.Container.UID {
 			continue
@@ -131,16 +131,16 @@ func (c *cursor) recall(recorded []memory.OOMKill, o Observation) {
 	}
 }
 
-// counts reports whether the kernel's counter showed kills in this instance.
-func (c *cursor) counts(t Termination) bool {
+// counterShows reports whether the kernel's counter showed kills in this instance.
+func (c *cursor) counterShows(t Termination) bool {
 	if c.counterID == 0 {
 		return c.count > 0 && c.counterOf == t.Index
 	}
 	return c.count > 0 && c.counterID == instanceOf(t.ContainerID)
 }
 
-// Forget drops the cursors of pods that have not been in existing for an hour, so that a late event about a deleted pod
-// is still recognized. Kills and counters remain.
+// Forget drops the cursors of pods that have been missing in existing for an hour. Until then, late events about a
+// deleted pod are recognized as known. Recorded kills and their counts remain.
 func (l *Ledger) Forget(existing map[types.UID]bool, now time.Time) {
 	now = now.UTC().Truncate(time.Second)
 	keys := make(map[podKey]bool, len(existing))
@@ -161,7 +161,7 @@ func (l *Ledger) Forget(existing map[types.UID]bool, now time.Time) {
 		}
 		l.allExist = false
 	}
-	l.bytes = l.charged()
+	l.bytes = l.storedSize()
 	for key := range l.notFollowed {
 		if !keys[key] {
 			delete(l.notFollowed, key)

@@ -16,14 +16,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// storedLedger is the head of a stored ledger. The format is its length, the head as JSON, and the packed cursors
-// (pack.go). Its version is the MemoryCheckpoint's (v1alpha1.CheckpointVersion).
+// storedLedger is the head of a stored ledger. The format is the length of the head, the head as JSON, and the packed
+// cursors (pack.go). The version of the format is in the MemoryCheckpoint (v1alpha1.CheckpointVersion).
 type storedLedger struct {
-	Since time.Time         `json:"since,omitzero"`
-	Names map[string]*named `json:"names,omitempty"`
+	Since time.Time            `json:"since,omitzero"`
+	Names map[string]*nameData `json:"names,omitempty"`
 }
 
-// MarshalBinary encodes the ledger; equal ledgers give equal bytes.
+// MarshalBinary encodes the ledger. Equal ledgers have equal encodings.
 func (l *Ledger) MarshalBinary() ([]byte, error) {
 	head, err := json.Marshal(storedLedger{l.since, l.names})
 	if err != nil {
@@ -34,7 +34,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	return w.Data(), nil
 }
 
-// UnmarshalBinary replaces the ledger by the encoded one. With an error, l is unchanged.
+// UnmarshalBinary replaces the ledger with the encoded one. If it returns an error, l is unchanged.
 func (l *Ledger) UnmarshalBinary(data []byte) error {
 	size, n := binary.Uvarint(data)
 	if n <= 0 || size > uint64(len(data)-n) { //nolint:gosec // n bytes of data were read
@@ -46,14 +46,14 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("reading the OOM ledger: %w", err)
 	}
 	var read Ledger
-	read.make()
+	read.initialize()
 	read.since = storable(s.Since)
 	if l.notFollowed != nil {
 		read.notFollowed = l.notFollowed
 	}
 	for name, of := range s.Names {
 		if of == nil {
-			of = &named{}
+			of = &nameData{}
 		}
 		of.Kills = of.Kills[max(0, len(of.Kills)-KillsKept):]
 		of.Stalls = of.Stalls[max(0, len(of.Stalls)-StallsKept):]
@@ -69,7 +69,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// unix returns 0 for the zero time, so that it is omitted.
+// unix returns seconds since 1970; 0 for the zero time.
 func unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

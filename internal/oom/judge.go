@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// startWindow is how long "at start" lasts without a sample although memory is measured: the kubelet measures every
-	// 10 s, and memfit reads at least every 60 s.
+	// startWindow is the longest uptime of a kill at start. A container that ran longer was measured, because the kubelet
+	// measures every 10 s, and memfit reads at least every 60 s.
 	startWindow = time.Minute
-	// nearLimitPercent is the least use, in percent of the limit, for a bare SIGKILL to be suspected. Below, other causes
-	// are more likely: a liveness probe, the grace period, a user.
+	// nearLimitPercent is the usage, in percent of the limit, from which a SIGKILL without a reason is suspected to be an
+	// OOM kill. Below, other causes are more likely: a liveness probe, the grace period, a user.
 	nearLimitPercent = 90
-	// sureOfLimitPercent is the use at which a suspicion has medium confidence.
+	// sureOfLimitPercent is the usage from which such a suspicion has medium confidence.
 	sureOfLimitPercent = 97
-	// podShareGapPercent: a container this far below its own limit was not killed at it.
+	// podShareGapPercent is the usage, in percent of the container's limit, below which that limit did not cause a kill.
 	podShareGapPercent = 90
-	// wideGapPercent is the same during a debug session, which may be idle, and on a node that is short of memory: the gap
-	// is wide, because a kill attributed to them raises no limit. The fixtures, with 150Mi and 240Mi of 256Mi, give equal
-	// results from 59 to 93.
+	// wideGapPercent is the same for a kill during a debug session, which may be idle, or on a node that is short of
+	// memory. It is lower, because a kill with these causes raises no limit. With the tests' usage of 150Mi and 240Mi of
+	// 256Mi, results are equal from 59 to 93.
 	wideGapPercent = 60
 )
 
-// Exit codes. 128+n is death by signal n. Those of a full heap are in the table of runtimes.
+// Exit codes; 128+n is death by signal n. The codes for a full heap are in internal/runtimes.
 const (
 	exitKill = 137
 	exitTerm = 143
@@ -44,46 +44,40 @@ const (
 	reasonUnknown   = "ContainerStatusUnknown"
 )
 
-// death is one termination with further facts.
+// death is one termination with the data to classify it.
 type death struct {
 	Termination
-	class    Class
-	measured time.Time // start of memory readings; zero: none
-	runtime  string
-	heapCap  memory.Bytes // 0: unknown
-	stopping string
-	// limit and podLimit were effective; peak is the highest demand of this container, podPeak of all containers of the
-	// pod.
-	limit, podLimit, peak, podPeak memory.Bytes
-	// counted is true if the kernel's counter already showed kills in this instance.
-	counted bool
-	// neighbor is true if another container was killed at the pod's limit during this instance.
-	neighbor bool
-	// debugged is an ephemeral container that ran then, in a pod whose cgroup has a limit; empty: none.
-	debugged string
-	// nodeShort is true when the node was short of memory.
-	nodeShort bool
+	class           Class
+	measured        time.Time // start of memory readings; zero: none
+	runtime         string
+	heapCap         memory.Bytes // 0: unknown
+	stopping        string       // why the pod was terminating at the end; empty: it was not
+	limit, podLimit memory.Bytes // the effective limits; 0: none
+	peak, podPeak   memory.Bytes // the highest demand of the container, and the sum of its pod's containers
+	counted         bool         // the kernel's counter already showed kills in this instance
+	neighbor        bool         // another container was killed at the pod's limit during this instance
+	debugSession    string       // an ephemeral container at that time, in a pod whose cgroup has a limit; empty: none
+	nodeShort       bool         // the node was short of memory
 }
 
-// verdict classifies a death. An empty kind is not an OOM kill.
+// verdict classifies a death. With an empty kind it is not an OOM kill.
 type verdict struct {
 	kind       memory.OOMKind
 	confidence memory.Confidence
 	why        string
 }
 
-// noOOM ends the search.
+// noOOM is the verdict for an end that is not an OOM kill.
 var noOOM = verdict{}
 
-// rules are tried in this order; the first matching one decides. Each row of the table in docs/design/ledger.md is a
-// rule.
+// rules are tried in this order; the first matching rule decides. docs/design/ledger.md has a row for each rule.
 var rules = []func(death) (verdict, bool){
-	lostTrack,       // the kubelet does not know how it ended
+	endUnknown,      // the kubelet does not know the exit code
 	heapLogged,      // the runtime logged a full heap
 	killedByKernel,  // OOMKilled, 137: the ordinary case
 	childWasKilled,  // OOMKilled with another exit code: the counter is cumulative
 	heapExit,        // 134, 133, 3: the runtime aborted
-	heapFault,       // 139 of Node.js, 134 of Java and .NET: a full heap if memory was at its cap, else a bug
+	heapFault,       // 139 of Node.js, 134 of Java and .NET: a full heap if usage was at the cap, else a bug
 	killedOnPurpose, // 137 while the pod is terminating
 	killedNearLimit, // 137 without a reason, close to the limit
 }
@@ -104,16 +98,16 @@ func (d death) uptime() time.Duration {
 	return d.Finished.Sub(d.Started)
 }
 
-// labeled reports whether the kubelet's label is about this container. cgroup v1 reports a kill at the pod's limit to
-// every container of the pod, and containerd then labels all of them, whenever and however they end. A SIGKILL without
-// another possible sender is a kill anyway.
+// labeled reports whether the reason OOMKilled is about this container. On cgroup v1 a kill at the pod's limit is
+// reported to every container of the pod, so containerd gives this reason to all of them when they end. After a kill of
+// a neighbor, the reason counts only for a SIGKILL that no terminating pod explains.
 func (d death) labeled() bool {
 	return d.Reason == reasonOOMKilled && (!d.neighbor || d.sigkill() && d.stopping == "")
 }
 
 func (d death) sigkill() bool { return d.ExitCode == exitKill }
 
-// facts returns the beginning of the text on every kill: "OOMKilled, exit 137, restart 4".
+// facts returns the beginning of the explanation of a kill: "OOMKilled, exit 137, restart 4".
 func (d death) facts() string {
 	s := fmt.Sprintf("%s, exit %d, restart %d", reasonText(d.Reason), d.ExitCode, d.Index)
 	if d.class != App {
@@ -122,7 +116,7 @@ func (d death) facts() string {
 	return s
 }
 
-// reasonText returns a reason unchanged if it has the usual form, otherwise quoted, because the node controls it.
+// reasonText returns a reason of at most 40 letters unchanged, and quotes any other, because the node controls it.
 func reasonText(reason string) string {
 	if len(reason) <= 40 && !strings.ContainsFunc(
 		reason, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) },
@@ -132,7 +126,7 @@ func reasonText(reason string) string {
 	return quote.Name(reason)
 }
 
-func lostTrack(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
+func endUnknown(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
 
 func heapLogged(d death) (verdict, bool) {
 	terminated := d.stopping != "" && (d.ExitCode == exitTerm || d.sigkill())
@@ -151,7 +145,7 @@ func killedByKernel(d death) (verdict, bool) {
 	v := verdict{memory.OOMMainProcess, memory.High, d.facts()}
 	started := !d.Started.IsZero() && !d.Finished.IsZero()
 	switch {
-	case d.counted && d.stopping != "": // perhaps the label of a child's kill, and a SIGKILL after the grace period
+	case d.counted && d.stopping != "": // the reason may be from a child's kill, and the SIGKILL from the grace period
 		return noOOM, true
 	case d.nodeRanOut():
 		v.confidence = memory.Medium
@@ -180,20 +174,20 @@ func killedByKernel(d death) (verdict, bool) {
 	return v, true
 }
 
-// nodeRanOut: when a node has no memory left, the kernel kills processes of pods that use more than they request,
-// however far below their limits they are, and the kubelet also reports them as OOM-killed.
+// nodeRanOut reports whether the kill was probably for lack of memory on the node: the container was far below its
+// limit. The kubelet also reports such kills as OOMKilled.
 func (d death) nodeRanOut() bool {
 	return d.nodeShort && d.peak > 0 && d.peak < d.limit.Percent(wideGapPercent) && !d.hitPodLimit()
 }
 
-// debugFilled reports whether a debug session ran in the pod, and the container was so far below its limit that the
-// session used the rest.
+// debugFilled reports whether a debug session probably used the rest of the limit: it ran in the pod, and the container
+// was far below its limit.
 func (d death) debugFilled() bool {
-	return d.debugged != "" && d.peak > 0 && d.peak < d.limit.Percent(wideGapPercent)
+	return d.debugSession != "" && d.peak > 0 && d.peak < d.limit.Percent(wideGapPercent)
 }
 
-// hitPodLimit reports whether the pod's limit was hit: the container has no lower limit; or it was far below its own
-// while the whole pod was close to the pod's, or a debug session filled it.
+// hitPodLimit reports whether the kill was at the pod's limit: the container has no lower limit, a debug session filled
+// the pod, or the container was far below its own limit while the whole pod was close to the pod's.
 func (d death) hitPodLimit() bool {
 	switch {
 	case d.debugFilled():
@@ -210,7 +204,7 @@ func (d death) hitPodLimit() bool {
 func (d death) podWhy() string {
 	if d.debugFilled() {
 		return fmt.Sprintf("; seen at %s of its own %s, while the ephemeral container %s ran in its pod", d.peak, d.limit,
-			quote.Name(d.debugged))
+			quote.Name(d.debugSession))
 	}
 	if d.limit == 0 {
 		return fmt.Sprintf("; the container has no limit of its own, the pod's is %s", d.podLimit)
@@ -239,7 +233,7 @@ func childWasKilled(d death) (verdict, bool) {
 
 // abortsWhenFull returns the runtimes in which an abort means a full heap: "Node.js or Deno".
 var abortsWhenFull = func() string {
-	titles := runtimes.EndWith(runtimes.Abort)
+	titles := runtimes.TitlesByExit(runtimes.Abort)
 	last := len(titles) - 1
 	return strings.Join(titles[:last], ", ") + " or " + titles[last]
 }()
@@ -263,8 +257,8 @@ func heapExit(d death) (verdict, bool) {
 	return noOOM, false
 }
 
-// heapFault: such an end is usually a bug. If the process used as much as its heap cap, a full heap is more likely;
-// close to the limit it is unknown.
+// heapFault classifies exit codes that usually mean a bug. If the usage was at the heap cap, a full heap is more
+// likely; close to the limit the cause is only suspected.
 func heapFault(d death) (verdict, bool) {
 	r := runtimes.Lookup(d.runtime)
 	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" || d.NotHeap {

@@ -19,53 +19,47 @@ import (
 const (
 	// KillsKept is the number of kills kept in detail for each container name, see [Thinned]; others are only counted.
 	KillsKept = 20
-	// maxHidden bounds the unobserved kills that one observation may add. A crash loop backs off to one restart in
-	// five minutes, so a thousand is more than three days without an observation.
+	// maxHidden bounds the kills that memfit infers from one observation. A crash loop backs off to one restart in five
+	// minutes, so 1000 are more than three days without an observation.
 	maxHidden = 1000
-	// goneFor is how long a deleted pod is kept, so that a late event about it does not count as new.
+	// goneFor is how long the cursors of a deleted pod are kept, so that a late event about it does not count as new.
 	goneFor = time.Hour
 )
 
 // Ledger records the OOM kills of one workload, each exactly once, in bounded space. The zero value is empty and ready.
 // It marshals to a few bytes per restarted container. It is not safe for concurrent use.
 //
-// Pod UID, container, and the instance's number and ID identify a kill. A pod without restarts that was created after
-// the ledger needs no cursor.
+// Pod UID, container name, and the instance's index and ID identify a kill. For each container, a cursor stores which
+// instances were processed. A pod without restarts that was created after the ledger needs no cursor.
 //
 // An existing pod is never dropped, because its status would be counted again. If the space for cursors is used up, new
 // pods are not followed, and [Ledger.NotFollowed] returns their number.
 type Ledger struct {
-	// since is the time of the first Update; earlier events are unknown.
-	since time.Time
-	// names has the data of each container name, over all pods.
-	names map[string]*named
-	pods  map[podKey]*pod
-	// bytes is the maximum stored size of the cursors, at most cursorBytes.
-	bytes int
-	// allExist is true if all cursors are of existing pods, so none can be dropped.
-	allExist bool
-	// notFollowed are pods that did not fit. Not stored: after a restart every pod is read again.
+	since    time.Time            // the first update; earlier events are unknown
+	names    map[string]*nameData // by container name, over all pods
+	pods     map[podKey]*pod
+	bytes    int  // the maximum stored size of the cursors, at most cursorBytes
+	allExist bool // all cursors are of existing pods, so none can be dropped
+	// notFollowed are pods that did not fit. Not stored: after a restart every pod is observed again.
 	notFollowed map[podKey]struct{}
 }
 
-// named has the data of the containers of one name, as stored.
-type named struct {
-	// Limit is the container's limit at the creation of the youngest pod, at Since. The last observed pod's limit would
-	// change the ledger, and so its checkpoint, with every observation during a rollout.
+// nameData has the data of all containers with one name, as stored.
+type nameData struct {
+	// Limit is the container's limit at the creation of the youngest pod, at Born. Another pod's limit would change the
+	// ledger, and so its checkpoint, with every observation during a rollout.
 	Limit memory.Bytes `json:"limit,omitempty"`
 	Born  time.Time    `json:"born,omitzero"`
-	// Before is the limit of pods created before Since; later ones have Limit, and those created at Since either. Zero:
-	// none.
+	// Before is the limit of pods created before Since; pods created at Since may have Before or Limit. Zero: none.
 	Before memory.Bytes `json:"before,omitempty"`
 	Since  time.Time    `json:"since,omitzero"`
-	// Kills are those kept in detail, oldest first; Dropped counts all others.
-	Kills   []memory.OOMKill         `json:"kills,omitempty"`
-	Dropped map[memory.OOMKind]int64 `json:"dropped,omitempty"`
-	// Stalls are not kills, and counted apart in the same way.
-	Stalls        []memory.Stall `json:"stalls,omitempty"`
-	DroppedStalls int64          `json:"droppedStalls,omitempty"`
-	// cursors is the number of cursors of the name.
-	cursors int
+
+	Kills         []memory.OOMKill         `json:"kills,omitempty"`   // the kills kept in detail, oldest first
+	Dropped       map[memory.OOMKind]int64 `json:"dropped,omitempty"` // the number of other kills
+	Stalls        []memory.Stall           `json:"stalls,omitempty"`  // the stalls kept in detail, oldest first
+	DroppedStalls int64                    `json:"droppedStalls,omitempty"`
+
+	cursors int // the number of cursors with this name
 }
 
 type pod struct {
@@ -76,30 +70,28 @@ type pod struct {
 // cursor is the processed position of one container of one pod.
 type cursor struct {
 	container string
-	next      int32      // the first instance with an unprocessed end
+	next      int32      // the index of the first instance whose end is not processed
 	id        instanceID // the last processed instance
-	finished  time.Time
-	// limit, and asked if it was not effective, are the last observed limits of instance limitOf; limited is false before
-	// that.
-	limited bool
-	limit   memory.Bytes
-	asked   memory.Bytes
-	limitOf int32
-	// raise is the last raise, and unread the lowest limit replaced since the last reading of the kernel's counter; 0:
-	// none. They are not stored, because they matter only for seconds.
-	raise  raise
-	unread memory.Bytes
-	// count is the kernel's counter for instance counterID (counterOf without IDs), at the reading that last raised it;
-	// counter is false before the first reading.
-	counter   bool
-	count     int32
-	counterID instanceID
-	counterOf int32
-	countedAt time.Time
+	finished  time.Time  // its end
+
+	limited bool         // the limit of an instance is known
+	limitOf int32        // the index of that instance
+	limit   memory.Bytes // its effective limit
+	asked   memory.Bytes // the higher limit in its status, if not proven to be effective; 0: none
+
+	// These two are not stored, because they matter only for seconds.
+	raise  raise        // the last raise
+	unread memory.Bytes // the lowest limit replaced since the last reading of the kernel's counter; 0: none
+
+	counter   bool       // the kernel's counter was read
+	count     int32      // its value in the last reading in which it rose
+	counterID instanceID // the instance that was counted
+	counterOf int32      // the index of that instance
+	countedAt time.Time  // the time of that reading
 }
 
-// Update adds observations and returns the new kills, oldest first. Observations may come in any order, twice, late, or
-// with gaps. peak returns the highest demand of a container instance (0: none); nil: unknown.
+// Update adds observations and returns the new kills, oldest first. Observations may be out of order, repeated, late or
+// incomplete. peak returns the highest demand of a container instance (0: none); nil: unknown.
 func (l *Ledger) Update(
 	obs []Observation, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) []memory.OOMKill {
@@ -116,7 +108,7 @@ func (l *Ledger) Update(
 	}
 	var found []memory.OOMKill
 	inPod := map[types.UID][]memory.OOMKill{}
-	for _, doubtful := range []bool{false, true} { // those that depend on neighbors come last
+	for _, doubtful := range []bool{false, true} { // observations whose verdict depends on neighbors' kills come last
 		for _, o := range obs {
 			if uid := o.Container.UID; o.onlyLabeled() == doubtful {
 				kills := l.observe(o, peak, podPeaks[uid], inPod[uid], now)
@@ -128,36 +120,36 @@ func (l *Ledger) Update(
 }
 
 func (l *Ledger) begin(now time.Time) {
-	l.make()
+	l.initialize()
 	if l.since.IsZero() {
 		l.since = now.UTC().Truncate(time.Second)
 	}
 }
 
-// make initializes the zero value for writes.
-func (l *Ledger) make() {
+// initialize makes the zero value writable.
+func (l *Ledger) initialize() {
 	if l.names == nil {
-		l.names, l.pods, l.notFollowed = map[string]*named{}, map[podKey]*pod{}, map[podKey]struct{}{}
+		l.names, l.pods, l.notFollowed = map[string]*nameData{}, map[podKey]*pod{}, map[podKey]struct{}{}
 	}
 }
 
-// of returns the data of a container name, read-only.
-func (l *Ledger) of(container string) *named {
+// byName returns the data of a container name, which callers must not modify.
+func (l *Ledger) byName(container string) *nameData {
 	if n := l.names[container]; n != nil {
 		return n
 	}
-	return &named{}
+	return &nameData{}
 }
 
-// observe processes one observation of one container. others are new kills of its pod, not recorded yet.
+// observe returns the new kills in one observation. others are new kills of other containers of the pod.
 func (l *Ledger) observe(
 	o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, others []memory.OOMKill,
 	now time.Time,
 ) []memory.OOMKill {
 	born := plausible(o.PodCreated).Truncate(time.Second)
-	if !l.know(o.Container.Container, born) {
+	if !l.ensureName(o.Container.Container, born) {
 		if o.Restarts > 0 || len(o.Ended) > 0 {
-			l.skip(o.Container)
+			l.markNotFollowed(o.Container)
 		}
 		return nil
 	}
@@ -170,52 +162,54 @@ func (l *Ledger) observe(
 	watched := !o.PodCreated.Before(l.since) // created after the ledger: all its restarts are newer
 	c := l.cursor(o.Container)
 	if c == nil && len(o.Ended) == 0 && o.Restarts == 0 {
-		l.quiet(o, watched, peak(o.Container), now)
+		l.observeQuiet(o, watched, peak(o.Container), now)
 		return nil
 	}
 	watched = watched || c != nil
 	if c == nil {
 		if c = l.newCursor(o.Container); c == nil {
-			l.skip(o.Container)
+			l.markNotFollowed(o.Container)
 			return nil
 		}
-		c.recall(l.of(o.Container.Container).Kills, o)
+		c.restore(l.byName(o.Container.Container).Kills, o)
 	}
 	var found []memory.OOMKill
 	for _, t := range o.Ended {
-		if c.accounted(t) {
+		if c.processed(t) {
 			continue
 		}
-		kills := l.died(o, t, c, watched, peak(o.Container), podPeak, l.besides(o, t, others))
-		found = append(found, when(o, t, now, kills)...)
-		l.disprove(o, t, c)
+		kills := l.killsShownBy(o, t, c, watched, peak(o.Container), podPeak, l.neighborKilled(o, t, others))
+		found = append(found, correctTimes(o, t, now, kills)...)
+		l.revertRaise(o, t, c)
 		c.advance(t)
 		watched = true
 	}
 	c.next = max(c.next, o.Restarts, 0) // skip ends that are no longer visible
 	limit, asked := l.proven(o, c, peak(o.Container))
-	l.sawRaise(c, o, limit, now)
-	l.sawLimit(c, o, limit, asked)
+	l.recordRaise(c, o, limit, now)
+	l.recordLimit(c, o, limit, asked)
 	return found
 }
 
-// quiet stores the data that a pod without restarts needs, for almost all none.
-func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.Time) {
+// observeQuiet adds a cursor for a pod without restarts if it is older than the ledger, or its limit was changed.
+// Almost all pods need none.
+func (l *Ledger) observeQuiet(o Observation, watched bool, peak memory.Bytes, now time.Time) {
 	switch {
-	case l.hadOther(o):
+	case l.limitChanged(o):
 		limit, asked := l.proven(o, nil, peak)
 		if c := l.newCursor(o.Container); c != nil {
-			l.sawRaise(c, o, limit, now)
-			l.keepLimit(c, limit, asked, notSeen)
-			l.sawLimit(c, o, limit, asked)
+			l.recordRaise(c, o, limit, now)
+			l.storeLimit(c, limit, asked, notRun)
+			l.recordLimit(c, o, limit, asked)
 		}
 	case !watched && l.bytes < quietBytes:
 		l.newCursor(o.Container)
 	}
 }
 
-// died returns the kills shown by one termination: its own, and of instances that ended between two observations.
-func (l *Ledger) died(
+// killsShownBy returns the kills that one termination shows: its own, and the inferred ones of instances that ended
+// since the previous observation.
+func (l *Ledger) killsShownBy(
 	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes, neighbor bool,
 ) []memory.OOMKill {
 	limit, asked := l.limitOf(o, c, t.Index, peak)
@@ -226,10 +220,10 @@ func (l *Ledger) died(
 		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit,
 		podLimit: o.PodLimit,
 		peak:     peak, podPeak: podPeak,
-		counted: c.counts(t) || l.agentCounted(o.Container, t), neighbor: neighbor,
-		debugged: o.debugged(t), nodeShort: o.nodeShort(t),
+		counted: c.counterShows(t) || l.agentCounted(o.Container, t), neighbor: neighbor,
+		debugSession: o.debugSession(t), nodeShort: o.nodeShort(t),
 	}
-	if o.stopped(t) {
+	if o.wasStopping(t) {
 		d.stopping = o.Stopping
 	}
 	v := judge(d)
@@ -259,12 +253,12 @@ func (l *Ledger) died(
 		kill.Why += fmt.Sprintf("; restarts before memfit first saw the pod are not counted: %d", hidden)
 		return []memory.OOMKill{kill}
 	}
-	return append(l.hidden(kill, o, t, c), kill)
+	return append(l.inferHidden(kill, o, t, c), kill)
 }
 
-// hidden returns the kills between two observations that only restartCount shows, of instances before the one whose end
-// is visible. It assumes that they ended like that one.
-func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c *cursor) []memory.OOMKill {
+// inferHidden returns kills of instances whose ends were not observed, and only restartCount shows them. It assumes
+// that they ended like the next instance, whose kill is visible.
+func (l *Ledger) inferHidden(visible memory.OOMKill, o Observation, t Termination, c *cursor) []memory.OOMKill {
 	switch visible.Kind {
 	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMHeapAbort:
 	default:
@@ -287,7 +281,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 		kill.Peak, kill.Uptime = 0, 0
 		kill.Confidence = visible.Confidence.Lower()
 		if !t.Started.IsZero() {
-			kill.Time = t.Started // it ended before its successor began
+			kill.Time = t.Started // at the latest
 		}
 		kill.Why = fmt.Sprintf("restart %d, inferred from restartCount, which rose by %d between two observations; "+
 			"restart %d was %s, exit %d",
@@ -297,17 +291,17 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	return out
 }
 
-// record records the new kills, drops already recorded ones, and returns the rest, oldest first.
+// record records the new kills and returns them, oldest first.
 func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill {
 	slices.SortStableFunc(found, byTime)
-	changed := map[*named]bool{}
+	changed := map[*nameData]bool{}
 	for i := range found {
 		k := &found[i]
 		k.Time, k.Seen = storable(k.Time), storable(now)
 		k.Uptime = k.Uptime.Truncate(time.Second)
 		n := l.names[k.Container.Container]
 		if n == nil {
-			n = &named{}
+			n = &nameData{}
 			l.names[k.Container.Container] = n
 		}
 		n.Kills, changed[n] = append(n.Kills, *k), true
@@ -316,8 +310,8 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 		slices.SortStableFunc(n.Kills, byTime)
 		all := n.Kills
 		n.Kills = Thinned(all)
-		n.count(all, 1)
-		n.count(n.Kills, -1)
+		n.addDropped(all, 1)
+		n.addDropped(n.Kills, -1)
 	}
 	if len(found) > 0 {
 		l.trimDetails()
@@ -325,8 +319,8 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 	return found
 }
 
-// count counts a kill that is not kept in detail.
-func (n *named) count(kills []memory.OOMKill, each int64) {
+// addDropped adds each to the number of dropped kills, once for every one of kills.
+func (n *nameData) addDropped(kills []memory.OOMKill, each int64) {
 	for i := range kills {
 		if n.Dropped == nil {
 			n.Dropped = map[memory.OOMKind]int64{}
@@ -336,8 +330,9 @@ func (n *named) count(kills []memory.OOMKill, each int64) {
 	maps.DeleteFunc(n.Dropped, func(_ memory.OOMKind, count int64) bool { return count == 0 })
 }
 
-// Thinned returns the kills to keep in detail of one container, oldest first: the last ones, and the first at each
-// limit. Otherwise a crash loop of an hour would drop the limit at which it began, and restart stopped growth.
+// Thinned returns the kills of one container to keep in detail, oldest first: the last ones, and the first at each
+// limit. Without these, a crash loop of an hour would drop the kill at its first limit, and growth that had stopped
+// would begin again.
 func Thinned(kills []memory.OOMKill) []memory.OOMKill {
 	over := max(len(kills)-KillsKept, 0)
 	kept, limits := make([]memory.OOMKill, 0, len(kills)-over), map[memory.Bytes]bool{}
@@ -356,12 +351,14 @@ func byTime(a, b memory.OOMKill) int {
 	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Container.Pod, b.Container.Pod))
 }
 
-// Kills returns the last kills of a container, oldest first, at most [KillsKept].
-func (l *Ledger) Kills(container string) []memory.OOMKill { return slices.Clone(l.of(container).Kills) }
+// Kills returns the kills of a container name that are kept in detail, oldest first, at most [KillsKept].
+func (l *Ledger) Kills(container string) []memory.OOMKill {
+	return slices.Clone(l.byName(container).Kills)
+}
 
-// Last returns the last kill of a container of a pod that is kept in detail; false: none.
+// Last returns the last kill of a container of a pod, if it is kept in detail; false: none.
 func (l *Ledger) Last(c memory.ContainerRef) (memory.OOMKill, bool) {
-	kills := l.of(c.Container).Kills
+	kills := l.byName(c.Container).Kills
 	for i := range kills {
 		if k := &kills[len(kills)-1-i]; k.Container.UID == c.UID {
 			return *k, true
@@ -380,9 +377,9 @@ func (l *Ledger) All() []memory.OOMKill {
 	return all
 }
 
-// Total returns the number of all kills of a container, also those no longer kept in detail, without suspected ones.
+// Total returns the number of kills of a container name, including those not kept in detail, without suspected ones.
 func (l *Ledger) Total(container string) int64 {
-	n := l.of(container)
+	n := l.byName(container)
 	total := int64(len(n.Kills)) - l.Count(container, memory.OOMSuspected)
 	for _, count := range n.Dropped {
 		total += count
@@ -390,9 +387,9 @@ func (l *Ledger) Total(container string) int64 {
 	return total
 }
 
-// Count returns the number of kills of one kind.
+// Count returns the number of kills of a container name of one kind.
 func (l *Ledger) Count(container string, kind memory.OOMKind) int64 {
-	n := l.of(container)
+	n := l.byName(container)
 	count := n.Dropped[kind]
 	for i := range n.Kills {
 		if n.Kills[i].Kind == kind {
@@ -402,7 +399,7 @@ func (l *Ledger) Count(container string, kind memory.OOMKind) int64 {
 	return count
 }
 
-// Totals returns [Ledger.Total] and [Ledger.StallTotal] of all containers.
+// Totals returns the sums of [Ledger.Total] and [Ledger.StallTotal] of all container names.
 func (l *Ledger) Totals() (kills, stalls int64) {
 	for name := range l.names {
 		kills, stalls = kills+l.Total(name), stalls+l.StallTotal(name)
@@ -410,7 +407,8 @@ func (l *Ledger) Totals() (kills, stalls int64) {
 	return kills, stalls
 }
 
-// UsedUp sets the limit without its used-up loan for the containers of new kills; 0: no loan.
+// UsedUp sets [memory.OOMKill.Own] of the kills recorded at now. own returns the limit of the kill's container without
+// its loan; 0: it has none.
 func (l *Ledger) UsedUp(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
 	for _, n := range l.names {
 		for i := range n.Kills {
@@ -421,7 +419,7 @@ func (l *Ledger) UsedUp(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
 	}
 }
 
-// Attribute sets the programs of kills and stalls that have none yet, as far as the caller knows.
+// Attribute sets the missing programs of kills and stalls. program returns a container's fingerprint; empty: unknown.
 func (l *Ledger) Attribute(program func(memory.ContainerRef) string) {
 	for _, n := range l.names {
 		for i := range n.Kills {

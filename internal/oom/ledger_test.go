@@ -449,7 +449,7 @@ func TestAStoredKillMayTurnOutToBeOfAnotherKind(t *testing.T) {
 	for name, reads := range map[string]bool{"of an agent": false, "of the kernel's counter": true} {
 		l := &Ledger{}
 		l.begin(at(0))
-		l.names["app"] = &named{Kills: []memory.OOMKill{{
+		l.names["app"] = &nameData{Kills: []memory.OOMKill{{
 			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"},
 			Kind:      memory.OOMChildProcess, Time: at(21).Add(-time.Second), AgentOnly: !reads,
 		}}}

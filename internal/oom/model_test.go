@@ -245,7 +245,7 @@ func FuzzStoredLedger(f *testing.F) {
 		}
 		goOnAfter(l)
 		reborn(t, l)
-		if got, want := l.bytes, l.charged(); got != want {
+		if got, want := l.bytes, l.storedSize(); got != want {
 			t.Errorf("the cursors are charged %d bytes, want %d", got, want)
 		}
 	})

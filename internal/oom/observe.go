@@ -24,62 +24,49 @@ const (
 	Sidecar Class = "Sidecar"
 )
 
-// Observation is one container's status at one time: plain values, safe to keep after the pod is deleted.
+// Observation is one container's status at one time. It has no references to the pod.
 type Observation struct {
 	Container memory.ContainerRef
 	Class     Class
-	// Runtime is the container's runtime in v1alpha1's spelling ("NodeJS", "JVM", "DotNet", ...). Observe leaves it
-	// empty; if the caller sets it, exit codes 134 and 3 become heap aborts instead of hints.
+
+	// Observe leaves these fields empty; the caller sets them as far as it knows them.
+
+	// Runtime is the container's runtime by its API name ("NodeJS"). With it, the runtime's exit codes for a full heap are
+	// heap aborts instead of suspicions.
 	Runtime string
-	// HeapCap is the heap cap in the instance's environment; Observe leaves it 0, unknown.
-	HeapCap memory.Bytes
-	// CapFor is the limit that the heap cap is for, if it is a number that a restart does not change. A full heap is a
-	// death at that limit, not at the current one. Observe leaves it 0, unknown.
+	HeapCap memory.Bytes // the heap cap in the instance's environment; 0: unknown
+	// CapFor is the limit that HeapCap was derived from, if a restart does not change the cap. A heap abort is then
+	// recorded at this limit, not at the current one. 0: unknown.
 	CapFor memory.Bytes
-	// Measured is when readings of the container's memory began; Observe leaves it zero: none. A kill before the
-	// first sample is evidence only for an instance that started after this.
-	Measured time.Time
-	// LastLook is when memfit, on its own clock, last saw the container before the last of Ended; zero: never. Observe
-	// leaves it zero.
-	LastLook time.Time
-	// Before is the limit at the previous observation, or at creation; Observe leaves it 0, unknown.
-	Before memory.Bytes
-	// PodCreated is metadata.creationTimestamp.
-	PodCreated time.Time
-	// Node is the node of the pod. NodeShort is when its MemoryPressure began; zero: no pressure, or unknown.
-	// Observe leaves it zero.
-	Node      string
-	NodeShort time.Time
-	// Restarts is the kubelet's restartCount.
-	Restarts int32
-	// ContainerID is the instance in the status; empty before the first one.
-	ContainerID string
-	// Running is when the instance started, zero if it is not running.
-	Running time.Time
-	// Ended are the terminations in the status, oldest first: lastState, then state. Zero to two.
-	Ended []Termination
-	// Limit is the container's memory limit as its status shows it (status.containerStatuses[].resources, else the spec);
-	// 0: none. The ledger decides whether it is effective in the pod (see [Ledger.EffectiveLimit]).
+	// Measured is when readings of the container's memory began; zero: none. Only an instance that started later can be
+	// known to be killed before its first sample.
+	Measured  time.Time
+	LastLook  time.Time    // the last observation, on memfit's clock, before the last of Ended; zero: none
+	Before    memory.Bytes // the limit at the previous observation, or at creation; 0: unknown
+	NodeShort time.Time    // when the node's MemoryPressure began; zero: no pressure, or unknown
+
+	PodCreated  time.Time // metadata.creationTimestamp
+	Node        string
+	Restarts    int32         // the kubelet's restartCount
+	ContainerID string        // the instance in the status; empty before the first one
+	Running     time.Time     // when the instance started; zero: it is not running
+	Ended       []Termination // the terminations in the status, oldest first: lastState, then state
+	// Limit is the container's memory limit in its status (status.containerStatuses[].resources), otherwise in its spec;
+	// 0: none. It may not be effective in the pod's cgroup (see [Ledger.EffectiveLimit]).
 	Limit memory.Bytes
-	// High is the container's memory.high by the kubelet's MemoryQoS with defaults, in bytes; 0: none. The pod does not
-	// show whether its node has the feature.
-	High memory.Bytes
-	// PodShort is how much the limit of the pod's cgroup is below the sum of its containers' limits. PodReported: the
-	// kubelet reports the pod's cgroup (1.36 and later, while the pod runs).
-	PodShort    memory.Bytes
-	PodReported bool
-	// RestartsOnResize is true if its resizePolicy for memory is RestartContainer.
-	RestartsOnResize bool
-	// PodLimit is the effective memory limit of the pod; 0: none.
-	PodLimit memory.Bytes
-	// Ephemeral are the debug sessions in the pod, if its cgroup has a limit, which includes their use.
-	Ephemeral []Ephemeral
-	// Edited is true if the pod's spec was changed after creation, as by an in-place resize (metadata.generation above 1),
-	// so its first instance may have had another limit.
-	Edited bool
-	// Stopping is why the pod is terminating ("deleted", "Evicted", ...); empty if it is not. It explains a SIGKILL.
-	Stopping string
-	// StoppingSince is when that began; earlier ends have other causes. Zero: unknown, taken as before everything.
+	// High is the container's memory.high if its node enables the kubelet's MemoryQoS with defaults, in bytes; 0: none.
+	High     memory.Bytes
+	PodShort memory.Bytes // how much the limit of the pod's cgroup is below the sum of its containers' limits
+	// PodReported is true if the kubelet reports the pod's cgroup (1.36 and later, while the pod runs).
+	PodReported      bool
+	RestartsOnResize bool         // the container's resizePolicy for memory is RestartContainer
+	PodLimit         memory.Bytes // the effective pod-level limit; 0: none
+	Ephemeral        []Ephemeral  // the pod's debug sessions, if the limit of the pod's cgroup includes their usage
+	// Edited is true if the pod's spec was changed after creation, for example by a resize (metadata.generation above 1).
+	// The first instance may have had another limit.
+	Edited   bool
+	Stopping string // why the pod is terminating ("deleted", "Evicted", ...), which explains a SIGKILL; empty: it is not
+	// StoppingSince is when the termination began. Earlier ends have other causes. Zero: unknown, before all ends.
 	StoppingSince time.Time
 }
 
@@ -89,12 +76,12 @@ type Ephemeral struct {
 	Started, Finished time.Time
 }
 
-// endsTogether is the maximum difference between reported ends of containers that end together (kubectl debug
-// --target): times have whole seconds.
+// endsTogether is the largest difference between the reported ends of a container and of a debug session in it (kubectl
+// debug --target), which end together. Reported times are in whole seconds.
 const endsTogether = 2 * time.Second
 
-// debugged returns an ephemeral container that ran when an instance ended; empty: none.
-func (o *Observation) debugged(t Termination) string {
+// debugSession returns the name of an ephemeral container that ran when an instance ended; empty: none.
+func (o *Observation) debugSession(t Termination) string {
 	for _, e := range o.Ephemeral {
 		if !e.Started.After(t.Finished) && (e.Finished.IsZero() || !e.Finished.Before(t.Finished.Add(-endsTogether))) {
 			return e.Name
@@ -103,8 +90,8 @@ func (o *Observation) debugged(t Termination) string {
 	return ""
 }
 
-// pressureLag is how long after a node ran out of memory its kubelet may report that: it compares every 10 s, and
-// writes its status every 10 s.
+// pressureLag bounds the delay of MemoryPressure: the kubelet checks the node's memory every 10 s, and updates the
+// node's status every 10 s.
 const pressureLag = 20 * time.Second
 
 // nodeShort reports whether the instance ended while its node was short of memory.
@@ -112,14 +99,14 @@ func (o *Observation) nodeShort(t Termination) bool {
 	return ShortAt(o.NodeShort, t.Finished)
 }
 
-// ShortAt reports whether a node whose MemoryPressure began at since was short of memory at a time; since zero: no
-// pressure.
+// ShortAt reports whether a node was short of memory at a time. since is when its MemoryPressure began; zero: it has
+// none.
 func ShortAt(since, at time.Time) bool {
 	return !since.IsZero() && !at.Before(since.Add(-pressureLag))
 }
 
-// stopped reports whether the instance ended while its pod was terminating.
-func (o *Observation) stopped(t Termination) bool {
+// wasStopping reports whether the instance ended while its pod was terminating.
+func (o *Observation) wasStopping(t Termination) bool {
 	return o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince))
 }
 
@@ -134,12 +121,12 @@ type Termination struct {
 	Finished    time.Time
 	// HeapWords is the part of the termination message about a full heap ("JavaScript heap out of memory"); empty: none.
 	HeapWords string
-	// NotHeap is true if the termination message names other memory that ran out, as Metaspace.
+	// NotHeap is true if the termination message is about other exhausted memory, such as Metaspace.
 	NotHeap bool
 }
 
-// Observe reads one pod's status: one observation for every app container, init container and native sidecar that has a
-// status. Ephemeral containers have none: they have no limit of their own and never restart.
+// Observe returns one observation for every app container, init container and native sidecar that has a status. It
+// omits ephemeral containers, which have no limit and never restart.
 func Observe(pod *corev1.Pod) []Observation {
 	if pod == nil {
 		return nil
@@ -152,7 +139,7 @@ func Observe(pod *corev1.Pod) []Observation {
 			cs := &statuses[i]
 			at := slices.IndexFunc(specs, func(c corev1.Container) bool { return c.Name == cs.Name })
 			if at < 0 {
-				continue // the node writes statuses, but must not add containers
+				continue // a node writes the status, and must not add containers
 			}
 			o := observe(pod, cs, &specs[at], class)
 			o.PodShort, o.PodReported, o.Ephemeral = short, reported, sessions
@@ -200,7 +187,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, spec *corev1.Container
 		o.Class = Sidecar
 	}
 	has := &spec.Resources
-	if cs.Resources != nil { // the effective resources, which lag behind the spec during a resize
+	if cs.Resources != nil { // the configured resources, which change later than the spec in a resize
 		has = cs.Resources
 	}
 	o.Limit = limitOf(has.Limits)
@@ -227,8 +214,8 @@ func RestartsOnResize(c *corev1.Container) bool {
 	return false
 }
 
-// lastIndex returns the number of the instance in lastState. It is restartCount-1, except in CrashLoopBackOff, where
-// the kubelet moves the newest end to lastState before restartCount rises.
+// lastIndex returns the index of the instance in lastState. It is restartCount-1, except in CrashLoopBackOff, where the
+// kubelet moves the newest end to lastState before it increments restartCount.
 func lastIndex(cs *corev1.ContainerStatus, last *corev1.ContainerStateTerminated) int32 {
 	if cs.State.Waiting != nil && (cs.RestartCount == 0 || cs.ContainerID != "" && cs.ContainerID == last.ContainerID) {
 		return cs.RestartCount
@@ -244,12 +231,13 @@ func termination(t *corev1.ContainerStateTerminated, index int32) Termination {
 		ExitCode:    t.ExitCode,
 		Started:     t.StartedAt.UTC(),
 		Finished:    t.FinishedAt.UTC(),
-		HeapWords:   runtimes.HeapWords(t.Message), // terminationMessagePolicy FallbackToLogsOnError brings them here,
+		HeapWords:   runtimes.HeapWords(t.Message), // logs are in it with terminationMessagePolicy FallbackToLogsOnError
 		NotHeap:     runtimes.NotHeap(t.Message),
 	}
 }
 
-// stopping returns the control plane's reason for the termination of the pod, or "deleted", and when it began.
+// stopping returns why and since when the pod is terminating: a reason of the control plane, or "deleted"; empty: it is
+// not.
 func stopping(pod *corev1.Pod) (string, time.Time) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -259,7 +247,7 @@ func stopping(pod *corev1.Pod) (string, time.Time) {
 	if pod.Status.Reason != "" { // Evicted, Preempting, Shutdown, NodeLost
 		return pod.Status.Reason, time.Time{}
 	}
-	if d := pod.DeletionTimestamp; d != nil { // the time of the request plus the grace period
+	if d := pod.DeletionTimestamp; d != nil { // includes the grace period
 		since := d.UTC()
 		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
 			since = since.Add(-time.Duration(*grace) * time.Second)
@@ -269,8 +257,8 @@ func stopping(pod *corev1.Pod) (string, time.Time) {
 	return "", time.Time{}
 }
 
-// podLimit prefers the effective limit over the spec's. A pod without a pod-level limit in its spec has none: the
-// kubelet (seen with 1.36) sets status.resources to the sum of its containers' limits anyway.
+// podLimit returns the pod-level limit in the status, otherwise in the spec; 0: none. Without one in the spec, it
+// ignores the status, in which the kubelet (1.36) reports the sum of the containers' limits.
 func podLimit(pod *corev1.Pod) memory.Bytes {
 	if pod.Spec.Resources == nil || limitOf(pod.Spec.Resources.Limits) == 0 {
 		return 0
@@ -281,11 +269,11 @@ func podLimit(pod *corev1.Pod) memory.Bytes {
 	return limitOf(pod.Spec.Resources.Limits)
 }
 
-// throttlingPercent is the kubelet's default memoryThrottlingFactor: with the feature gate MemoryQoS, memory.high is at
-// this percentage between request and limit.
+// throttlingPercent is the kubelet's default memoryThrottlingFactor. With the feature gate MemoryQoS, memory.high is
+// the request plus this percentage of the difference between limit and request.
 const throttlingPercent = 90
 
-// highOf returns memory.high for a request and a limit; 0: none, without a limit or with an equal request.
+// highOf returns memory.high for a request and a limit, in bytes; 0: none, because there is no limit above the request.
 func highOf(requests corev1.ResourceList, limit memory.Bytes) memory.Bytes {
 	request := limitOf(requests)
 	if limit == 0 || request >= limit {

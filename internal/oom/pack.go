@@ -30,7 +30,7 @@ func (l *Ledger) packPods(w *codec.Coder, names []string) {
 	}
 }
 
-// unpackPods reads the output of packPods.
+// unpackPods adds the pods that packPods packed.
 func (l *Ledger) unpackPods(r *codec.Coder, names []string) error {
 	for len(r.Data()) > 0 {
 		var id uint64
@@ -89,10 +89,10 @@ func codeID(w *codec.Coder, id *instanceID) {
 	*id = instanceID(n) //nolint:gosec // of four bytes
 }
 
-// codeNear packs an instance's number as the difference to the next one.
+// codeNear codes an instance's index as the difference to next.
 func codeNear(w *codec.Coder, v *int32, next int32) { codec.Delta(w, v, &next) }
 
-// codeLen packs a number of things, or an index.
+// codeLen codes a length or an index.
 func codeLen(w *codec.Coder, v *int) {
 	n := int32(*v) //nolint:gosec // at most one per container
 	if codec.Num(w, &n); n < 0 {
@@ -102,7 +102,7 @@ func codeLen(w *codec.Coder, v *int) {
 	*v = int(n)
 }
 
-// codeSize packs a size without its trailing zero bits, of which most limits have twenty.
+// codeSize codes an amount as its odd part and a shift; most limits have twenty trailing zero bits.
 func codeSize(w *codec.Coder, b *memory.Bytes) {
 	odd := int64(oddPart(*b)) //nolint:gosec // of 63 bits
 	if w.Int(&odd); odd == 0 {
@@ -117,7 +117,7 @@ func codeSize(w *codec.Coder, b *memory.Bytes) {
 	}
 }
 
-// codeTime packs a time as seconds since the ledger began; 0 is the zero time.
+// codeTime codes a time in seconds since the ledger began; 0 is the zero time.
 func (l *Ledger) codeTime(w *codec.Coder, t *time.Time) {
 	var seconds int64
 	if !t.IsZero() {

@@ -12,84 +12,82 @@ import (
 // The thresholds of a stall. Each excludes another situation; docs/design/ledger.md shows how far each number can move
 // on the recorded cases.
 const (
-	// stallAnonPercent is the least share of anonymous memory in the limit: a database or a reader of big files, with
-	// mostly page cache, is healthy at its limit. Stalls were seen at 91 and 92 %.
+	// stallAnonPercent is the least anonymous memory, in percent of the limit. Stalls had 91 and 92 %. A database or a
+	// reader of big files has mostly page cache, and is healthy at its limit.
 	stallAnonPercent = 85
-	// stallUsagePercent is the least usage: below, the kernel drops no pages, so reads from disk are first reads. Reclaim
-	// keeps usage within 1 % below the limit, and within 2 % of memory.high if the kubelet sets it.
+	// stallUsagePercent is the least usage, in percent of the limit. Below, the kernel drops no pages. Reclaim keeps usage
+	// within 1 % of the limit, and within 2 % of memory.high if the kubelet sets it.
 	stallUsagePercent = 95
-	// stallFaults is the least rate of major faults per second. A stall has hundreds on an idle disk, and 7 to 14 on a
-	// busy one, where each took 60 to 100 ms. A healthy container has at most one in ten seconds, also at its limit and
-	// while it reads files; see the recordings.
+	// stallFaults is the least number of major faults per second. Stalls had hundreds on an idle disk, and 7 to 14 on a
+	// busy one, where each took 60 to 100 ms. Healthy containers had at most one in ten seconds, also at the limit and
+	// while they read files; see the recordings.
 	stallFaults = 3
-	// stallTimesKnown: the rate is this many times the instance's highest rate away from its limit.
-	stallTimesKnown = 3
+	// stallTimesUsual is the least rate of major faults as a multiple of the instance's usual rate ([StallWatch]).
+	stallTimesUsual = 3
 	// stallPressure is the percentage of time in which all tasks waited (PSI memory full) that shows a stall even without
 	// faults.
 	stallPressure = 10
-	// stallTime and stallIntervals are the least length of a stall. A burst of faults, for example when a library is
-	// loaded, is shorter.
+	// stallTime and stallIntervals are the least duration and number of intervals of a stall. A burst of faults, for
+	// example when a process loads a library, is shorter.
 	stallTime      = time.Minute
 	stallIntervals = 3
-	// stallStart is how long a starting process loads its program and data.
+	// stallStart is the time after a start in which a process may load its program and data.
 	stallStart = 2 * time.Minute
-	// stallOver and stallOverIntervals: a stall has ended when no interval has shown it for this long.
+	// stallOver and stallOverIntervals are the duration and number of intervals without signs of a stall after which the
+	// stall has ended.
 	stallOver          = time.Minute
 	stallOverIntervals = 2
-	// stallVerify is how long after a raise faults may continue before the raise is reported as ineffective.
+	// stallVerify is how long faults must continue after a raise before the raise counts as ineffective.
 	stallVerify = 5 * time.Minute
 	// stallGap is the longest time between two samples that are compared.
 	stallGap = 5 * time.Minute
 	// averageSpan is the period of the kernel's avg300.
 	averageSpan = 5 * time.Minute
-	// minFaultBytes is the least memory that one major fault reads; most read more, because of readahead.
+	// minFaultBytes is the least memory that one major fault reads. Most read more, because of readahead.
 	minFaultBytes = 4 * memory.KiB
 )
 
-// StallWatch finds a stall in the samples of one container. The zero value is ready. Each running container has one; it
-// takes about 100 bytes, and 250 more for a stall.
+// StallWatch finds stalls in the samples of one running container. The zero value is ready. It takes about 100 bytes,
+// and 250 more for a stall.
 type StallWatch struct {
 	last stallSample
-	// known is the highest rate of major faults per second away from the limit, over the duration of a stall.
-	known float32
-	away  away
-	// run is a series of intervals with the same result for the phase: a stall, its end, or an ineffective raise; nil:
-	// none.
-	run   *run
-	stall *memory.Stall // the last stall
-	phase phase
-	// raised is the time of the first sample with the higher limit.
-	raised memory.Instant
+	// usualRate is the instance's highest rate of major faults per second in a period of stallTime away from the limit.
+	usualRate float32
+	away      away
+	run       *run          // the current series of intervals; nil: none
+	stall     *memory.Stall // the last stall; nil: none
+	phase     phase
+	raised    memory.Instant // the first sample with the higher limit
 }
 
-// away is a period away from the limit, not yet in known. A single interval is not enough: memory pressure on the node
-// also makes the kernel drop page cache, which is read back at the rate of a stall.
+// away is the current period away from the limit, which updates usualRate when it is long enough. A single interval is
+// not enough: memory pressure on the node also makes the kernel drop page cache, which processes then read back.
 type away struct {
 	seconds, faults float32
-	n               int32 // intervals
+	n               int32 // the number of intervals
 }
 
-// learn updates the usual rate of faults of this instance.
-func (w *StallWatch) learn(i interval) {
-	if i.full() {
+// updateUsualRate adds an interval to the usual rate of faults.
+func (w *StallWatch) updateUsualRate(i interval) {
+	if i.atLimit() {
 		w.away = away{}
 		return
 	}
 	w.away = away{w.away.seconds + float32(i.lasted().Seconds()), w.away.faults + float32(i.faults()), w.away.n + 1}
 	if a := w.away; a.seconds >= float32(stallTime.Seconds()) && a.n >= stallIntervals {
-		w.known, w.away = max(w.known, a.faults/a.seconds), away{}
+		w.usualRate, w.away = max(w.usualRate, a.faults/a.seconds), away{}
 	}
 }
 
 type phase uint8
 
 const (
-	calm      phase = iota // no stall; stall is the last one, if any
-	stalled                // stall continues
+	calm      phase = iota // no current stall
+	stalled                // the stall continues
 	relieving              // the limit was raised; the stall may continue
 )
 
-// Resume continues a recorded stall without a known end, after a restart of memfit.
+// Resume continues a recorded stall that has not ended, after a restart of memfit.
 func (w *StallWatch) Resume(s memory.Stall) {
 	if !w.last.at.IsZero() || !s.Ended.IsZero() {
 		return
@@ -107,19 +105,20 @@ func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 	return *w.stall, true
 }
 
-// Report adds the agent's report, and returns whether it changed [StallWatch.Stall]. The agent reads a container at its
-// limit several times a second, and detects a stall earlier than samples. Samples decide about its end and the effect
-// of a raise; without fault counts, the agent reports the end. The same report may be added repeatedly.
+// Report adds an agent's report, and returns whether it changed [StallWatch.Stall]. The agent reads a container at its
+// limit several times a second, so it detects a stall earlier than samples do. Samples show the end of the stall and
+// the effect of a raise; only if they have neither faults nor pressure, the agent's report ends the stall. A report may
+// be added repeatedly.
 func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) bool {
 	started := a.Started.UTC()
 	switch {
 	case w.phase != calm:
-		return w.last.blind() && !a.Ended.IsZero() && started.Equal(w.stall.Since) && w.end(a.Ended)
+		return w.last.showsNoStall() && !a.Ended.IsZero() && started.Equal(w.stall.Since) && w.end(a.Ended)
 	case !a.Ended.IsZero() || a.Limit == 0 ||
 		a.Limit.Minus(bounds.Limit)+bounds.Limit.Minus(a.Limit) > memory.CgroupRounding:
-		return false // the stall is over, or began before the limit changed
+		return false // the stall has ended, or was at another limit
 	case w.last.at.IsZero() || started.Before(w.last.started.Time()) || started.After(now.Add(ahead)):
-		return false // the stall was in an instance that ended
+		return false // the stall was in an earlier instance, or the node's clock is wrong
 	case w.stall != nil && !started.After(w.stall.Ended):
 		return false // already recorded
 	}
@@ -139,12 +138,12 @@ func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) boo
 type StallBounds struct {
 	// Limit is the effective limit.
 	Limit memory.Bytes
-	// High is memory.high, or its value if the node enables it (see [Observation.High]).
+	// High is memory.high if the node enables it (see [Observation.High]).
 	High memory.Bytes
 }
 
-// Add adds one sample under these bounds, and reports whether it changed [StallWatch.Stall]. It skips late and repeated
-// samples.
+// Add adds one sample under these bounds, and reports whether it changed [StallWatch.Stall]. It ignores late and
+// repeated samples.
 func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	s, before := stallSampleOf(sample), w.last
 	if s.at <= before.at {
@@ -161,9 +160,9 @@ func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	}
 	i := interval{before, s, bounds}
 	if w.phase == calm {
-		w.learn(i)
+		w.updateUsualRate(i)
 	}
-	what := w.about(i)
+	what := w.classify(i)
 	if w.phase == calm && what != stallSignal {
 		w.run = nil
 		return changed
@@ -172,53 +171,53 @@ func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 		w.run = &run{}
 	}
 	w.run.add(what, i)
-	return w.conclude(i, sample.Container) || changed
+	return w.updatePhase(i, sample.Container) || changed
 }
 
-// noteLimit records events that may end a stall: a higher limit, or another process.
+// noteLimit handles a higher limit, which may end a stall, and another instance (another), which ends it.
 func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) (changed bool) {
 	switch {
 	case w.phase == calm:
 		if another {
-			w.known = 0
+			w.usualRate = 0
 		}
 	case limit > w.stall.Limit && limit != w.stall.RaisedTo:
 		w.phase, w.raised, w.run, w.stall.RaisedTo = relieving, s.at, nil, limit
 		return true
 	case w.phase == stalled && another:
 		return w.end(s.at.Time())
-	case w.phase == relieving && (another || w.raised.IsZero()): // also a process that was restarted for the raise
+	case w.phase == relieving && (another || w.raised.IsZero()): // the container may restart for the raise
 		w.raised = s.at
 	}
 	return false
 }
 
-// about returns what an interval shows in this phase.
-func (w *StallWatch) about(i interval) signal {
-	waits := i.rate() >= max(stallFaults, stallTimesKnown*float64(w.known)) || i.pressure() >= stallPressure
+// classify returns what an interval shows in the current phase.
+func (w *StallWatch) classify(i interval) signal {
+	waits := i.rate() >= max(stallFaults, stallTimesUsual*float64(w.usualRate)) || i.pressure() >= stallPressure
 	switch {
-	case w.phase != calm && i.to.blind():
+	case w.phase != calm && i.to.showsNoStall():
 		return noSignal
-	case w.phase == stalled && i.full() && !w.below(i): // half of its rate is enough: the speed of disks varies
+	case w.phase == stalled && i.atLimit() && !w.belowHalf(i): // rates vary with the speed of the disk
 		return stallSignal
-	case w.phase != stalled && i.full() && waits:
+	case w.phase != stalled && i.atLimit() && waits:
 		return stallSignal
-	case w.phase != relieving || w.below(i):
+	case w.phase != relieving || w.belowHalf(i):
 		return calmSignal
-	case i.readsBack(), i.rate() < stallFaults: // or it waits without reading
+	case i.readsBack(), i.rate() < stallFaults: // few faults: tasks wait without reading
 		return ineffectiveSignal
 	}
-	return noSignal // it reads pages that fit the higher limit
+	return noSignal // the page cache grows under the higher limit
 }
 
-// below reports whether less than half of the stall's rate is left.
-func (w *StallWatch) below(i interval) bool {
+// belowHalf reports whether faults and pressure are at most half of the stall's.
+func (w *StallWatch) belowHalf(i interval) bool {
 	return i.rate() <= float64(w.stall.Faults)/2 &&
 		i.pressure() <= max(float64(w.stall.PressurePercent), stallPressure)/2
 }
 
-// conclude changes the phase when a run is long enough.
-func (w *StallWatch) conclude(i interval, c memory.ContainerRef) (changed bool) {
+// updatePhase changes the phase when the run is long enough.
+func (w *StallWatch) updatePhase(i interval, c memory.ContainerRef) (changed bool) {
 	r := w.run
 	switch {
 	case r.signal == stallSignal && w.phase != stalled && r.atLeast(stallTime, stallIntervals):

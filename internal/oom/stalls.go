@@ -16,25 +16,24 @@ import (
 )
 
 const (
-	// StallsKept is the number of stalls kept in detail for each container name; older ones are only counted. One takes
-	// some 300 bytes.
+	// StallsKept is the number of stalls kept in detail for each container name; older ones are only counted. A stall
+	// takes some 300 bytes.
 	StallsKept = 4
-	// stallNames bounds the container names with stalls.
+	// stallNames bounds the number of container names with stalls.
 	stallNames = 32
-	// stallAgain is the time after the end of a stall within which another one at the same limit continues it. It is not
-	// compressed (--lab-compress-evidence), because the kernel sets the pace of a stall.
+	// stallAgain is the time after a stall in which a new stall at the same limit continues the old one. Unlike periods of
+	// evidence, --lab-compress-evidence does not shorten it, because the kernel determines the length of a stall.
 	stallAgain = 10 * time.Minute
-	// ineffectiveFor is how long an ineffective raise is not retried; a lower limit that led to kills is not retried for
-	// as long.
+	// ineffectiveFor is how long an ineffective raise is not retried, as long as a lower limit that led to kills.
 	ineffectiveFor = 7 * period.Day
 )
 
-// UpdateStalls records the stalls that each container's [StallWatch] found, and returns new ones and those that ended
-// since the last call. Input may repeat. Stalls of deleted pods end.
+// UpdateStalls records the stalls that the containers' [StallWatch]es found, and returns the stalls that began and
+// ended since the last call. A stall may be found repeatedly. Stalls of pods that are not in existing end.
 func (l *Ledger) UpdateStalls(
 	found []memory.Stall, existing map[types.UID]bool, now time.Time,
 ) (began, ended []memory.Stall) {
-	l.make()
+	l.initialize()
 	for _, s := range slices.SortedFunc(slices.Values(found), stallsByTime) {
 		s = inSeconds(s)
 		last := l.lastStall(s.Container)
@@ -53,7 +52,7 @@ func (l *Ledger) UpdateStalls(
 
 // lastStall returns the newest stall of one container of one pod.
 func (l *Ledger) lastStall(ref memory.ContainerRef) *memory.Stall {
-	kept := l.of(ref.Container).Stalls
+	kept := l.byName(ref.Container).Stalls
 	for i := len(kept) - 1; i >= 0; i-- {
 		if kept[i].Container.UID == ref.UID {
 			return &kept[i]
@@ -62,7 +61,7 @@ func (l *Ledger) lastStall(ref memory.ContainerRef) *memory.Stall {
 	return nil
 }
 
-// sameStall reports whether s is the recorded stall, or soon follows it at the same limit.
+// sameStall reports whether seen is the recorded stall, or continues it soon at the same limit.
 func sameStall(recorded, seen *memory.Stall) bool {
 	return recorded.Limit == seen.Limit && (recorded.Ended.IsZero() || seen.Since.Before(recorded.Ended.Add(stallAgain)))
 }
@@ -77,8 +76,9 @@ func update(recorded, seen *memory.Stall) bool {
 	return open && !seen.Ended.IsZero()
 }
 
-// addStall counts a new stall. An open one of the same container ends when this one, at another limit, begins. One
-// older than all kept stalls was counted before: if many replicas stall, not all are kept.
+// addStall records a new stall, and reports whether it did. last is the container's last stall; if it is open, it ends
+// when the new one, at another limit, begins. A stall older than all kept ones is not added: it was counted and dropped
+// before.
 func (l *Ledger) addStall(stall memory.Stall, last *memory.Stall) bool {
 	name, stalled := stall.Container.Container, 0
 	for _, n := range l.names {
@@ -86,7 +86,7 @@ func (l *Ledger) addStall(stall memory.Stall, last *memory.Stall) bool {
 			stalled++
 		}
 	}
-	if len(l.of(name).Stalls) == 0 && stalled >= stallNames || !l.know(name, stall.Since) {
+	if len(l.byName(name).Stalls) == 0 && stalled >= stallNames || !l.ensureName(name, stall.Since) {
 		return false
 	}
 	n := l.names[name]
@@ -104,8 +104,8 @@ func (l *Ledger) addStall(stall memory.Stall, last *memory.Stall) bool {
 	return true
 }
 
-// newestStalls drops the oldest of too many, but not the last one with an ineffective raise, which must not be
-// repeated.
+// newestStalls returns at most StallsKept stalls: the newest ones, and the last one with an ineffective raise, which
+// must not be repeated.
 func newestStalls(kept []memory.Stall) []memory.Stall {
 	extra := len(kept) - StallsKept
 	if extra <= 0 {
@@ -159,13 +159,13 @@ func (l *Ledger) AllStalls() []memory.Stall {
 
 // StallTotal returns the number of all stalls of a container, without kills.
 func (l *Ledger) StallTotal(container string) int64 {
-	n := l.of(container)
+	n := l.byName(container)
 	return n.DroppedStalls + int64(len(n.Stalls))
 }
 
-// KillsAndStalls returns the evidence for a higher limit: the kills of all containers, and their stalls converted to
-// kills, oldest first. The time of a continuing stall is now. After an ineffective raise, it omits stalls at that
-// limit and below for [ineffectiveFor].
+// KillsAndStalls returns the evidence for higher limits, oldest first: the kills of all containers, and their stalls
+// converted to kills. The time of an open stall is now. For [ineffectiveFor] after an ineffective raise, it omits
+// stalls at the raised limit and below.
 func (l *Ledger) KillsAndStalls(now time.Time) []memory.OOMKill {
 	all := l.All()
 	for _, name := range slices.Sorted(maps.Keys(l.names)) {
@@ -187,7 +187,7 @@ func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
 	}
 	return memory.OOMKill{
 		Container: s.Container, Program: s.Program, Kind: memory.OOMStall, Time: at, Limit: s.Limit, Peak: s.Anon,
-		Confidence: memory.High, Why: s.Why(), Proven: true, // use reached the limit
+		Confidence: memory.High, Why: s.Why(), Proven: true, // usage was at the limit
 	}
 }
 
@@ -197,7 +197,7 @@ func raiseFailedAt(kept []memory.Stall, limit memory.Bytes, now time.Time) bool 
 	})
 }
 
-// raiseFailed reports whether a raise did not end the stall, and the stall continues or ended recently.
+// raiseFailed reports whether a raise did not end the stall, and the stall is open or ended within [ineffectiveFor].
 func raiseFailed(s *memory.Stall, now time.Time) bool {
 	return s.NotRelieved && (s.Ended.IsZero() || period.Of(now.Sub(s.Ended)) < ineffectiveFor)
 }
@@ -205,7 +205,7 @@ func raiseFailed(s *memory.Stall, now time.Time) bool {
 // IneffectiveRaise returns the last stall of a container with an ineffective raise; ok is false if none is within
 // [ineffectiveFor].
 func (l *Ledger) IneffectiveRaise(container string, now time.Time) (s memory.Stall, ok bool) {
-	for _, k := range l.of(container).Stalls {
+	for _, k := range l.byName(container).Stalls {
 		if raiseFailed(&k, now) {
 			s, ok = k, true
 		}
@@ -213,7 +213,7 @@ func (l *Ledger) IneffectiveRaise(container string, now time.Time) (s memory.Sta
 	return s, ok
 }
 
-// OpenStall returns the current stall of a container of a pod; ok is false without one.
+// OpenStall returns the current stall of a container of a pod; false: none.
 func (l *Ledger) OpenStall(ref memory.ContainerRef) (memory.Stall, bool) {
 	if s := l.lastStall(ref); s != nil && s.Ended.IsZero() {
 		return *s, true

@@ -64,13 +64,13 @@ func TestAStallIsCountedOnce(t *testing.T) {
 			if l.StallTotal("app") != tc.want || began != tc.wantNew || ended != tc.wantEnd {
 				t.Errorf(
 					"counted %d, new %d, ended %d, want %d, %d, %d: %+v", l.StallTotal("app"), began, ended, tc.want, tc.wantNew,
-					tc.wantEnd, l.of("app").Stalls,
+					tc.wantEnd, l.byName("app").Stalls,
 				)
 			}
 			if l.Total("app") != 0 || len(l.All()) != 0 || killsOf(l) != 0 {
 				t.Error("a stall is among the kills")
 			}
-			if kept := l.of("app").Stalls; name == "a raise in vain is remembered" &&
+			if kept := l.byName("app").Stalls; name == "a raise in vain is remembered" &&
 				(!kept[0].NotRelieved || kept[0].RaisedTo != mi(512)) {
 				t.Errorf("%+v does not say that a raise was in vain", kept)
 			}
@@ -87,7 +87,7 @@ func TestARaiseInVainIsNotForgottenWhileStallsGoOn(t *testing.T) {
 	l := &Ledger{}
 	l.UpdateStalls([]memory.Stall{vain, stallAt("a", 12, mi(256))}, map[types.UID]bool{"a": true}, at(13))
 	if _, open := l.OpenStall(vain.Container); !open || asks(l, 14) != 0 {
-		t.Errorf("open %v, and %d stalls ask for a raise: %+v", open, asks(l, 14), l.of("app").Stalls)
+		t.Errorf("open %v, and %d stalls ask for a raise: %+v", open, asks(l, 14), l.byName("app").Stalls)
 	}
 	if _, known := l.IneffectiveRaise("app", at(14)); !known {
 		t.Error("a stall that goes on made the raise in vain forgotten")
@@ -98,10 +98,10 @@ func TestARaiseInVainIsNotForgottenWhileStallsGoOn(t *testing.T) {
 		pod, from := fmt.Sprintf("b%d", i), float64(60*i+60)
 		l.UpdateStalls([]memory.Stall{over(stallAt(pod, from, mi(256)), from+9)}, nil, at(from+9))
 		if l = reborn(t, l); asks(l, from+10) != 0 {
-			t.Fatalf("after %d more stalls one asks for a raise again: %+v", i+1, l.of("app").Stalls)
+			t.Fatalf("after %d more stalls one asks for a raise again: %+v", i+1, l.byName("app").Stalls)
 		}
 	}
-	if n := len(l.of("app").Stalls); n != StallsKept {
+	if n := len(l.byName("app").Stalls); n != StallsKept {
 		t.Errorf("%d stalls are kept, want %d", n, StallsKept)
 	}
 }
@@ -111,7 +111,7 @@ func TestStallsSurviveARestartWhole(t *testing.T) {
 	want := over(stallAt("a", 0, mi(256)), 9)
 	want.RaisedTo, want.FaultsAfter, want.NotRelieved = mi(512), 140, true
 	l.UpdateStalls([]memory.Stall{want}, existing, at(9))
-	if diff := cmp.Diff([]memory.Stall{want}, reborn(t, l).of("app").Stalls); diff != "" {
+	if diff := cmp.Diff([]memory.Stall{want}, reborn(t, l).byName("app").Stalls); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	open := stallAt("a", 60, mi(512))
@@ -133,7 +133,7 @@ func TestAStallKeepsItsProgram(t *testing.T) {
 	s := over(stallAt("web-1", 0, mi(256)), 5)
 	l.UpdateStalls([]memory.Stall{s}, map[types.UID]bool{}, at(10))
 	l.Attribute(func(memory.ContainerRef) string { return "p1" })
-	got := reborn(t, &l).of(s.Container.Container).Stalls
+	got := reborn(t, &l).byName(s.Container.Container).Stalls
 	if len(got) != 1 || got[0].Program != "p1" {
 		t.Errorf("after a restart: %+v", got)
 	}

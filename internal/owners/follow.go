@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// follow follows controllers upwards from the pod's own to the workload with the pod template that users edit.
+// follow follows owner references from the pod's controller to the workload whose pod template users edit.
 func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, error) {
 	namespace := pod.GetNamespace()
 	visited := make([]*metav1.OwnerReference, 0, maxHops)
@@ -48,18 +48,18 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 		}
 		at.Annotations = owner.Annotations
 		visited = append(visited, ref)
-		above := metav1.GetControllerOfNoCopy(owner)
-		if !k.Intermediate || above == nil || !plausible(above) || len(visited) == maxHops || circular(visited, above) {
+		parent := metav1.GetControllerOfNoCopy(owner)
+		if !k.Intermediate || parent == nil || !plausible(parent) || len(visited) == maxHops || circular(visited, parent) {
 			return at, nil
 		}
-		ref = above
+		ref = parent
 	}
 }
 
-// circular reports whether an owner was met before: owner references may form a ring.
-func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bool {
+// circular reports whether the parent was visited before: owner references may form a ring.
+func circular(visited []*metav1.OwnerReference, parent *metav1.OwnerReference) bool {
 	return slices.ContainsFunc(visited, func(v *metav1.OwnerReference) bool {
-		return v.Kind == above.Kind && v.Name == above.Name
+		return v.Kind == parent.Kind && v.Name == parent.Name
 	})
 }
 
@@ -71,7 +71,7 @@ func (r Resolver) cached(
 	m := objectOf(k)
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m, client.UnsafeDisableDeepCopy)
 	switch {
-	case err == nil && same(m, ref): // first, because classifying a nil error allocates for each pod
+	case err == nil && sameUID(m, ref): // first, because classifying a nil error allocates for each pod
 		return m, nil
 	case err == nil, apierrors.IsNotFound(err):
 		return nil, nil
@@ -83,7 +83,7 @@ func (r Resolver) cached(
 const apiTimeout = 500 * time.Millisecond
 
 // fromAPI reads an owner from the API server after the cache returned cacheErr. nil without an error: the owner no
-// longer exists. It asks once for each deleted owner, because UIDs are never reused.
+// longer exists. A deleted owner is read only once, because UIDs are never reused.
 func (r Resolver) fromAPI(
 	ctx context.Context, k *workloadkind.Kind, namespace string, ref *metav1.OwnerReference, cacheErr error,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -102,7 +102,7 @@ func (r Resolver) fromAPI(
 	m := objectOf(k)
 	err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && !same(m, ref):
+	case apierrors.IsNotFound(err), err == nil && !sameUID(m, ref):
 		r.Gone.Add(at.Ref, at.UID)
 		return nil, nil
 	case meta.IsNoMatchError(err):
@@ -113,13 +113,13 @@ func (r Resolver) fromAPI(
 	return m, nil
 }
 
-// same compares UIDs, because an earlier or later owner may have the same name.
-func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
+// sameUID reports whether m may be the referenced owner: an earlier or later object may have the same name.
+func sameUID(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
 	return m.UID == ref.UID || m.UID == "" || ref.UID == ""
 }
 
-// byReference returns the owner from its reference alone. It uses the API version in the table of kinds, so that an
-// owner has the same name in all versions.
+// byReference returns the owner from its reference alone. For a known kind, it replaces the API version by the one in
+// the table of kinds, so that references to the same owner are equal.
 func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace string) Owner {
 	w := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
 	if k != nil {
@@ -128,7 +128,8 @@ func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace str
 	return Owner{Ref: w, UID: ref.UID}
 }
 
-// guessed returns the owner of a ReplicaSet that is not in the cache yet, for example at the start of a rollout.
+// guessed returns the workload of a ReplicaSet that is not in the cache yet, as at the start of a rollout. It removes
+// the hash in the pod's label from the ReplicaSet's name; false: there is no such hash.
 func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	if !workloadkind.Like(ref.APIVersion, ref.Kind).HasHash {
 		return Owner{}, false
@@ -136,15 +137,15 @@ func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	for _, k := range workloadkind.All() {
 		hash := pod.GetLabels()[k.HashLabel]
 		if name, ok := strings.CutSuffix(ref.Name, "-"+hash); k.HashLabel != "" && hash != "" && ok && name != "" {
-			above := metav1.OwnerReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: name}
-			return byReference(nil, &above, pod.GetNamespace()), true
+			parent := metav1.OwnerReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: name}
+			return byReference(nil, &parent, pod.GetNamespace()), true
 		}
 	}
 	return Owner{}, false
 }
 
-// inferred returns the guess if the cache confirms that the workload exists, or if memfit does not cache its kind. A
-// pod older than the workload belongs to an earlier workload of that name, whose ReplicaSet was deleted.
+// inferred returns the result of guessed if the cache confirms that the workload exists, or has no objects of its kind.
+// A pod older than the workload belongs to an earlier workload of that name, whose ReplicaSet was deleted.
 func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	o, ok := guessed(pod, ref)
 	if !ok {
@@ -162,7 +163,7 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 	return o, true
 }
 
-// olderThan reports whether the pod is older than m; false for a pod that is being created, which has no age yet.
+// olderThan reports whether the pod is older than m; false for a pod that is being created.
 func olderThan(pod metav1.Object, m *metav1.PartialObjectMetadata) bool {
 	created := pod.GetCreationTimestamp()
 	return !created.IsZero() && created.Before(&m.CreationTimestamp)

@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// kindOf returns the kind of an owner with cached metadata, in any version; nil: known by reference only.
+// kindOf returns the kind of an owner, in any version; nil: memfit does not cache objects of this kind.
 func kindOf(apiVersion, name string) *workloadkind.Kind {
 	if k := workloadkind.InGroup(workloadkind.Group(apiVersion), name); k != nil && k.Watched {
 		return k
@@ -21,7 +21,7 @@ func kindOf(apiVersion, name string) *workloadkind.Kind {
 	return nil
 }
 
-// Objects returns one empty object per kind with a metadata-only cache. Other kinds are known by reference only.
+// Objects returns one empty object for each kind that has a metadata-only cache.
 func Objects() (objects []client.Object) {
 	for _, k := range workloadkind.All() {
 		if k.Watched {
@@ -33,11 +33,11 @@ func Objects() (objects []client.Object) {
 
 // Strip returns a cache transform that keeps only what a Resolver reads of an owner or a namespace: name, UID,
 // creation, deletion, its controller, the annotations for which keep is true, and a namespace's labels. The rest, above
-// all last-applied copies and managedFields, is most of the size. Common texts are interned, for the garbage collector.
+// all last-applied copies and managedFields, is most of the size. Common strings are interned to save memory.
 func Strip(keep func(annotation string) bool) func(any) (any, error) {
 	return func(object any) (any, error) {
 		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
-			m.TypeMeta = metav1.TypeMeta{APIVersion: once(m.APIVersion), Kind: once(m.Kind)}
+			m.TypeMeta = metav1.TypeMeta{APIVersion: intern(m.APIVersion), Kind: intern(m.Kind)}
 			m.ObjectMeta = stripped(&m.ObjectMeta, keep)
 		}
 		return object, nil
@@ -46,7 +46,7 @@ func Strip(keep func(annotation string) bool) func(any) (any, error) {
 
 func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
-		Namespace: once(m.Namespace), Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		Namespace: intern(m.Namespace), Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
 	}
 	if m.Namespace == "" { // a namespace, whose labels profiles select
@@ -54,23 +54,23 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{
-			{APIVersion: once(c.APIVersion), Kind: once(c.Kind), Name: c.Name, UID: c.UID, Controller: controls},
+			{APIVersion: intern(c.APIVersion), Kind: intern(c.Kind), Name: c.Name, UID: c.UID, Controller: isController},
 		}
 	}
 	for key, value := range m.Annotations {
 		if keep(key) {
-			metav1.SetMetaDataAnnotation(&kept, once(key), value)
+			metav1.SetMetaDataAnnotation(&kept, intern(key), value)
 		}
 	}
 	return kept
 }
 
-// controls is the content of a controller's own reference.
-var controls = new(true)
+// isController is the value of OwnerReference.Controller that all stripped objects share.
+var isController = new(true)
 
-func once(text string) string { return unique.Make(text).Value() }
+func intern(text string) string { return unique.Make(text).Value() }
 
-// Metadata returns an empty object for reading the metadata of a workload; false for a kind known by reference only.
+// Metadata returns an empty object for reading the metadata of a workload; false: memfit does not cache its kind.
 func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
 	k := kindOf(of.APIVersion, of.Kind)
 	if k == nil {

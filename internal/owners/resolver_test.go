@@ -319,18 +319,18 @@ func TestAnOwnerThatIsGoneIsReadOnce(t *testing.T) {
 func TestGoneIsBounded(t *testing.T) {
 	g := NewGone()
 	db := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"}
-	for i := range 5 * goneKept {
+	for i := range 5 * maxGone {
 		g.Add(db, types.UID(fmt.Sprint(i)))
 	}
-	if n := g.owners.Len(); n > goneKept {
-		t.Errorf("%d owners are remembered, want at most %d", n, goneKept)
+	if n := g.owners.Len(); n > maxGone {
+		t.Errorf("%d owners are remembered, want at most %d", n, maxGone)
 	}
-	if !g.Has(db, types.UID(fmt.Sprint(5*goneKept-1))) || !g.Has(db, types.UID(fmt.Sprint(4*goneKept))) {
+	if !g.Has(db, types.UID(fmt.Sprint(5*maxGone-1))) || !g.Has(db, types.UID(fmt.Sprint(4*maxGone))) {
 		t.Error("the newest deletions are forgotten")
 	}
 	other := db
 	other.Namespace = "victim"
-	if g.Has(other, types.UID(fmt.Sprint(5*goneKept-1))) || g.Has(db, "") {
+	if g.Has(other, types.UID(fmt.Sprint(5*maxGone-1))) || g.Has(db, "") {
 		t.Error("a UID of another namespace, or none, is known to be gone")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Evidence is a period of evidence as it is without compression.
+// Evidence is a period of evidence, before it is shortened.
 type Evidence time.Duration
 
 // The units of evidence.
@@ -27,7 +27,7 @@ const (
 	Day    = 24 * Hour
 )
 
-// MaxFactor shortens an hour of evidence to ten seconds, the kubelet's interval.
+// MaxFactor shortens an hour of evidence to ten seconds, the interval of the kubelet's measurements.
 const MaxFactor = 360
 
 // factor divides every period of evidence. It is set before anything else starts, and only read afterwards.
@@ -38,10 +38,10 @@ var factor int64 = 1
 func Valid(f int) error {
 	const hour = int(time.Hour / time.Second)
 	if f < 1 || f > MaxFactor {
-		return fmt.Errorf("a factor of %d: set 1 (not compressed) to %d", f, MaxFactor)
+		return fmt.Errorf("invalid factor %d: it must be between 1 (not compressed) and %d", f, MaxFactor)
 	}
 	if hour%f != 0 {
-		return fmt.Errorf("a factor of %d: it must divide %d, for example 144", f, hour)
+		return fmt.Errorf("invalid factor %d: it must divide %d, for example 144", f, hour)
 	}
 	return nil
 }
@@ -55,13 +55,13 @@ func Compress(f int) error {
 	return nil
 }
 
-// Factor returns the factor that periods of evidence are divided by; 1: they are not compressed.
+// Factor returns the factor by which periods of evidence are divided; 1: they are not compressed.
 func Factor() int { return int(factor) }
 
 // Compressed reports whether periods of evidence are shortened.
 func Compressed() bool { return factor > 1 }
 
-// Of returns the evidence in a real duration, limited to an Evidence's range of 292 years either way.
+// Of converts a real duration to a period of evidence, bounded to the range of Evidence: 292 years, also negative.
 func Of(real time.Duration) Evidence {
 	most := math.MaxInt64 / factor
 	return Evidence(min(max(int64(real), -most), most) * factor)
@@ -76,7 +76,7 @@ func (e Evidence) At(f int) time.Duration { return time.Duration(e) / time.Durat
 // Hours returns the period in hours of evidence.
 func (e Evidence) Hours() float64 { return time.Duration(e).Hours() }
 
-// DayOf returns the number of the day of evidence that a time is in, counted from 1970.
+// DayOf returns the number of full days of evidence from 1970 to t.
 func DayOf(t time.Time) int64 { return t.Unix() / int64(Day.Duration()/time.Second) }
 
 // ErrFactor is returned for a stored record whose evidence was compressed by another factor.

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quote quotes text of other parties: annotations, field managers, errors of kubelets and API servers. It is
-// quoted, to distinguish it from memfit's own text, on one line, and truncated, to bound a status. The sentence around
-// it names its source.
+// Package quote quotes text that memfit did not write: annotations, field managers, errors of kubelets and API servers.
+// The result has one line, quotes that distinguish it from memfit's own text, and a bounded length. The sentence around
+// it must name the source.
 package quote
 
 import (
@@ -27,14 +27,14 @@ func Name(text string) string { return quoted(text, nameChars) }
 // Message quotes the message of another program.
 func Message(text string) string { return quoted(text, messageChars) }
 
-// Line returns Message without quotes, for places with nothing else, such as the error of an API call.
+// Line returns the text of Message without the quotes, for places without other text, such as an error of an API call.
 func Line(text string) string {
 	return Plain(Cut(text, utf8.UTFMax*messageChars))
 }
 
 // Plain returns text of any length on one line, without characters that control a terminal, a browser or YAML: line
-// breaks, tabs and control characters become spaces, bytes that are not UTF-8 become "?", and noncharacters and those
-// that only format, as by turning the direction of writing, are dropped.
+// breaks, tabs and control characters become spaces, bytes that are not UTF-8 become "?". Noncharacters are dropped, as
+// are format characters, such as those that change the direction of writing.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -60,13 +60,13 @@ func quoted(text string, chars int) string {
 	return strconv.Quote(text[:end] + "...")
 }
 
-// Cut truncates text to at most that many bytes, not within a character, with "..." at the end.
-func Cut(text string, most int) string {
+// Cut truncates text to at most maxBytes between two characters, and appends "...", which is included in maxBytes.
+func Cut(text string, maxBytes int) string {
 	const mark = "..."
-	if len(text) <= most {
+	if len(text) <= maxBytes {
 		return text
 	}
-	end := max(most-len(mark), 0)
+	end := max(maxBytes-len(mark), 0)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -16,7 +16,7 @@ func (e *evaluation) headroom(need memory.Bytes) memory.Bytes {
 
 func (e *evaluation) plusHeadroom(need memory.Bytes) memory.Bytes { return need.Plus(e.headroom(need)) }
 
-// headroomWords returns the headroom as it was chosen: "15 %", or "8Mi" where that is more.
+// headroomWords returns the headroom in words: "15 %", or "8Mi" if the minimum applies.
 func (e *evaluation) headroomWords(need memory.Bytes) string {
 	if need.Percent(e.Policy.HeadroomPercent) < e.model.MinHeadroom {
 		return e.model.MinHeadroom.String()
@@ -24,10 +24,9 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 	return sprintf("%d %%", e.Policy.HeadroomPercent)
 }
 
-// Bound returns a size as the policy allows it now, with a sentence for each bound that changed it. An earlier size is
-// not an exception: the policy may have changed since, so every use of a size begins here. current is what the
-// container has, or what its template specifies; with DecreaseNever no size falls below it, and a container without a
-// limit gets at most limit.max. A limit or request of 0 remains 0: it is not set.
+// Bound returns a size within the bounds of the policy, with a sentence for each bound that changed it. Every use of a
+// size calls Bound, because the policy may have changed since the size was computed. current is the size of the
+// container, or of its template; with DecreaseNever no size is below it. A limit or request of 0 remains 0 (not set).
 func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	var why []string
 	if size.Limit > 0 {
@@ -42,13 +41,14 @@ func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	return size, why
 }
 
-// boundLimit keeps a limit within the bounds. rss is the highest anonymous memory, which does not count files in
-// volumes; 0: unknown. The limit of the whole pod comes last, because the API server refuses a limit above it.
+// boundLimit returns a limit within the bounds, with a sentence for each bound that changed it. rss is the highest
+// anonymous memory, which excludes files in volumes; 0: unknown. The limit of the whole pod has precedence, because the
+// API server rejects a container limit above it.
 func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []string) {
 	var why []string
 	want, least := limit, current
 	if current == 0 && !p.SharesLimit {
-		least = memory.Max // no limit is above every limit
+		least = memory.Max // unlimited
 	}
 	if p.DecreaseNever && limit < least {
 		why = append(why, sprintf("limit stays at %s although %s is enough: decrease is Never", orNone(current), limit))
@@ -87,8 +87,8 @@ func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []st
 	return limit, why
 }
 
-// volumeFloor returns the minimum to lower a limit to: the maximum of the memory-backed volumes, plus anonymous memory.
-// A lower current limit is not raised for them, because the kubelet sized them by it.
+// volumeFloor returns the lowest limit for the memory-backed volumes: their size limits plus anonymous memory, but not
+// more than the current limit. A limit is never raised for volumes, because the kubelet sizes them by the limit.
 func (p Policy) volumeFloor(current, rss memory.Bytes) memory.Bytes {
 	if p.VolumesHold == 0 {
 		return 0
@@ -100,7 +100,7 @@ func (p Policy) volumeFloor(current, rss memory.Bytes) memory.Bytes {
 	return min(floor, current)
 }
 
-// boundRequest keeps a request within the bounds. A request is never above its limit (0: unlimited).
+// boundRequest returns a request within the bounds, and not above limit (0: unlimited).
 func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes {
 	if p.RequestEqualsLimit && limit > 0 {
 		request = limit
@@ -115,7 +115,7 @@ func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes 
 	if p.PodRequest > 0 {
 		request = min(request, p.PodRequest)
 	}
-	if request < memory.KiB { // the byte that means nothing is left
+	if request < memory.KiB { // PodRequest is 1 byte if nothing is left
 		return 0
 	}
 	if limit > 0 {
@@ -124,7 +124,7 @@ func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes 
 	return request
 }
 
-// requestWords names the bound that a request was brought to.
+// requestWords returns why the request of a bounded size was changed.
 func (p Policy) requestWords(size, current memory.Size) string {
 	switch {
 	case size.Request == 0, size.Request == p.PodRequest:
@@ -142,13 +142,13 @@ func (p Policy) requestWords(size, current memory.Size) string {
 	return "a request is at most the limit"
 }
 
-// outside reports whether the policy does not allow a size. Such a size is changed, however near it is to the target.
+// outside reports whether the policy does not allow a size. Such a size is changed even if the change is small.
 func (p Policy) outside(size memory.Size) bool {
 	bounded, _ := p.Bound(size, size)
 	return bounded != size
 }
 
-// boundLimit rounds up to whole MiB and keeps the owner's bounds, naming the one that applied.
+// boundLimit rounds a limit up to whole MiB and applies all bounds. It adds reasons, advice and alarms for them.
 func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 	p, want := e.Policy, e.belowCeiling(e.aboveOwnHeap(limit.CeilTo(memory.MiB)))
 	limit, why := p.boundLimit(want, e.Current.Limit, e.rec.Evidence.PeakRSS)
@@ -168,7 +168,7 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// aboveOwnHeap raises a limit to the need of the owner's heap cap, or to the current limit if that is lower.
+// aboveOwnHeap returns at least the limit that the owner's heap cap needs, but not more than the current limit for it.
 func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
 	t := e.Traits
 	if t.OwnHeap == 0 {
@@ -178,8 +178,8 @@ func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
 	if e.Current.Limit > 0 {
 		least = min(least, e.Current.Limit)
 	}
-	if e.back > 0 { // a raise that did not help is undone
-		least = min(least, e.back)
+	if e.rollbackTo > 0 { // a raise that did not help is rolled back
+		least = min(least, e.rollbackTo)
 	}
 	if limit >= least {
 		return limit
@@ -189,8 +189,8 @@ func (e *evaluation) aboveOwnHeap(limit memory.Bytes) memory.Bytes {
 	return least
 }
 
-// boundIncrease keeps a limit until an OOM kill at it, if the policy raises limits only after kills. The ledger keeps
-// old kills, so that a size raised after a kill is not lowered because of the kill's age.
+// boundIncrease returns the current limit instead of a higher one if the policy raises limits only after kills, and no
+// kill, however old, was at the current limit.
 func (e *evaluation) boundIncrease(limit memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if !e.Policy.IncreaseAfterKill || have == 0 || limit <= have {
@@ -199,12 +199,12 @@ func (e *evaluation) boundIncrease(limit memory.Bytes) memory.Bytes {
 	if slices.ContainsFunc(e.kills, func(k memory.OOMKill) bool { return max(k.Limit, k.Peak) >= have }) {
 		return limit
 	}
-	e.note("limit stays at %s although use asks for %s: increase is AfterKill, and there was no OOM kill at it", have,
+	e.note("limit stays at %s although use needs %s: increase is AfterKill, and there was no OOM kill at this limit", have,
 		limit.CeilTo(memory.MiB))
 	return have
 }
 
-// alarmAt raises an alarm for a recent kill at a bound: such kills continue until the owner acts.
+// alarmAt adds an alarm if there was a recent kill at a bound: kills continue until the owner acts.
 func (e *evaluation) alarmAt(bound memory.Bytes, name, remedy string) {
 	for _, k := range e.kills {
 		if k.Limit >= bound && e.since(k.Time) < period.Day {
@@ -215,14 +215,14 @@ func (e *evaluation) alarmAt(bound memory.Bytes, name, remedy string) {
 }
 
 const (
-	// ceilingPercent of the largest node's allocatable memory is the highest limit without limit.max. After kills, a leak
-	// or a wrong reading, the other half remains for other pods, and the container still fits a node.
+	// ceilingPercent of the largest node's allocatable memory is the highest limit without limit.max. So after a leak or a
+	// wrong reading, the container still fits a node, and the other half remains for other pods.
 	ceilingPercent = 50
 	// usualNode is the assumed size of the largest node if no node is known: a small node.
 	usualNode = 16 * memory.GiB
 )
 
-// belowCeiling bounds growth without limit.max.
+// belowCeiling returns at most the ceiling if there is no limit.max.
 func (e *evaluation) belowCeiling(limit memory.Bytes) memory.Bytes {
 	most := e.ceiling()
 	if e.Policy.LimitMax > 0 || limit <= most {
@@ -232,13 +232,13 @@ func (e *evaluation) belowCeiling(limit memory.Bytes) memory.Bytes {
 	if e.LargestNode == 0 {
 		of = sprintf("%d %% of a node of %s, because no node is known", ceilingPercent, usualNode)
 	}
-	e.note("held at %s instead of %s: without limit.max a limit grows to %s", most, limit, of)
+	e.note("limit %s instead of %s: without limit.max a limit grows to at most %s", most, limit, of)
 	e.alarmAt(most, of, "set sizing.limit.max")
 	return most
 }
 
-// ceiling returns the highest limit without limit.max. It is not below the current limit of the container, or below its
-// use while it had no limit.
+// ceiling returns the highest limit without limit.max. It is not below the current limit or, without a current limit,
+// the highest use with headroom.
 func (e *evaluation) ceiling() memory.Bytes {
 	node := e.LargestNode
 	if node == 0 {

@@ -195,7 +195,7 @@ func TestIncreaseAfterKill(t *testing.T) {
 		Policy: with(func(p *Policy) { p.IncreaseAfterKill, p.DecreaseNever = true, true }),
 	}
 	got := Evaluate(in)
-	if got.Size.Limit != 240*mib || !says(got, "limit stays at 240Mi although use asks for") {
+	if got.Size.Limit != 240*mib || !says(got, "limit stays at 240Mi although use needs") {
 		t.Errorf("nothing was killed: %s %v:\n%s", got.Decision, got.Size, strings.Join(got.Reasons, "\n"))
 	}
 	if got.Size.Request <= 120*mib || got.Size.Request > 240*mib {

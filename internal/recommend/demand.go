@@ -11,11 +11,11 @@ import (
 )
 
 // demandLimit returns a limit by use: the limit with the least expected cost or, in the first two days, the highest use
-// with space for bursts that a young container may not have shown yet.
+// with headroom, also for unseen bursts.
 func (e *evaluation) demandLimit() memory.Bytes {
 	recent := max(e.lastDay(), e.firstLimit())
 	e.least = "the last day's peak"
-	if start := e.History.PeakStart(); start > recent && len(e.Runs) == 0 { // runs are counted as days
+	if start := e.History.PeakStart(); start > recent && len(e.Runs) == 0 { // each run is a start, and counts in its day
 		recent, e.least = start, "the startup peak of new pods"
 	}
 	if recent == 0 {
@@ -25,10 +25,10 @@ func (e *evaluation) demandLimit() memory.Bytes {
 	if e.age() < e.model.OldFrom {
 		return e.youngDemand(recent)
 	}
-	return e.boundAnswer(e.cheapest(recent))
+	return e.boundAfterKill(e.cheapest(recent))
 }
 
-// notePeaks adds the reason that the size is based on.
+// notePeaks adds the peaks that the size is based on to the reasons.
 func (e *evaluation) notePeaks(recent memory.Bytes) {
 	ev := e.rec.Evidence
 	highest := max(ev.PeakDemand, recent)
@@ -47,7 +47,7 @@ func (e *evaluation) notePeaks(recent memory.Bytes) {
 	}
 }
 
-// peakWords returns the highest demand of the days kept, as far as it is known.
+// peakWords returns the highest demand of the days kept in words, with "at least" or "at most" for an estimate.
 func (e *evaluation) peakWords() string {
 	peak := e.rec.Evidence.PeakDemand
 	switch e.certainty {
@@ -70,8 +70,8 @@ func inexactWords(c history.Certainty) string {
 		"its usage, file pages and, of nodes that swap, container_memory_swap"
 }
 
-// keepUnlessExact does not lower the limit of a container if its demand is an estimate, which shared memory or swap may
-// exceed, or if it is known for only a part of its replicas.
+// keepUnlessExact returns at least the current limit if demand is an estimate. If the demand of some replicas is
+// unknown, it returns at least the lower of the current and the last recommended limit.
 func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	have, why := e.Current.Limit, inexactWords(e.certainty)
 	switch {
@@ -91,8 +91,8 @@ func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	return have
 }
 
-// firstLimit returns the least use that the first limit of a container covers if its demand is an estimate: the whole
-// working set. 0: no more than its demand.
+// firstLimit returns the least use that the first limit of a container must cover: the peak working set if demand is an
+// estimate. It returns 0 if demand is exact, or if the container has a limit.
 func (e *evaluation) firstLimit() memory.Bytes {
 	if e.certainty == history.Exact || e.Current.Limit > 0 {
 		return 0
@@ -100,7 +100,7 @@ func (e *evaluation) firstLimit() memory.Bytes {
 	return e.rec.Evidence.PeakWorkingSet
 }
 
-// lastDay returns the highest use of the last 24 hours, including the use that kills show.
+// lastDay returns the highest use of the last 24 hours, including the use assumed for kills.
 func (e *evaluation) lastDay() memory.Bytes {
 	var buf [history.HoursKept]history.Hour
 	return max(highestOf(e.recent(e.History.AppendHours(buf[:0]))), e.killsSince(period.Day))
@@ -113,7 +113,7 @@ func highestOf(hours []history.Hour) (peak memory.Bytes) {
 	return peak
 }
 
-// killsSince returns the highest use that kills within a period show.
+// killsSince returns the highest use assumed for kills within a period.
 func (e *evaluation) killsSince(ago period.Evidence) (peak memory.Bytes) {
 	for _, k := range e.kills {
 		if e.since(k.Time) < ago {
@@ -123,12 +123,12 @@ func (e *evaluation) killsSince(ago period.Evidence) (peak memory.Bytes) {
 	return peak
 }
 
-// beyondKill returns the use that a kill has shown.
+// beyondKill returns the assumed use of a container without the limit that it was killed at.
 func (e *evaluation) beyondKill(k memory.OOMKill) memory.Bytes {
 	return k.Limit.Percent(e.model.KillBeyondPercent)
 }
 
-// recent returns the kept ones of the last 24 hours, and this hour.
+// recent returns the hours of the last 24 hours, with the current hour.
 func (e *evaluation) recent(hours []history.Hour) []history.Hour {
 	for i, h := range hours {
 		if e.since(h.Start) < (history.RecordHours+1)*period.Hour {

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recommend turns a container's memory history and its OOM kills into a request and a limit, with reasons. It
-// reads no clock and performs no I/O: equal input gives equal output. The cost model and its measured curve are in
-// docs/design/sizing.md.
+// Package recommend computes a container's request and limit, with reasons, from its memory history and its OOM kills.
+// internal/workload calls [Evaluate]. The package reads no clock and performs no I/O: equal input gives equal output.
+// docs/design/sizing.md explains the cost model.
 package recommend

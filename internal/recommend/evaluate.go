@@ -14,25 +14,25 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// Evidence thresholds. They are the same for every workload; what owners may set is in [Policy].
+// Evidence thresholds. They are the same for every workload; the settings of owners are in [Policy].
 const (
-	// staleAfter is the age of the last sample from which the size is unchanged. It is twelve reads of the kubelet at the
-	// slowest interval that memfit uses, so it is real time even if evidence is compressed.
+	// staleAfter is the age of the last sample from which use is unknown. It is twelve times the longest interval between
+	// reads of the kubelet, so it is real time even if evidence is compressed.
 	staleAfter = time.Hour
-	// enoughSpan and enoughSamples: below either, a workload is too young for its use to move a size. An hour holds start,
-	// warm-up and some work.
+	// enoughSpan and enoughSamples are the least evidence for a size by use. An hour includes the start, the warm-up and
+	// some work.
 	enoughSpan    = period.Hour
 	enoughSamples = 10
 )
 
-// Evaluate turns evidence into a size, or returns which evidence is missing.
+// Evaluate returns the recommended size, or Hold with the reason that evidence is missing.
 func Evaluate(in Input) Recommendation {
 	e := newEvaluation(in)
 	e.judgeKills()
-	e.back = e.rollBack()
+	e.rollbackTo = e.rollbackLimit()
 	missing := e.missing()
-	if missing != "" && e.back > 0 {
-		return e.decide(memory.Size{Limit: e.boundLimit(e.back), Request: e.Current.Request})
+	if missing != "" && e.rollbackTo > 0 {
+		return e.decide(memory.Size{Limit: e.boundLimit(e.rollbackTo), Request: e.Current.Request})
 	}
 	if missing != "" && e.Silent != "" {
 		missing += "; " + e.Silent
@@ -40,35 +40,35 @@ func Evaluate(in Input) Recommendation {
 	if missing != "" {
 		return e.hold(missing)
 	}
-	limit := e.keepUnlessExact(e.boundGrowth(e.stopClimb(e.need())))
+	limit := e.keepUnlessExact(e.boundGrowth(e.stopClimb(e.requiredLimit())))
 	if e.age() < period.Day {
-		limit = max(limit, e.back)
+		limit = max(limit, e.rollbackTo)
 	}
-	if e.grown.limit > 0 || e.childKilled { // a kill asks for more, never for less
+	if e.afterKill.limit > 0 || e.childKilled { // no decrease after a recent kill
 		limit = max(limit, e.Current.Limit)
 	}
 	limit = e.boundLimit(e.boundIncrease(limit))
 	return e.decide(memory.Size{Limit: limit, Request: e.request(limit)})
 }
 
-// evaluation is the state of one Evaluate call: its input with defaults, the result of its kills, and the reasons so
-// far.
+// evaluation is the state of one Evaluate call: the input with defaults, intermediate results, and the reasons so far.
 type evaluation struct {
 	Input
-	model Model
-	rec   Recommendation
-	kills []memory.OOMKill // the kills that a higher limit prevents
-	grown ask              // what a recent kill asks for
-	// newest is the last recent kill of kills; unhelped is the last that a higher limit does not prevent.
-	newest, unhelped memory.OOMKill
-	reach            reach
-	// back is the limit before a raise that did not end its stall; 0: no such raise, or it is not undone.
-	back memory.Bytes
-	// childKilled is true if a child process was killed recently, and that is not counted.
+	model     Model
+	rec       Recommendation
+	kills     []memory.OOMKill // the kills that a higher limit prevents
+	newest    memory.OOMKill   // the last of kills, if it is recent
+	afterKill killNeed         // the largest need that a recent kill shows
+	// notPrevented is the last kill that a higher limit does not prevent.
+	notPrevented memory.OOMKill
+	growth       confirmedGrowth
+	// rollbackTo is the limit before a raise that did not end its stall; 0: nothing is rolled back.
+	rollbackTo memory.Bytes
+	// childKilled is true if a child process was killed recently, and its kill does not count.
 	childKilled bool
-	// certainty is for the demand of the last day.
+	// certainty is how well the demand of the last day is known.
 	certainty history.Certainty
-	// least describes the use below which no limit goes.
+	// least describes the use that the limit must cover, for a reason.
 	least string
 }
 
@@ -89,16 +89,16 @@ func newEvaluation(in Input) *evaluation {
 	}
 	e.rec.RequeueAfter = period.Hour.Duration()
 	if period.Compressed() {
-		e.note("lab: evidence is compressed by %d, so that what is called a day here takes %s (--lab-compress-evidence)",
+		e.note("lab: evidence is compressed by %d: a day in these reasons takes %s (--lab-compress-evidence)",
 			period.Factor(), format.Duration(period.Day.Duration()))
 	}
 	return e
 }
 
-// age returns how much evidence the history spans.
+// age returns the period of evidence that the history covers.
 func (e *evaluation) age() period.Evidence { return period.Of(e.History.Span()) }
 
-// since returns how much evidence there can be since a time.
+// since returns the period of evidence from t to now.
 func (e *evaluation) since(t time.Time) period.Evidence { return period.Of(e.Now.Sub(t)) }
 
 // note appends a reason, unless it repeats one.
@@ -112,9 +112,12 @@ func (e *evaluation) advise(format string, args ...any) {
 	e.rec.Advice = append(e.rec.Advice, fmt.Sprintf(format, args...))
 }
 
-// crowded reports whether the limit is too small for the live set. An agent reads it, so it needs no hour of use.
-func (e *evaluation) crowded() bool { return e.Current.Limit > 0 && e.Ease.Limit > e.Current.Limit }
+// heapTooSmall reports whether an agent found the heap at the current limit too small for its live set.
+func (e *evaluation) heapTooSmall() bool {
+	return e.Current.Limit > 0 && e.Ease.Limit > e.Current.Limit
+}
 
+// young reports whether there is too little evidence for a size by use.
 func (e *evaluation) young() bool {
 	return e.age() < enoughSpan || e.History.Samples() < enoughSamples
 }
@@ -122,20 +125,20 @@ func (e *evaluation) young() bool {
 // stale reports whether use is unknown, because the last sample is too old.
 func (e *evaluation) stale() bool { return e.Now.Sub(e.History.Last()) > staleAfter }
 
-// missing returns which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
+// missing returns which evidence is missing for a size; "" if there is enough. A recent kill is always enough.
 func (e *evaluation) missing() string {
 	h := e.History
 	switch {
-	case e.grown.limit > 0:
+	case e.afterKill.limit > 0:
 		return ""
 	case h.Samples() == 0:
 		return "no memory samples yet"
 	case e.stale():
 		return fmt.Sprintf("no memory samples since %s: recommendation unchanged until metrics return; see UsageAvailable "+
 			"of the profile", format.Time(h.Last()))
-	case e.Unseen != "" && e.Current.Limit == 0 && e.Last.Limit == 0: // any limit is lower
+	case e.Unseen != "" && e.Current.Limit == 0 && e.Last.Limit == 0: // any limit would be a decrease
 		return e.Unseen
-	case e.crowded():
+	case e.heapTooSmall():
 		return ""
 	case e.young():
 		return fmt.Sprintf(
@@ -146,14 +149,15 @@ func (e *evaluation) missing() string {
 	return ""
 }
 
-// hold keeps the current size. It raises only a request below use: the scheduler gives memory above it to others.
+// hold returns Hold with a reason. It only raises a request below the memory in use, because the scheduler gives memory
+// above the request to other pods.
 func (e *evaluation) hold(why string) Recommendation {
 	e.note("%s", why)
 	r := &e.rec
 	r.Confidence = memory.Low
 	r.RequeueAfter = (5 * period.Minute).Duration()
-	if k := e.unhelped; e.since(k.Time) < killHold {
-		why += sprintf("; %s at %s, where a higher limit does not help", unhelpedBy(k), e.at(k.Time))
+	if k := e.notPrevented; e.since(k.Time) < killHold {
+		why += sprintf("; %s at %s, where a higher limit does not help", otherCause(k), e.at(k.Time))
 	}
 	if request := e.requestInUse(e.Current.Limit); request > e.Current.Request {
 		r.Decision, r.UseAboveRequest = Increase, true
@@ -166,12 +170,12 @@ func (e *evaluation) hold(why string) Recommendation {
 	return *r
 }
 
-// need returns the limit that holds what use and kills require, headroom included, before the owner's bounds.
-func (e *evaluation) need() memory.Bytes {
+// requiredLimit returns the limit that use, kills and the live set require, with headroom, before the owner's bounds.
+func (e *evaluation) requiredLimit() memory.Bytes {
 	var limit memory.Bytes
 	switch {
-	case e.grown.limit == 0 && e.crowded() && e.young():
-		// minutes of use change no size
+	case e.afterKill.limit == 0 && e.heapTooSmall() && e.young():
+		// too little use for a size; only Ease counts
 	case !e.stale() && e.History.Samples() > 0:
 		limit = e.usageLimit()
 	}
@@ -179,11 +183,11 @@ func (e *evaluation) need() memory.Bytes {
 		e.note("%s: %s", e.Ease.Limit, e.Ease.Why)
 		limit = e.Ease.Limit
 	}
-	if e.grown.limit > limit {
-		if e.grown.words != "" {
-			e.note("grown to %s, + %s = %s", e.grown.bare, e.grown.words, e.grown.limit)
+	if e.afterKill.limit > limit {
+		if e.afterKill.headroomWords != "" {
+			e.note("grown to %s, + %s = %s", e.afterKill.need, e.afterKill.headroomWords, e.afterKill.limit)
 		}
-		return e.grown.limit
+		return e.afterKill.limit
 	}
 	return limit
 }
@@ -198,8 +202,7 @@ func (e *evaluation) usageLimit() memory.Bytes {
 	return e.demandLimit()
 }
 
-// decide compares the size with the current one, the limit first; with an unchanged limit, the request may
-// still change.
+// decide compares size with the current one. If the limit remains, the request for the current limit may change.
 func (e *evaluation) decide(size memory.Size) Recommendation {
 	r, cur := &e.rec, e.Current
 	r.Confidence = e.confidence()
@@ -214,25 +217,25 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	case r.UseAboveRequest || !within(cur.Request, request, percent), e.Policy.outside(cur):
 		r.Size = memory.Size{Limit: cur.Limit, Request: request}
 		r.Decision = direction(cur.Request, request)
-		e.keptBy(size.Limit)
+		e.noteKept(size.Limit)
 	default:
 		r.Decision, r.Size = Keep, cur
-		e.keptBy(size.Limit)
+		e.noteKept(size.Limit)
 	}
 	if r.Guess == nil {
-		e.correctAnswer(size.Limit)
+		e.markGuess(size.Limit)
 	}
 	r.Summary = e.summary()
-	if e.grown.limit > 0 {
+	if e.afterKill.limit > 0 {
 		r.Urgent = r.Decision != Decrease // other pods may lack this pod's size
-		// the first minutes after a kill show whether it was enough
+		// the first minutes after a kill show whether the raise was enough
 		r.RequeueAfter = (10 * period.Minute).Duration()
 	}
 	return *r
 }
 
-// keptBy adds the reason that minChangePercent kept the limit.
-func (e *evaluation) keptBy(want memory.Bytes) {
+// noteKept adds the reason if minChangePercent prevents a change of the limit.
+func (e *evaluation) noteKept(want memory.Bytes) {
 	if have := e.Current.Limit; want != have {
 		e.note("limit stays at %s: %s is less than minChangePercent %d %% away", have, want, e.Policy.MinChangePercent)
 	}
@@ -245,13 +248,12 @@ func direction(from, to memory.Bytes) Decision {
 	return Increase
 }
 
-// within reports whether going from a to b is too small a change: less than percent of a. Setting an unset value is
-// never too small.
+// within reports whether a change from a to b is too small: less than percent of a. A change from 0 (unset) is not.
 func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }
 
-// head returns the action: "Increase limit 256Mi to 512Mi, request 96Mi to 248Mi".
+// head returns the change in words: "Increase limit 256Mi to 512Mi, request 96Mi to 248Mi".
 func (e *evaluation) head() string {
 	s, cur := e.rec.Size, e.Current
 	switch {
@@ -269,24 +271,24 @@ func (e *evaluation) head() string {
 	return fmt.Sprintf("%s limit %s to %s, %s", e.rec.Decision, orNone(cur.Limit), s.Limit, request)
 }
 
-// summary returns one line, with the newest fact it is based on.
+// summary returns the recommendation in one line, with its most important reason.
 func (e *evaluation) summary() string {
 	head := e.head()
 	switch ev := e.rec.Evidence; {
 	case e.rec.Alarm != "":
 		return head + "; " + e.rec.Alarm
-	case e.grown.limit > 0 && e.newest.Asked > 0:
-		return fmt.Sprintf("%s: %s at %s at %s, when the requested %s was not effective yet", head, diedBy(e.newest.Kind),
+	case e.afterKill.limit > 0 && e.newest.Asked > 0:
+		return fmt.Sprintf("%s: %s at %s at %s, when the requested %s was not effective yet", head, killVerb(e.newest.Kind),
 			e.newest.Limit,
 			e.at(e.newest.Time), e.newest.Asked)
-	case e.grown.limit > 0:
-		return fmt.Sprintf("%s: %s at %s at %s", head, diedBy(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
-	case e.rec.Decision == Decrease && e.back > 0:
+	case e.afterKill.limit > 0:
+		return fmt.Sprintf("%s: %s at %s at %s", head, killVerb(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
+	case e.rec.Decision == Decrease && e.rollbackTo > 0:
 		return sprintf(
 			"%s: the raise to %s did not end the stall of %s and is rolled back", head, e.Unrelieved.RaisedTo,
 			e.at(e.Unrelieved.Since),
 		)
-	case e.rec.Decision == Increase && e.crowded():
+	case e.rec.Decision == Increase && e.heapTooSmall():
 		return head + ": " + e.Ease.Why
 	case e.rec.UseAboveRequest:
 		return head + ": " + e.inUseWords()
@@ -295,11 +297,11 @@ func (e *evaluation) summary() string {
 	}
 }
 
-// confidence grows with the cycles seen: a day has the daily one, a week the weekly one.
+// confidence grows with the age: after a day the history includes the daily cycle, after a week the weekly cycle.
 func (e *evaluation) confidence() memory.Confidence {
 	span := e.age()
 	switch {
-	case e.grown.limit > 0 && span < 7*period.Day:
+	case e.afterKill.limit > 0 && span < 7*period.Day:
 		return memory.Low // a kill shows that more is needed, not how much
 	case span >= 7*period.Day && e.certainty == history.Exact:
 		return memory.High
@@ -309,8 +311,8 @@ func (e *evaluation) confidence() memory.Confidence {
 	return memory.Low
 }
 
-// Differs reports whether going from what a container has to what it should have is worth a change under the policy:
-// the limit or the request is not set, minChangePercent away, or outside the bounds.
+// Differs reports whether the policy makes the change from have to want: the limit or the request of have is not set,
+// at least minChangePercent away from want, or outside the bounds.
 func Differs(have, want memory.Size, p Policy) bool {
 	if have != want && p.outside(have) {
 		return true

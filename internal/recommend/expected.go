@@ -15,26 +15,26 @@ import (
 
 // outlook describes the expected use of the next day.
 //
-// Two causes of kills are expected: days that repeat, most likely days that followed a day like the last 24 hours, and
-// records. The next hour exceeds the highest use of h hours with probability 1/(h+1), by about as much as records of
-// the container exceeded earlier ones. With a prior for that mean, the excess has a Lomax distribution.
+// The model has two causes of kills. Earlier days may repeat, most likely those that followed a day like the last 24
+// hours. And the next hour exceeds the highest use of h hours (a record) with probability 1/(h+1), by an exponential
+// excess. Its mean is estimated from earlier records and a prior, so the excess has a Lomax distribution.
 type outlook struct {
-	kill    float64 // the cost of a kill, in bytes held for a day during the hours in which the container runs
-	hours   int     // in which it ran, of [history.HoursKept]
-	top     float64 // the peak of the last 24 hours, kills included
-	records lomax   // the excess of a record over the last
-	rate    float64 // records a day
+	kill    float64 // the cost of a kill, in bytes for a day of the hours in which the container runs
+	hours   int     // number of hours in which the container ran, of [history.HoursKept]
+	top     float64 // the peak of the last 24 hours (with the use assumed for kills) or of new pods, in bytes
+	records lomax   // by how much a record exceeds top
+	rate    float64 // expected records per day
 	days    []repeat
 	known   [history.DaysKept + 1]knownDay // calendar days by their age
-	// elsewhere is the highest peak of the excluded days, on which use never fell to top.
-	elsewhere memory.Bytes
+	// excludedPeak is the highest peak of days that count as another load, because use never fell to top.
+	excludedPeak memory.Bytes
 }
 
-// repeat is a day that may repeat.
+// repeat is a day that may repeat: its peak in bytes, and the probability that the next day is like it.
 type repeat struct{ peak, chance float64 }
 
-// cheapest returns the limit with the lowest cost per day: the memory held plus the expected kills. top is the peak of
-// the last 24 hours or of new pods, which may come on any day: the minimum.
+// cheapest returns the limit with the lowest cost per day: the memory itself plus the expected kills. The limit covers
+// top with a margin: the peak of the last 24 hours, or of new pods, which may start on any day.
 func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	var buf [history.DaysKept]repeat
 	o := e.outlook(float64(top), buf[:0])
@@ -42,7 +42,7 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	best, lower := e.choose(&o, have)
 	limit := bytesOf(best).CeilTo(memory.MiB)
 	if highest := e.rec.Evidence.PeakDemand; limit < highest {
-		if highest <= o.elsewhere {
+		if highest <= o.excludedPeak {
 			e.note("the peak of %s is not covered: use stayed above %s all of that day, which was another load", highest, top)
 		} else {
 			e.note("the peak of %s is not covered: that costs more than the kills it prevents", highest)
@@ -52,7 +52,7 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	if lower > 0 {
 		e.note("limit stays at %s: %s was enough for %s, but saves less than lowering a limit costs (%s for a "+
 			"day)", e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB),
-			format.Count(o.enough(lower), "day"), bytesOf(e.lowering(&o, have, lower)))
+			format.Count(o.sufficientDays(lower), "day"), bytesOf(e.lowering(&o, have, lower)))
 	}
 	return limit
 }
@@ -65,8 +65,8 @@ func bytesOf(amount float64) memory.Bytes {
 	return memory.Bytes(math.Ceil(amount))
 }
 
-// choose returns the limit with the lowest cost. It skips changes that are too small, unless most of the margin is used
-// up. lower is a lower limit that only the cost of lowering rules out; 0: none.
+// choose returns the limit with the lowest cost. It skips changes that are too small, unless most of the margin is
+// used. lower is the limit that would be cheaper if lowering had no cost; 0: none.
 func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 	margin, left := float64(e.Policy.MinMarginPercent)/100, float64(e.model.EatenPercent)/100
 	percent := float64(e.Policy.MinChangePercent)
@@ -104,14 +104,14 @@ func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 	return best, lower
 }
 
-// lowering returns the cost per day of lowering a limit. The lower limit is expected to suffice for as long as it has
-// until now; the cost of a kill is spread over that.
+// lowering returns the cost per day of lowering a limit. It spreads the cost of a kill over sufficientDays, because the
+// lower limit is expected to suffice for as long as it would have until now.
 func (e *evaluation) lowering(o *outlook, from, to float64) float64 {
-	return e.model.LowerLimit*from + e.model.LowerKill*o.kill/float64(o.enough(to))
+	return e.model.LowerLimit*from + e.model.LowerKill*o.kill/float64(o.sufficientDays(to))
 }
 
-// enough returns for how many days a limit would have sufficed. Days without data do not count.
-func (o *outlook) enough(limit float64) int {
+// sufficientDays returns for how many of the latest days a limit would have sufficed. Days without data do not count.
+func (o *outlook) sufficientDays(limit float64) int {
 	days := 1 // the last 24 hours
 	for _, d := range o.known[1:] {
 		if float64(d.peak) > limit {
@@ -124,13 +124,13 @@ func (o *outlook) enough(limit float64) int {
 	return days
 }
 
-// weekDays is for how many days use must stay below an earlier day before that day is excluded as another load, if all
-// processes started after it: they may be idle, as on a weekend. For a process that already ran then, one day is
-// enough.
+// weekDays is the number of lowDays from which an earlier day on which use did not fall to top is excluded, if all
+// processes started after that day: they may be idle now, as on a weekend. If a process has run since that day, the day
+// is excluded immediately.
 const weekDays = 7
 
-// lasts returns for how many of the latest days with data use fell to the peak of the last 24 hours or less.
-func (o *outlook) lasts() (days int) {
+// lowDays returns on how many of the latest days with data use fell to top or less.
+func (o *outlook) lowDays() (days int) {
 	for _, d := range o.known[1:] {
 		if float64(d.trough) > o.top {
 			break
@@ -142,6 +142,7 @@ func (o *outlook) lasts() (days int) {
 	return days
 }
 
+// outlook estimates the next day from the history and the kills. days is a buffer for the result.
 func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	m := &e.model
 	var buf [history.HoursKept]history.Hour
@@ -150,7 +151,7 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	known := e.knownDays()
 	seen := e.History.Records()
 	ran := history.HoursKept
-	if len(e.Runs) > 0 { // it holds no memory between runs; for others, samples may be missing
+	if len(e.Runs) > 0 { // no memory between runs; for other containers, hours without samples may be gaps
 		ran = max(len(all), 1)
 	}
 	o := outlook{
@@ -161,14 +162,14 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 		days: append(days, repeat{top, 1}), known: known,
 	}
 	total := 1.
-	oldest, lasts := e.daysSince(e.History.RunningSince()), o.lasts()
+	oldest, lowDays := e.daysSince(e.History.RunningSince()), o.lowDays()
 	for age := 1; age < history.DaysKept; age++ {
 		d := &known[age]
-		if d.peak == 0 || float64(d.trough) > top && hours >= history.RecordHours && (age <= oldest || lasts >= weekDays) {
-			o.elsewhere = max(o.elsewhere, d.peak)
-			continue // use never fell to the peak of the last day: another release, or another load
+		if d.peak == 0 || float64(d.trough) > top && hours >= history.RecordHours && (age <= oldest || lowDays >= weekDays) {
+			o.excludedPeak = max(o.excludedPeak, d.peak)
+			continue // no data, or use never fell to top: another release or load
 		}
-		like := m.Unlike + (1-m.Unlike)*m.alike(float64(known[age+1].peak), top)
+		like := m.Unlike + (1-m.Unlike)*m.similarity(float64(known[age+1].peak), top)
 		chance := math.Exp2(-float64(age)/m.DayHalfLife) * like
 		o.days = append(o.days, repeat{float64(d.peak), chance})
 		total += chance
@@ -179,12 +180,12 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	return o
 }
 
-// excess returns the prior for how far a container exceeds its previous use.
+// excess returns Excess for a use, in bytes.
 func (m *Model) excess(used float64) float64 { return min(float64(m.Excess), m.ExcessShare*used) }
 
-// alike returns the similarity of an earlier day to the last one: 1 up to the peak of the last day, less the higher the
-// earlier day was, 0 if unknown.
-func (m *Model) alike(day, last float64) float64 {
+// similarity returns how similar an earlier day is to the last 24 hours, by their peaks in bytes: 1 if its peak is not
+// higher, and less the higher its peak is. 0: the day is unknown.
+func (m *Model) similarity(day, last float64) float64 {
 	if day == 0 {
 		return 0
 	}
@@ -192,11 +193,11 @@ func (m *Model) alike(day, last float64) float64 {
 	return math.Exp(-far * far / 2)
 }
 
-// knownDay is a calendar day: its highest use, the peak with kills included, and its lowest use.
+// knownDay is a calendar day: its highest use, the same including the use assumed for kills, and its lowest use.
 type knownDay struct{ used, peak, trough memory.Bytes }
 
-// knownDays returns the calendar days kept, by their age. They do not move with the clock, so that each peak counts the
-// same an hour later, and the limit does not flip.
+// knownDays returns the calendar days kept, by their age. Calendar days do not change from hour to hour, so that the
+// limit does not flap.
 func (e *evaluation) knownDays() (days [history.DaysKept + 1]knownDay) {
 	var buf [history.DaysKept]history.Day
 	for _, d := range e.History.AppendDays(buf[:0]) {
@@ -215,31 +216,31 @@ func (e *evaluation) knownDays() (days [history.DaysKept + 1]knownDay) {
 // daysSince returns how many calendar days ago a time was.
 func (e *evaluation) daysSince(t time.Time) int { return int(period.DayOf(e.Now) - period.DayOf(t)) }
 
-// killExcess returns by how much kills exceeded known use: the first of a series exceeds the use of its day and the day
-// before, each other the previous kill. If use of that day was above the limit, that record is already included.
-// Replicas that are killed together at one limit count once.
+// killExcess returns by how much limits at kills exceeded known use, in bytes. The first kill of a series is compared
+// with the use of its day and the day before, each other with the highest limit of the series so far. So replicas that
+// are killed at one limit count once, and a kill below the use of its day does not count.
 func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess float64) {
-	var row memory.Bytes
+	var highest memory.Bytes // limit of the series so far
 	for i, k := range e.kills {
 		if i > 0 && e.since(e.kills[i-1].Time)-e.since(k.Time) >= killHold {
-			row = 0
+			highest = 0
 		}
 		if age := e.daysSince(k.Time); age >= 0 && age < history.DaysKept {
-			if known := max(days[age+1].used, days[age].used, row); known > 0 {
+			if known := max(days[age+1].used, days[age].used, highest); known > 0 {
 				excess += float64(k.Limit.Minus(known)) * math.Exp2(-float64(age)/e.model.DayHalfLife)
 			}
 		}
-		row = max(row, k.Limit)
+		highest = max(highest, k.Limit)
 	}
 	return excess
 }
 
-// cost returns the cost of a limit for a day of the hours in which the container runs.
+// cost returns the cost per day of a limit, in bytes.
 func (o *outlook) cost(limit float64) float64 { return limit + o.kill*o.kills(limit) }
 
 // kills returns the expected kills per day at a limit.
 func (o *outlook) kills(limit float64) float64 {
-	kills := o.rate * o.records.beyond(limit-o.top)
+	kills := o.rate * o.records.exceedance(limit-o.top)
 	for _, d := range o.days {
 		if d.peak > limit {
 			kills += d.chance
@@ -248,8 +249,8 @@ func (o *outlook) kills(limit float64) float64 {
 	return kills
 }
 
-// words returns a sentence to check the limit with: the peak, the margin above it, the expected kills, and what 10 %
-// less would save and cost.
+// words returns a sentence that explains the limit: the margin above the peak, the expected kills, and what a limit
+// 10 % lower would save and cost.
 func (o *outlook) words(limit memory.Bytes, least string) string {
 	lower, top := limit.Percent(90), memory.Bytes(o.top)
 	kills := o.kills(float64(limit))
@@ -264,21 +265,21 @@ func (o *outlook) words(limit memory.Bytes, least string) string {
 		price, runs)
 }
 
-// per100 returns a rate of kills a day as a number in 100 days.
+// per100 formats a number of kills per day as a number in 100 days.
 func per100(rate float64) string { return sprintf("%.2g", 100*rate) }
 
-// lomax is an exponential distribution with a mean estimated from shape values that sum up to scale.
+// lomax is the Lomax distribution: exponential, with a mean estimated from shape values whose sum is scale.
 type lomax struct{ shape, scale float64 }
 
-// beyond returns the chance of over x.
-func (l lomax) beyond(x float64) float64 {
+// exceedance returns the probability of a value above x.
+func (l lomax) exceedance(x float64) float64 {
 	if x <= 0 {
 		return 1
 	}
 	return math.Pow(1+x/l.scale, -l.shape)
 }
 
-// space returns the amount at which one more byte costs what it saves.
+// space returns the margin at which one more byte costs what it saves, if exceeding the margin costs price.
 func (l lomax) space(price float64) float64 {
 	return max(0, l.scale*(math.Pow(price*l.shape/l.scale, 1/(l.shape+1))-1))
 }

@@ -69,7 +69,7 @@ func TestNoCheaperLimitIsLeftOut(t *testing.T) {
 // TestRoomIsWhereTheCostIsLeast: the closed form against a search.
 func TestRoomIsWhereTheCostIsLeast(t *testing.T) {
 	l := lomax{2.5, 40}
-	cost := func(x float64) float64 { return x + 5000*l.beyond(x) }
+	cost := func(x float64) float64 { return x + 5000*l.exceedance(x) }
 	best := 0.
 	for x := 0.; x < 1000; x += 0.1 {
 		if cost(x) < cost(best) {
@@ -134,7 +134,8 @@ func TestDaysThatFollowedADayLikeTheLastCountMost(t *testing.T) {
 		}
 	}
 	m := DefaultModel()
-	if m.alike(500, 1000) != 1 || m.alike(0, 1000) != 0 || m.alike(float64(2000*mib), float64(1000*mib)) > 0.05 {
+	if m.similarity(500, 1000) != 1 || m.similarity(0, 1000) != 0 ||
+		m.similarity(float64(2000*mib), float64(1000*mib)) > 0.05 {
 		t.Error("a day that was lower may lead to the next; one that was twice as high, or is not known, does not")
 	}
 }
@@ -201,7 +202,7 @@ func TestALowerLimitIsTakenAfterDays(t *testing.T) {
 		o.known[age].peak = peak * mib
 	}
 	for limit, want := range map[memory.Bytes]int{50: 1, 100: 3, 200: 3, 300: 4} {
-		if got := o.enough(float64(limit * mib)); got != want {
+		if got := o.sufficientDays(float64(limit * mib)); got != want {
 			t.Errorf("%dMi has been enough for %d days, want %d", limit, got, want)
 		}
 	}

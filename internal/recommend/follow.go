@@ -11,24 +11,23 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Constants for runtimes that size their heap from the limit. Use up to that cap is not demand: the runtime would fill
-// any limit, and a size computed from that use would rise or fall forever (VPA's does, above 87 % and below 80 %
-// fill).
+// Constants for runtimes that size their heap from the limit. Use up to the heap cap is not demand: the runtime would
+// fill any limit, and a size computed from use would rise or fall forever.
 const (
-	// usualHeapPercent is assumed when the share of the heap is not known.
+	// usualHeapPercent is the assumed share of the heap if it is unknown.
 	usualHeapPercent = 50
-	// fillsPercent: from this share of its cap on, a peak is not evidence of demand.
+	// fillsPercent is the share of the heap cap from which a peak may be a full heap instead of demand.
 	fillsPercent = 80
-	// collectedPercent: low points above this share of the peak show no collection, so the live set is not known.
+	// collectedPercent is the share of the peak above which low points show no collection: the live set is unknown.
 	collectedPercent = 80
-	// liveHeapPercent is the heap for a live set, as a share of it: garbage collectors slow down sharply below 1.3 times.
+	// liveHeapPercent is the heap for a live set, as a share of it. Garbage collectors slow down sharply below 130 %.
 	liveHeapPercent = 150
-	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
+	// followsElasticity is the relative change of use, divided by that of the limit, from which use follows the limit.
 	followsElasticity = 0.5
 )
 
-// followerLimit sizes a runtime that fills any limit by its live set. If the live set is unknown, or if it is unknown
-// whether the heap cap follows the limit, a limit that the heap may fill is unchanged.
+// followerLimit returns the limit of a runtime whose heap may follow the limit. If the heap fills its cap, the limit is
+// sized by the live set. It is not changed if the live set is unknown, or if the heap cap may not follow the limit.
 func (e *evaluation) followerLimit() memory.Bytes {
 	now, before := e.History.Regimes()
 	limit := max(e.Current.Limit, now.Limit)
@@ -76,7 +75,7 @@ func (e *evaluation) followerLimit() memory.Bytes {
 			limit, sized,
 		)
 		e.note(
-			"%s fills its heap cap, so its peak of %s is not demand; its live set of %s fits, and no kill asks for more: "+
+			"%s fills its heap cap, so its peak of %s is not demand; its live set of %s fits, and no kill requires more: "+
 				"limit stays at %s",
 			name, now.Peak, live, limit,
 		)
@@ -88,13 +87,13 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	return sized
 }
 
-// limitFor returns the limit of which the heap's share is heap. It adds the reserved memory, and does not subtract it
-// from observed use, because it is unknown how much of the use was in the reserved part.
+// limitFor returns the limit at which the heap's share is heap, plus the reserve. It does not subtract the reserve from
+// observed use, because it is unknown how much of the use was in the reserved part.
 func (e *evaluation) limitFor(heap memory.Bytes, percent int32) memory.Bytes {
 	return heap.Percent(10000 / percent).Plus(e.Traits.Reserve)
 }
 
-// reserved returns the part of a reason about tuning.reserve.
+// reserved returns the end of a reason about tuning.reserve; "" without a reserve.
 func (e *evaluation) reserved() string {
 	if e.Traits.Reserve == 0 {
 		return ""
@@ -114,8 +113,8 @@ func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 	return limit
 }
 
-// followed reports whether use moved with the limit. A runtime that was sized by its live set follows with its peaks as
-// well, and should: then the limit already suits its live set, and is kept.
+// followed reports whether use moved with the limit when the limit changed. This is also true after memfit sized the
+// limit by the live set; the limit is then right, and is kept.
 func followed(now, before history.Regime) bool {
 	if now.Peak == 0 || before.Peak == 0 || before.Limit == 0 || before.Limit == now.Limit {
 		return false

@@ -13,11 +13,11 @@ import (
 
 func sprintf(text string, args ...any) string { return fmt.Sprintf(text, args...) }
 
-// at returns a time of day as messages show it.
+// at formats a time for messages: the time of day, with the date unless it is within a day of now.
 func (e *evaluation) at(t time.Time) string { return format.TimeOfDay(t, e.Now) }
 
-// unhelpedBy describes a death that a higher limit does not prevent.
-func unhelpedBy(k memory.OOMKill) string {
+// otherCause describes a kill that a higher limit does not prevent.
+func otherCause(k memory.OOMKill) string {
 	switch {
 	case k.Debugged:
 		return "killed while a debug session filled its pod"
@@ -27,13 +27,12 @@ func unhelpedBy(k memory.OOMKill) string {
 	return "the runtime gave up at its own heap cap"
 }
 
-// inUseWords returns why a request is raised: "706Mi was in use at 14:03:12Z". It has the time of the reading: use may
-// be much lower by now.
+// inUseWords returns why a request is raised, with the time of the reading: "706Mi was in use at 14:03:12Z".
 func (e *evaluation) inUseWords() string {
 	return sprintf("%s was in use at %s", e.InUse, e.at(e.InUseSeen))
 }
 
-// orNone returns a size as users read it, for sizes that may be missing.
+// orNone formats a size that may be missing: "none" for 0.
 func orNone(b memory.Bytes) string {
 	if b == 0 {
 		return "none"

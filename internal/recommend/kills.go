@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// killHold is how long a kill alone determines the size. After that, use with the new limit does, and the kill
-	// counts as a peak of its day.
+	// killHold is how long a kill alone determines the size. After that, use at the new limit does, and the kill counts as
+	// a peak of its day.
 	killHold = period.Hour
-	// quickRepeat: a kill this soon after a kill at a lower limit doubles the limit, instead of raising it by the
+	// quickRepeat is how soon after a kill at a lower limit the next kill doubles the limit, instead of raising it by the
 	// policy's factor. It is real time, because the kubelet's back-off paces a crash loop.
 	quickRepeat = time.Hour
-	// slowDeath and longerPercent: a process that lived longer than slowDeath, and by half longer than under the lower
-	// limit, takes its memory gradually. The limit is not doubled as for a crash loop: usage shows the need, and if the
-	// process leaks, a raise does not help.
+	// slowDeath and longerPercent bound the uptime from which a repeated kill does not double the limit: at least
+	// slowDeath, and longerPercent of the uptime at the lower limit. Such a process takes memory gradually, so its use
+	// shows the need.
 	slowDeath     = 30 * time.Second
 	longerPercent = 150
-	// suspectPercent: an unconfirmed kill counts only when the process was seen this close to its limit.
+	// suspectPercent is the peak, in percent of the limit, from which an unconfirmed kill counts.
 	suspectPercent = 85
 )
 
-// judgeKills finds the kills that a higher limit prevents, and the need that recent kills show.
+// judgeKills finds the kills that a higher limit prevents, and their need. It adds reasons and advice for the others.
 func (e *evaluation) judgeKills() {
-	var heap, pod, debugged, child int
-	var share bool
+	var heap, pod, debugged, child int // kills of these kinds that do not count
+	var share bool                     // some heap aborts count
 	for _, k := range e.Kills {
 		switch {
 		case Helps(k, e.Kills, e.Traits):
@@ -40,9 +40,9 @@ func (e *evaluation) judgeKills() {
 			share = share || k.Kind == memory.OOMHeapAbort
 		case k.Kind == memory.OOMHeapAbort:
 			heap++
-			e.unhelped = k
+			e.notPrevented = k
 		case k.Kind == memory.OOMPodLimit:
-			if e.unhelped = k; k.Debugged {
+			if e.notPrevented = k; k.Debugged {
 				debugged++
 			} else {
 				pod++
@@ -84,8 +84,8 @@ func (e *evaluation) judgeKills() {
 			format.Count(int64(pod), "kill"),
 		)
 		e.advise(
-			"raise the pod's memory limit (spec.resources.limits.memory), or lower the sum of what its containers use: %s at "+
-				"the pod's limit",
+			"raise the pod's memory limit (spec.resources.limits.memory), or reduce the memory of its containers: %s at the "+
+				"pod's limit",
 			format.Count(int64(pod), "kill"),
 		)
 	}
@@ -93,16 +93,16 @@ func (e *evaluation) judgeKills() {
 		kills := format.Count(int64(debugged), "kill")
 		e.note("%s not counted: this container was far below its limit while a debug session ran in its pod", kills)
 		e.advise(
-			"debug a copy of the pod (kubectl debug --copy-to): what a session uses counts against the limit of its pod: %s "+
-				"during one", kills,
+			"debug a copy of the pod (kubectl debug --copy-to), because the memory of a session counts against the pod's "+
+				"limit: %s during a session", kills,
 		)
 	}
-	e.reach = e.findReach()
-	e.growAfterKills()
+	e.growth = e.confirmGrowth()
+	e.findKillNeed()
 }
 
-// withoutLoans counts the kill of a container with a loan as one at the limit of all pods: a loan is for one pod, and
-// most containers that use up a loan leak.
+// withoutLoans counts a kill of a container with a loan (sizing.rescue) at the limit without the loan. A loan is for
+// one pod only, and most containers that use up a loan have a leak.
 func (e *evaluation) withoutLoans() {
 	for i := range e.kills {
 		k := &e.kills[i]
@@ -117,10 +117,10 @@ func (e *evaluation) withoutLoans() {
 	}
 }
 
-// Helps reports whether a higher limit helps against k, which is one of the kills of its container and program.
+// Helps reports whether a higher limit prevents kill k. kills are all kills of its container and program.
 func Helps(k memory.OOMKill, kills []memory.OOMKill, t Traits) bool {
 	switch k.Kind {
-	case memory.OOMHeapAbort: // the next process takes its share of the new limit
+	case memory.OOMHeapAbort: // the next process gets a heap cap from the new limit
 		return t.CapFollowsLimit && k.Limit > 0
 	case memory.OOMPodLimit:
 		return false
@@ -133,8 +133,8 @@ func Helps(k memory.OOMKill, kills []memory.OOMKill, t Traits) bool {
 	return k.Limit > 0 || k.Peak > 0
 }
 
-// childKills counts the kills of child processes. A single one while the container used far less than its limit may be
-// a debug session's (kubectl exec), which is not evidence of what the program needs.
+// childKills returns the number of kills of child processes. A single kill may be of a debug session (kubectl exec),
+// which does not show what the program needs.
 func childKills(kills []memory.OOMKill) (n int) {
 	for _, k := range kills {
 		if k.Kind == memory.OOMChildProcess {
@@ -144,32 +144,32 @@ func childKills(kills []memory.OOMKill) (n int) {
 	return n
 }
 
-// ask is the limit that a kill requires.
-type ask struct {
-	by    memory.OOMKill
-	bare  memory.Bytes // the need
-	limit memory.Bytes // with the headroom on top of it
-	words string       // what the headroom is
+// killNeed is the limit that a kill requires.
+type killNeed struct {
+	kill          memory.OOMKill
+	need          memory.Bytes
+	limit         memory.Bytes // need plus headroom
+	headroomWords string
 }
 
-// growAfterKills finds the largest need that the kills of the last hour show, and its kill. It ignores the current
-// size: a kill still counts after memfit raised the limit.
-func (e *evaluation) growAfterKills() {
+// findKillNeed sets afterKill to the largest need that kills of the last hour show. It ignores the current size: a kill
+// still counts after memfit raised the limit.
+func (e *evaluation) findKillNeed() {
 	for i, k := range e.kills {
 		if e.since(k.Time) >= killHold {
 			continue
 		}
 		e.newest = k
-		if a := e.ask(i); a.limit >= e.grown.limit {
-			e.grown = a
+		if a := e.needAfter(i); a.limit >= e.afterKill.limit {
+			e.afterKill = a
 		}
 	}
-	if by := e.grown.by; e.grown.limit > 0 {
+	if by := e.afterKill.kill; e.afterKill.limit > 0 {
 		count := sprintf("%s of %s in the ledger, last peak demand", format.Count(int64(len(e.kills)), "kill"), by.Kind)
 		if by.Kind == memory.OOMStall {
-			count = "it stalled without being killed, its anonymous memory at"
+			count = "without a kill, anonymous memory"
 		}
-		e.note("%s at limit %s at %s (%s %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
+		e.note("%s at limit %s at %s (%s %s)", killVerb(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
 		if by.Kind == memory.OOMHeapAbort {
 			e.note(
 				"its heap cap follows from the limit, so a higher limit gives it a larger heap when it starts again%s",
@@ -185,12 +185,12 @@ func (e *evaluation) growAfterKills() {
 	}
 }
 
-// precedesRaise reports whether kill i may have preceded the raise to its limit, and the limit before that raise. That
-// is possible for the first instance killed at a higher limit than its predecessors, within moments of its start. The
-// next kill at the same limit decides.
+// precedesRaise returns the limit before the raise to the limit of kill i, and whether the kill may have preceded that
+// raise. That is possible for the first kill of a container at a higher limit, within moments of the start of an
+// instance. The next kill at the same limit shows whether the raise was effective.
 func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	k := e.kills[i]
-	// A runtime reads its heap cap once, at its start, so any later abort is at the previous cap.
+	// A runtime reads its heap cap once, at its start, so even a late abort may be at the previous cap.
 	late := k.Uptime >= memory.RaiseReaches && k.Kind != memory.OOMHeapAbort
 	if late || k.Kind == memory.OOMStall || k.Limit == 0 {
 		return 0, false
@@ -204,7 +204,7 @@ func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	return limit, asked > 0 && asked < k.Limit
 }
 
-// frozenWords returns the note about a heap cap that does not change with a restart alone.
+// frozenWords returns the end of a sentence about when a heap gets a larger cap, for a cap that needs a new pod.
 func (e *evaluation) frozenWords() string {
 	if e.Traits.CapFrozen {
 		return " in a new pod; a running pod keeps the cap it was created with"
@@ -212,108 +212,111 @@ func (e *evaluation) frozenWords() string {
 	return ""
 }
 
-// ask returns the limit that kill i requires. The need above the limit is unknown: for an hour, the container gets the
-// headroom twice.
-func (e *evaluation) ask(i int) ask {
+// needAfter returns the limit that kill i requires. Because the need above the limit is unknown, it has twice the
+// headroom, or the headroom of a young container if that is more.
+func (e *evaluation) needAfter(i int) killNeed {
 	k := e.kills[i]
-	bare := e.grow(i)
-	if e.reach.stopped(k.Limit) {
-		return ask{by: k, bare: k.Limit, limit: k.Limit}
+	need := e.needShown(i)
+	if e.growth.stopped(k.Limit) {
+		return killNeed{kill: k, need: k.Limit, limit: k.Limit}
 	}
-	space := 2 * e.headroom(bare)
-	a := ask{by: k, bare: bare, limit: bare.Plus(space), words: sprintf("twice the headroom (%s)", space)}
+	space := 2 * e.headroom(need)
+	a := killNeed{kill: k, need: need, limit: need.Plus(space), headroomWords: sprintf("twice the headroom (%s)", space)}
 	if young, _ := e.burstSpace(0); young > space {
-		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
+		a.limit, a.headroomWords = need.Plus(young), young.String()+" for bursts a young container has not shown yet"
 	}
-	if most := e.mostAnswer(k); a.limit > most {
-		a.words += sprintf(", but no more than %s + %d %% of %s", most.Minus(e.guess(k)), e.model.GuessPercent, k.Limit)
+	if most := e.maxLimitAfter(k); a.limit > most {
+		a.headroomWords += sprintf(", but no more than %s + %d %% of %s", most.Minus(e.maxGrowth(k)), e.model.GuessPercent,
+			k.Limit)
 		a.limit = most
 	}
 	return a
 }
 
-// mostAnswer returns the highest limit after a kill alone, because the need above the limit is unknown: four times the
-// effective limit, unless more was used.
-func (e *evaluation) mostAnswer(k memory.OOMKill) memory.Bytes {
+// maxLimitAfter returns the highest limit that a kill alone can cause: the limit at the kill, or the highest use, plus
+// maxGrowth.
+func (e *evaluation) maxLimitAfter(k memory.OOMKill) memory.Bytes {
 	if k.Limit == 0 {
 		return memory.Max
 	}
-	return max(k.Limit, e.highestDay()).Plus(e.guess(k))
+	return max(k.Limit, e.highestDay()).Plus(e.maxGrowth(k))
 }
 
-func (e *evaluation) guess(k memory.OOMKill) memory.Bytes {
+// maxGrowth returns the highest raise that a kill alone can cause.
+func (e *evaluation) maxGrowth(k memory.OOMKill) memory.Bytes {
 	return k.Limit.Percent(e.model.GuessPercent)
 }
 
-// boundAnswer bounds the limit of an older container in the hour after a kill: the kill raises it to at most
-// [evaluation.mostAnswer].
-func (e *evaluation) boundAnswer(limit memory.Bytes) memory.Bytes {
-	most := e.mostAnswer(e.grown.by)
-	if e.grown.limit == 0 || limit <= most {
+// boundAfterKill bounds the limit of an older container in the hour after a kill to [evaluation.maxLimitAfter], or to
+// the limit without kills if that is higher.
+func (e *evaluation) boundAfterKill(limit memory.Bytes) memory.Bytes {
+	most := e.maxLimitAfter(e.afterKill.kill)
+	if e.afterKill.limit == 0 || limit <= most {
 		return limit
 	}
 	alone := *e
-	alone.kills, alone.grown, alone.rec.Reasons = nil, ask{}, nil
+	alone.kills, alone.afterKill, alone.rec.Reasons = nil, killNeed{}, nil
 	if most = max(most, alone.demandLimit()); limit <= most {
 		return limit
 	}
-	e.note("held at %s instead of %s: an hour after a kill at %s, use shows what is needed", most, limit, e.grown.by.Limit)
+	e.note("limit %s instead of %s: an hour after the kill at %s, use will show the need", most, limit,
+		e.afterKill.kill.Limit)
 	return most
 }
 
-// mostGuess bounds the space for bursts after a kill at a limit; 0: unbounded. With Cautious the bound ends after an
-// hour of use: from then on it would give less space than without the kill.
-func (e *evaluation) mostGuess(killedAt memory.Bytes) memory.Bytes {
+// maxBurstSpace returns the highest headroom for bursts after a kill at a limit; 0: unbounded. With Cautious, the bound
+// ends after an hour of use: then it would be lower than the headroom without a kill.
+func (e *evaluation) maxBurstSpace(killedAt memory.Bytes) memory.Bytes {
 	if e.Policy.KillPrice >= Cautious && !e.young() {
 		return 0
 	}
 	return killedAt.Percent(e.model.GuessPercent)
 }
 
-// grow returns the need that kill i shows: more than the effective limit. A requested limit that was not effective does
-// not count.
-func (e *evaluation) grow(i int) memory.Bytes {
+// needShown returns the need that kill i shows: the limit at the kill, raised by the policy's factor.
+func (e *evaluation) needShown(i int) memory.Bytes {
 	k, p := e.kills[i], e.Policy
-	died := e.diedAt(i)
-	if died == 0 {
-		return k.Peak // the node ran out, not the container: nothing shows that it needs more than it used
+	low := e.limitTooLow(i)
+	if low == 0 {
+		return k.Peak // the node ran out of memory: nothing shows that the container needs more than it used
 	}
 	percent := p.OOMFactorPercent
 	for _, before := range e.kills[:i] {
-		if k.Asked == 0 && before.Limit < died && k.Time.Sub(before.Time) < quickRepeat && !livedLonger(k, before) {
+		if k.Asked == 0 && before.Limit < low && k.Time.Sub(before.Time) < quickRepeat && !livedLonger(k, before) {
 			percent = max(percent, e.model.RepeatPercent)
 		}
 	}
-	grown := max(died.Percent(percent), died.Plus(p.OOMMinIncrease))
-	if seen := e.highestDay(); seen > grown && !e.Traits.FollowsLimit {
-		grown = min(seen, died.Percent(e.model.RememberedPercent)) // its use was as high before
+	need := max(low.Percent(percent), low.Plus(p.OOMMinIncrease))
+	if seen := e.highestDay(); seen > need && !e.Traits.FollowsLimit {
+		need = min(seen, low.Percent(e.model.RememberedPercent)) // use may be as high again
 	}
-	return grown
+	return need
 }
 
-// livedLonger reports whether k lived longer with the higher limit, so that its need at start was not the cause.
+// livedLonger reports whether the instance of k lived clearly longer than the instance of an earlier kill at a lower
+// limit: it was not killed by its need at start.
 func livedLonger(k, before memory.OOMKill) bool {
 	return k.Uptime >= slowDeath && before.Uptime > 0 && k.Uptime >= before.Uptime*longerPercent/100
 }
 
-// diedAt returns the limit that kill i shows to be too low. A heap cap that a pod was created with is unchanged when
-// the pod is resized, so all heap aborts of one pod are at the cap of the lowest limit it had.
-func (e *evaluation) diedAt(i int) memory.Bytes {
+// limitTooLow returns the limit that kill i shows to be too low; 0: none. If the heap cap does not change when a pod is
+// resized, all heap aborts of one pod are at the cap of the lowest limit that it had.
+func (e *evaluation) limitTooLow(i int) memory.Bytes {
 	k := e.kills[i]
 	if k.Kind != memory.OOMHeapAbort || !e.Traits.CapFrozen {
 		return k.Limit
 	}
-	died := k.Limit
+	low := k.Limit
 	for _, before := range e.kills[:i] {
 		if before.Kind == k.Kind && before.Container == k.Container && before.Limit > 0 {
-			died = min(died, before.Limit)
+			low = min(low, before.Limit)
 		}
 	}
-	return died
+	return low
 }
 
-// killedAt returns the highest limit that the container was killed at; 0: none.
-func (e *evaluation) killedAt() (limit memory.Bytes) {
+// highestKilledAt returns the highest limit that the container was killed at; 0: none.
+func (e *evaluation) highestKilledAt() (limit memory.Bytes) {
 	for _, k := range e.kills {
 		limit = max(limit, k.Limit)
 	}
@@ -323,20 +326,20 @@ func (e *evaluation) killedAt() (limit memory.Bytes) {
 // highestDay returns the highest demand of the days kept.
 func (e *evaluation) highestDay() memory.Bytes { return e.History.HighestDay() }
 
-// stopClimb bounds the limit of a likely leak: memory that grows steadily gets one raise after a kill, and then an
-// alarm.
+// stopClimb returns the current limit instead of a higher one if memory grows steadily, with an alarm. It allows one
+// raise after a kill.
 func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 	cur := e.Current.Limit
 	if !e.Climbing || cur == 0 || limit <= cur {
 		return limit
 	}
-	steps := 0
+	raises := 0
 	for i := 1; i < len(e.kills); i++ {
-		if before := e.kills[i-1]; e.kills[i].Limit > before.Limit && e.since(before.Time) <= reachWindow {
-			steps++
+		if before := e.kills[i-1]; e.kills[i].Limit > before.Limit && e.since(before.Time) <= growthWindow {
+			raises++
 		}
 	}
-	if e.grown.limit > 0 && steps == 0 {
+	if e.afterKill.limit > 0 && raises == 0 {
 		return limit
 	}
 	e.alarm(
@@ -346,6 +349,7 @@ func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 	return cur
 }
 
+// alarm adds a reason, and sets the alarm unless there is one.
 func (e *evaluation) alarm(format string, args ...any) {
 	e.note("ALARM: "+format, args...)
 	if e.rec.Alarm == "" {
@@ -353,8 +357,8 @@ func (e *evaluation) alarm(format string, args ...any) {
 	}
 }
 
-// diedBy returns the verb for a kind of kill: "OOM-killed".
-func diedBy(kind memory.OOMKind) string {
+// killVerb returns what happened in a kind of kill: "OOM-killed".
+func killVerb(kind memory.OOMKind) string {
 	switch kind {
 	case memory.OOMHeapAbort:
 		return "out of its own heap"
@@ -365,9 +369,9 @@ func diedBy(kind memory.OOMKind) string {
 	return "OOM-killed"
 }
 
-// correctAnswer records that the limit after the kills of a day was a guess, once use since the last kill has shown the
-// need. limit is that need.
-func (e *evaluation) correctAnswer(limit memory.Bytes) {
+// markGuess sets Guess to the raise after the kills of the last day, once an hour of use has shown the need. limit is
+// the limit for that need.
+func (e *evaluation) markGuess(limit memory.Bytes) {
 	if e.certainty != history.Exact || e.age() >= period.Day {
 		return // demand is an estimate, or a day of evidence decides
 	}
@@ -376,22 +380,22 @@ func (e *evaluation) correctAnswer(limit memory.Bytes) {
 			return
 		}
 	}
-	var answer Raise
+	var raise Raise
 	for _, k := range e.kills {
 		if at := latest(k); k.Limit > 0 && e.since(at) < period.Day {
-			answer.From = max(answer.From, k.Limit)
-			if at.After(answer.At) {
-				answer.At = at
+			raise.From = max(raise.From, k.Limit)
+			if at.After(raise.At) {
+				raise.At = at
 			}
 		}
 	}
-	if answer.From == 0 {
+	if raise.From == 0 {
 		return
 	}
-	e.rec.Guess = &answer
+	e.rec.Guess = &raise
 	if e.rec.Decision == Decrease && limit < e.Current.Limit {
 		e.note("the raise after the kill at %s was a guess; an hour of use has shown the need, so one correction does not "+
-			"wait for a day of evidence", answer.From)
+			"wait for a day of evidence", raise.From)
 	}
 }
 

@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// minRuns of which at least minRunsOfMode are of each kind distinguish two kinds from one exception.
+	// Two kinds of runs need minRuns runs, and minRunsOfMode of each kind: fewer may be exceptions.
 	minRuns, minRunsOfMode = 8, 2
-	// modesApart is how much more, in percent, the smallest of the large runs needs than the largest of the small ones.
-	// The runs of one kind differ by less than that.
+	// modesApart is the least ratio, in percent, of the smallest peak of the large runs to the largest of the small runs.
 	modesApart = 150
 )
 
-// twoKinds describes runs of two kinds, which differ by their input: those below the widest gap of the peaks, and those
-// above it. Empty: the runs are of one kind, or too few.
+// twoKinds describes runs of two kinds, which probably differ by their input: those below the widest gap between peaks,
+// and those above it. It returns "" if the runs are of one kind, or too few.
 func twoKinds(peaks []memory.Bytes) string {
 	if len(peaks) < minRuns {
 		return ""
@@ -26,7 +25,7 @@ func twoKinds(peaks []memory.Bytes) string {
 	sorted := slices.Sorted(slices.Values(peaks))
 	last := len(sorted) - 1
 	apart := func(from, to int) float64 { return float64(sorted[to]) / float64(max(sorted[from], 1)) }
-	at := 1 // the first of the large runs
+	at := 1 // index of the first large run
 	for i := range sorted[1:] {
 		if apart(i, i+1) > apart(at-1, at) {
 			at = i + 1

@@ -18,40 +18,39 @@ import (
 )
 
 const (
-	// imagesKept bounds the known images. Their text fits into annotations twice, because kubectl apply keeps a copy of
-	// what it applied.
+	// imagesKept is the maximum number of entries: their text, and kubectl apply's copy of it, fit into annotations.
 	imagesKept = 256
-	// longestPriors is more than the longest text of priors, in bytes.
+	// longestPriors is more than the longest text of imagesKept entries, in bytes.
 	longestPriors = 256 << 10
 )
 
 // Prior describes the bursts of other young containers that run the same image and command.
 type Prior struct {
-	// Image is what they run, without tag and digest.
+	// Image is the image without tag and digest.
 	Image string
-	// Containers is the least number of containers that have shown bursts.
+	// Containers is the least number of containers that had bursts.
 	Containers int
-	// Young is for how long the container with the largest bursts would have needed space for them.
+	// Young is the age up to which the container with the largest bursts would have needed headroom for them.
 	Young period.Evidence
 }
 
-// Priors holds what was learned from young containers, by what they run: an image without tag and digest and, after a
-// #, a text that distinguishes programs. Entries only grow, so that merging is independent of order, and a repeated
-// entry counts once.
+// Priors has the evidence of young containers, by program: an image without tag and digest and, after a #, a text that
+// distinguishes commands. Values only grow, so that the order of merging does not matter, and merging twice has no
+// effect.
 type Priors map[string]Learned
 
-// Learned holds what young containers that run the same have shown.
+// Learned is the evidence of young containers that run one program.
 type Learned struct {
-	// Hours is [Prior.Young].
+	// Hours is [Prior.Young] in hours.
 	Hours float64 `json:"hours"`
-	// Containers has a bit for each container that has shown it, by a hash.
+	// Containers has a bit, chosen by a hash, for each container that had bursts.
 	Containers uint64 `json:"containers"`
-	// Day is the last day on which a container did, counted from 1970.
+	// Day is the last day on which a container had bursts, in days since 1970.
 	Day int64 `json:"day"`
 }
 
-// ReadPriors reads the text of [Priors.Text], which a user may have edited. It ignores entries that are out of bounds,
-// and takes a day in the future for today.
+// ReadPriors parses the text of [Priors.Text], which a user may have edited. It ignores entries that are out of bounds,
+// and replaces a day in the future by today.
 func ReadPriors(text []byte, now time.Time) (Priors, error) {
 	if len(text) > longestPriors {
 		return nil, fmt.Errorf("%d bytes are more than any priors take", len(text))
@@ -68,20 +67,20 @@ func ReadPriors(text []byte, now time.Time) (Priors, error) {
 	return p, nil
 }
 
-// Text returns the same text for equal priors.
+// Text returns the priors as JSON. Equal priors have equal texts.
 func (p Priors) Text() []byte {
 	text, err := json.Marshal(p)
-	if err != nil { // Add takes no number that JSON cannot write
+	if err != nil { // never, because Add ignores numbers that JSON cannot represent
 		return nil
 	}
 	return text
 }
 
-// Add adds what was learned. Beyond imagesKept it drops the oldest entry.
+// Add merges evidence into the entry of a program. Beyond imagesKept entries it deletes the oldest.
 func (p Priors) Add(runs string, l Learned) {
 	m := DefaultModel()
 	least, most := m.young(Frugal).Hours(), m.young(Cautious).Hours()
-	if !plain(runs) || !(l.Hours > least) || l.Containers == 0 || l.Day < 0 {
+	if !printable(runs) || !(l.Hours > least) || l.Containers == 0 || l.Day < 0 {
 		return
 	}
 	had := p[runs]
@@ -95,22 +94,22 @@ func (p Priors) Add(runs string, l Learned) {
 	}
 }
 
-// plain reports whether what a container runs is short and printable, because reasons quote it.
-func plain(runs string) bool {
+// printable reports whether the name of a program is short and printable ASCII, because reasons quote it.
+func printable(runs string) bool {
 	const longest = 255
 	return runs != "" && len(runs) <= longest &&
 		!strings.ContainsFunc(runs, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// AddAll adds all entries of other priors.
+// AddAll merges all entries of other priors.
 func (p Priors) AddAll(of Priors) {
 	for runs, l := range of {
 		p.Add(runs, l)
 	}
 }
 
-// Of returns the prior of containers that run the program runs, without the container whose bit is own; zero: there
-// are no others, or none within the time that histories are kept.
+// Of returns the prior of containers that run the program runs, without the container whose bit is own. It is zero if
+// there are no others, or if their evidence is older than histories are kept.
 func (p Priors) Of(runs string, own uint64, now time.Time) Prior {
 	l := p[runs]
 	others := bits.OnesCount64(l.Containers &^ own)

@@ -14,24 +14,22 @@ import (
 const (
 	// usualQuantile is the share of past hours whose peak the request covers.
 	usualQuantile = 0.9
-	// requestRest is how long a request is not lowered below the memory that was in use: a quarter of a day, so that a
-	// burst that returns several times a day, but in fewer hours than usualQuantile covers, does not move the request
-	// up and down each time.
+	// requestRest is how long a request is not lowered below the memory that was in use. In six hours, bursts that recur
+	// several times a day do not move the request up and down each time.
 	requestRest = 6 * period.Hour
 )
 
-// request returns the request for a limit (0: unlimited): the limit itself, or usual use with a third of the headroom.
-// Use that sometimes exceeds the request makes an eviction under node pressure more likely, but causes no OOM kill. The
-// request is never below the memory in use. Like a limit, it is lowered only after a day of use, and never because of a
-// kill.
+// request returns the request for a limit (0: unlimited): the limit itself, or usual use with a third of the headroom,
+// but at least the memory in use. Use that sometimes exceeds the request makes an eviction under node pressure more
+// likely, but causes no OOM kill. The request is lowered only after a day of use, and never within an hour of a kill.
 func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	p := e.Policy
 	request := limit
 	if !p.RequestEqualsLimit || limit == 0 {
 		usual := e.History.Quantile(usualQuantile)
 		if usual == 0 && limit > 0 {
-			// after a kill without samples: the container used its limit at the kill
-			usual = min(max(e.reach.proven, e.Current.Request), limit)
+			// a kill, but no samples: the container used its limit at the kill
+			usual = min(max(e.growth.proven, e.Current.Request), limit)
 		}
 		request = usual.Plus(e.headroom(usual) / 3).CeilTo(memory.MiB)
 		e.note("request: %.0f %% of hours peaked at %s or less, + a third of the headroom = %s", 100*usualQuantile, usual,
@@ -46,20 +44,20 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 		)
 		request = least
 	}
-	with := min(request.Plus(e.cacheInUse()), e.Current.Request)
+	withCache := min(request.Plus(e.cacheInUse()), e.Current.Request)
 	if limit > 0 {
-		with = min(with, limit)
+		withCache = min(withCache, limit)
 	}
-	if with > request {
+	if withCache > request {
 		e.note("request stays at %s although %s is enough: the kubelet counts %s of page cache in use, and evicts pods that "+
-			"exceed their requests first", with, request, e.cacheInUse())
-		request = with
+			"exceed their requests first", withCache, request, e.cacheInUse())
+		request = withCache
 	}
 	return p.boundRequest(request, limit, e.Current.Request)
 }
 
-// cacheInUse returns the page cache of files that are read again and again: the working set beyond demand, by the peaks
-// of both. The kernel reclaims it at the limit, but the kubelet counts it when it ranks pods for eviction. 0: little.
+// cacheInUse returns the page cache in active use: peak working set minus peak demand; 0 if that is little. The kernel
+// reclaims page cache at the limit, but the kubelet counts it when it ranks pods for eviction.
 func (e *evaluation) cacheInUse() memory.Bytes {
 	ev := e.rec.Evidence
 	if ev.PeakWorkingSet <= e.plusHeadroom(ev.PeakDemand) {
@@ -72,7 +70,7 @@ func (e *evaluation) cacheInUse() memory.Bytes {
 func (e *evaluation) leastRequest() memory.Bytes {
 	cur := e.Current.Request
 	switch {
-	case e.grown.limit > 0, e.age() < period.Day, e.certainty != history.Exact:
+	case e.afterKill.limit > 0, e.age() < period.Day, e.certainty != history.Exact:
 		return cur
 	case e.Unseen != "":
 		return min(cur, cmp.Or(e.Last.Request, cur))
@@ -89,8 +87,8 @@ func (e *evaluation) leastRequest() memory.Bytes {
 	return min(cur, recent)
 }
 
-// requestInUse returns a request that covers the memory in use. A raised request includes headroom, so that it is not
-// raised again with each MiB. 0: the memory in use is unknown.
+// requestInUse returns a request that covers the memory in use; 0 if that is unknown. A raised request includes
+// headroom, so that it is not raised again with each MiB.
 func (e *evaluation) requestInUse(limit memory.Bytes) memory.Bytes {
 	p, cur := e.Policy, e.Current.Request
 	switch {
@@ -98,7 +96,7 @@ func (e *evaluation) requestInUse(limit memory.Bytes) memory.Bytes {
 		return 0
 	case p.RequestMax > 0 && e.InUse > p.RequestMax:
 		e.note(
-			"request held at request.max %s although %s is in use: the scheduler may reserve the rest for other pods",
+			"request is limited to request.max %s although %s is in use: the scheduler may give the rest to other pods",
 			p.RequestMax, e.InUse,
 		)
 	case e.InUse <= cur:

@@ -8,19 +8,19 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// rollBack returns the limit to go back to because a raise did not end the stall it was for; 0: nothing is rolled back.
-// A kill that asks for more keeps the higher limit, and so does use that the lower one would not hold.
-func (e *evaluation) rollBack() memory.Bytes {
+// rollbackLimit returns the limit before a raise that did not end its stall; 0: nothing is rolled back. The raise
+// remains if a recent kill requires more, or if use does not fit below the previous limit.
+func (e *evaluation) rollbackLimit() memory.Bytes {
 	s, cur := e.Unrelieved, e.Current.Limit
 	switch {
-	case s.Limit == 0 || e.grown.limit > 0 || cur < s.Limit || e.stale():
+	case s.Limit == 0 || e.afterKill.limit > 0 || cur < s.Limit || e.stale():
 		return 0
 	case e.certainty != history.Exact:
-		return 0 // what is in use may be more than is known
+		return 0 // use may be higher than the estimate
 	case cur > s.RaisedTo && !within(s.RaisedTo, cur, e.Policy.MinChangePercent):
-		return 0 // it has been raised further since
+		return 0 // the limit has been raised further since
 	}
-	if used := max(e.InUse, e.highestDay()); !holds(s.Limit, used) {
+	if used := max(e.InUse, e.highestDay()); !fits(used, s.Limit) {
 		e.note(
 			"the raise to %s did not end a stall, but it is not rolled back to %s: use has reached %s", s.RaisedTo, s.Limit,
 			used,
@@ -34,5 +34,5 @@ func (e *evaluation) rollBack() memory.Bytes {
 	return s.Limit
 }
 
-// holds reports whether a limit may be lowered onto use: what is counted moves by a few percent between two samples.
-func holds(limit, used memory.Bytes) bool { return used.Percent(105) < limit }
+// fits reports whether limit is more than 5 % above use, because use changes by a few percent between two samples.
+func fits(used, limit memory.Bytes) bool { return used.Percent(105) < limit }

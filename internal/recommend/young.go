@@ -13,11 +13,11 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// youngQuantile is the share of hours that the usual use of a young container covers: the median, which neither its
-// start nor a single burst moves.
+// youngQuantile is the quantile of hourly peaks that is the usual use of a young container: the median, which neither
+// its start nor a single burst changes.
 const youngQuantile = 0.5
 
-// youngDemand returns the limit in the first two days, in which no limit is lowered below the highest use.
+// youngDemand returns the limit by use in the first two days: at least the highest use with headroom.
 func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	e.rec.Teaches = e.teaches()
 	level := max(recent, e.highestDay(), e.killsSince(e.model.OldFrom))
@@ -25,11 +25,11 @@ func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
 	e.note("%s + %s headroom = %s", level, e.headroomWords(level), limit)
 	limit = max(limit, e.youngLimit(limit))
 	limit = max(limit, e.recordLimit(limit))
-	return e.steady(e.enlarge(limit, recent))
+	return e.keepIfClose(e.enlargeRaise(limit, recent))
 }
 
-// steady keeps the limit of a young container unless the new limit is at least LowerYoung lower.
-func (e *evaluation) steady(limit memory.Bytes) memory.Bytes {
+// keepIfClose returns the current limit instead of a lower one, unless the decrease is at least LowerYoung.
+func (e *evaluation) keepIfClose(limit memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if limit >= have || have.Minus(limit) >= e.model.LowerYoung {
 		return limit
@@ -39,12 +39,11 @@ func (e *evaluation) steady(limit memory.Bytes) memory.Bytes {
 	return have
 }
 
-// youngLimit returns usual use with headroom for bursts that a container as young as this one may not have shown yet; 0
-// when it is old enough.
+// youngLimit returns usual use with the headroom for unseen bursts; 0 without such headroom.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	usual := e.History.Quantile(youngQuantile)
 	space, learned := e.burstSpace(usual)
-	if most := e.mostGuess(e.killedAt()); most > 0 {
+	if most := e.maxBurstSpace(e.highestKilledAt()); most > 0 {
 		space = min(space, most)
 	}
 	if space == 0 {
@@ -65,8 +64,8 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	return young
 }
 
-// burstSpace returns the space for bursts at the age of the history; see [Model]. Bursts of other containers are
-// amounts, which add little to a large container. learned reports whether they decided.
+// burstSpace returns the headroom for unseen bursts at the age of the history (see BurstPerDoubling of [Model]).
+// learned reports whether bursts of other containers determined it.
 func (e *evaluation) burstSpace(use memory.Bytes) (space memory.Bytes, learned bool) {
 	own, others := e.doublings(e.model.young(e.Policy.KillPrice)), e.doublings(e.learned())
 	amount := memory.Bytes(max(own, others) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
@@ -75,8 +74,8 @@ func (e *evaluation) burstSpace(use memory.Bytes) (space memory.Bytes, learned b
 	return space, others > own && space > share
 }
 
-// doublings returns how often the age of a young container can double until it is as old as until. The first hour
-// counts as a whole hour, because no size is recommended in it.
+// doublings returns how often the age of a young container can double until it reaches until. An age below an hour
+// counts as an hour, because no size is recommended before.
 func (e *evaluation) doublings(until period.Evidence) float64 {
 	if e.age() >= e.model.OldFrom {
 		return 0
@@ -85,9 +84,9 @@ func (e *evaluation) doublings(until period.Evidence) float64 {
 	return math.Log2(max(until, age).Hours() / age.Hours())
 }
 
-// learned returns for how long other containers of the same program needed space for bursts, at most as long as the
-// Cautious posture gives it: a wrong prior cannot raise a limit above a posture's, and never lowers one. A
-// killed container has shown its own need.
+// learned returns the age up to which other containers of the same program needed headroom for bursts: at most that of
+// the Cautious posture, so that a wrong prior cannot raise a limit above a posture's. It is 0 after a kill, which shows
+// the container's own need.
 func (e *evaluation) learned() period.Evidence {
 	if len(e.kills) > 0 {
 		return 0
@@ -95,20 +94,20 @@ func (e *evaluation) learned() period.Evidence {
 	return min(e.Prior.Young, e.model.young(Cautious))
 }
 
-// teaches returns for how long this container would have needed space for its bursts. 0: every posture gives enough,
-// the container is old, or its demand is an estimate.
+// teaches returns the age up to which this container would have needed headroom for its bursts. 0: the headroom of
+// every posture was enough, the container is old, or its demand is an estimate.
 func (e *evaluation) teaches() (young period.Evidence) {
 	if e.age() >= e.model.OldFrom || e.certainty != history.Exact {
 		return 0
 	}
 	var buf [history.HoursKept]history.Hour
 	var before [history.HoursKept]memory.Bytes
-	hours, peaks := e.History.AppendHours(buf[:0]), before[:0] // peaks of earlier hours, sorted
+	hours, peaks := e.History.AppendHours(buf[:0]), before[:0] // peaks: of earlier hours, sorted
 	for _, h := range hours {
 		peak := max(h.Peak, e.killsWithin(h))
 		if n := len(peaks); n > 0 && peak > e.plusHeadroom(peaks[n-1]) {
 			age := max(period.Of(h.Start.Sub(hours[0].Start)), enoughSpan)
-			young = max(young, e.heldFor(age, peak.Minus(peaks[(n-1)/2]), peaks[(n-1)/2]))
+			young = max(young, e.spaceNeededFor(age, peak.Minus(peaks[(n-1)/2]), peaks[(n-1)/2]))
 		}
 		i, _ := slices.BinarySearch(peaks, peak)
 		peaks = slices.Insert(peaks, i, peak)
@@ -119,9 +118,9 @@ func (e *evaluation) teaches() (young period.Evidence) {
 	return young
 }
 
-// heldFor returns how long a container needs space for bursts so that at this age it equals burst; at most as long as
-// with Cautious.
-func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) period.Evidence {
+// spaceNeededFor returns the value of Young at which the headroom for bursts would have covered burst at this age; at
+// most that of Cautious.
+func (e *evaluation) spaceNeededFor(age period.Evidence, burst, usual memory.Bytes) period.Evidence {
 	perDoubling := e.tapered(e.model.BurstPerDoubling, usual)
 	most := e.model.young(Cautious)
 	doublings := float64(burst) / float64(max(perDoubling, 1))
@@ -131,7 +130,7 @@ func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) per
 	return period.Evidence(float64(age) * math.Exp2(doublings))
 }
 
-// killsWithin returns the highest use that kills in an hour show.
+// killsWithin returns the highest use assumed for kills within an hour.
 func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
 	for _, k := range e.kills {
 		if !k.Time.Before(h.Start) && k.Time.Before(h.Start.Add(period.Hour.Duration())) {
@@ -141,7 +140,7 @@ func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
 	return peak
 }
 
-// tapered returns the whole amount if use is at most BurstUse, and linearly less above it, down to 0 at BurstEnds.
+// tapered returns amount if use is at most BurstUse, and linearly less above that, down to 0 at BurstEnds.
 func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 	full, end := e.model.BurstUse, e.model.BurstEnds
 	if use <= full {
@@ -150,7 +149,7 @@ func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 	return memory.Bytes(float64(amount) * float64(end.Minus(use)) / float64(end-full))
 }
 
-// recordLimit returns a limit that covers the next record of a young container.
+// recordLimit returns a limit that covers the next record of a young container; limit is the limit so far.
 func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 	r := e.records()
 	step := e.tapered(r.step, r.highest)
@@ -170,8 +169,8 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 // records describes how the highest use of a container grew, hour by hour.
 type records struct {
 	highest memory.Bytes
-	// trend is the growth since the hour before the last one, step the largest step of an hour, weighed by age.
-	trend, step memory.Bytes
+	trend   memory.Bytes // growth of the highest use in the last one to two hours
+	step    memory.Bytes // largest growth within an hour, weighted by age
 }
 
 func (e *evaluation) records() (r records) {
@@ -194,9 +193,9 @@ func (e *evaluation) records() (r records) {
 	return r
 }
 
-// enlarge enlarges a raise to minChangePercent if most of the headroom is used, or will be within the hour at the
-// current growth. A smaller raise would wait until no headroom is left.
-func (e *evaluation) enlarge(limit, recent memory.Bytes) memory.Bytes {
+// enlargeRaise enlarges a raise to minChangePercent if most of the headroom is used, or will be within an hour at the
+// current growth. A smaller raise would not be made until no headroom is left.
+func (e *evaluation) enlargeRaise(limit, recent memory.Bytes) memory.Bytes {
 	have := e.Current.Limit
 	if have == 0 || limit <= have {
 		return limit

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package records decides to which workload a stored MemoryRecommendation or MemoryCheckpoint belongs: the existing
-// one, an earlier one of the same name, or none. A record belongs to the workload with its UID; a workload that is
-// deleted and created again gets a new one, with what is known of the programs that it runs.
+// one, an earlier one of the same name, or none. The UID in the record's owner reference decides. A workload that is
+// deleted and created again gets a new record, which starts with the evidence about its programs.
 //
-// It is pure: existence is an argument, and an unknown state never causes a deletion.
+// The package is pure: the state of the workload is an argument. An unknown state never causes a deletion.
 package records
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// State is whether a workload exists.
+// State tells whether a workload exists.
 type State int
 
 // States of a workload. The zero value is the safe one: nothing is created or deleted.
@@ -36,7 +36,7 @@ type Presence struct {
 
 // Orphaned returns why a record with these owners must be deleted: it is about another workload. "": keep it.
 func Orphaned(owners []metav1.OwnerReference, of memory.WorkloadRef, p Presence) (why string) {
-	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // no owner, only a time to live
+	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // its record has a time to live instead of an owner
 		return ""
 	}
 	uid, owned := OwnerUID(owners, of)
@@ -51,14 +51,15 @@ func Orphaned(owners []metav1.OwnerReference, of memory.WorkloadRef, p Presence)
 		return ""
 	case owned:
 		return "it was written for an earlier " + of.String() + ", whose UID was " + string(uid)
-	case p.State == Exists: // memfit always writes an owner, so it may be about any workload of this name
-		return "it names no owner"
+	case p.State == Exists: // memfit did not write the record, because it always writes an owner
+		return "it has no owner reference"
 	default:
 		return ""
 	}
 }
 
-// OwnerUID returns the UID of the owner in a record; owned is false without an owner of that kind and name.
+// OwnerUID returns the UID of a workload in the owner references of a record. owned is false if no reference has the
+// group, kind and name of the workload.
 func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UID, owned bool) {
 	group := workloadkind.Group(of.APIVersion)
 	for i := range refs {
@@ -69,20 +70,20 @@ func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UI
 	return "", false
 }
 
-// BelongTo reports whether a new pod may use a record: the record's owner is the pod's workload. An unknown UID, as at
-// the start of a rollout, matches. A bare pod never uses one, because a record of its name is about an earlier pod.
+// BelongTo reports whether a new pod may use a record: the record's owner is the pod's workload. An empty UID, as at
+// the start of a rollout, matches any. A bare pod uses no record, because a record of its name is about an earlier pod.
 func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID) bool {
 	if workloadkind.IsPod(of.APIVersion, of.Kind) {
 		return false
 	}
-	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // whose name is its identity
+	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // the name of the record is the identity
 		return true
 	}
 	owner, owned := OwnerUID(refs, of)
 	return owned && (uid == "" || uid == owner)
 }
 
-// Owners returns the owner reference for a record, for garbage collection; none for an identity, which has no object.
+// Owners returns the owner reference of a record, for garbage collection; none for an identity, which is not an object.
 func Owners(of memory.WorkloadRef, uid types.UID) []metav1.OwnerReference {
 	if workloadkind.IsIdentity(of.APIVersion, of.Kind) {
 		return nil

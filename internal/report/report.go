@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report writes the sentences that users read about OOM kills and stalls, in Events, conditions and
-// recommendations: what happened, then the numbers, then what to do. It decides nothing, and nothing reads its
-// sentences back (test/sentences).
+// recommendations: what happened, then the numbers, then what to do. It decides nothing, and no code parses its
+// sentences (test/sentences).
 package report
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Kill describes a kill in one line: "Container app was OOM killed at its limit of 256Mi (peak demand 251Mi,
+// Kill describes a kill in one line: "Container app was OOM-killed at its limit of 256Mi (peak demand 251Mi,
 // up 4m10s): OOMKilled, exit 137, restart 4".
 func Kill(k *memory.OOMKill) string {
 	s := "Container " + k.Container.Container + " " + KillVerb(k)
@@ -39,7 +39,7 @@ func Kill(k *memory.OOMKill) string {
 	return s
 }
 
-// KillVerb reports what happened to the container: "was OOM killed at its limit of 256Mi".
+// KillVerb returns what happened to the killed container: "was OOM-killed at its limit of 256Mi".
 func KillVerb(k *memory.OOMKill) string {
 	at := ""
 	if k.Limit > 0 {
@@ -52,7 +52,7 @@ func KillVerb(k *memory.OOMKill) string {
 	case memory.OOMChildProcess:
 		return "lost a child process to the OOM killer" + at
 	case memory.OOMAtStart:
-		return "was OOM killed while starting" + at
+		return "was OOM-killed while starting" + at
 	case memory.OOMHeapAbort:
 		at = ""
 		if k.Limit > 0 {
@@ -60,11 +60,11 @@ func KillVerb(k *memory.OOMKill) string {
 		}
 		return "exited because its runtime's heap was full" + at
 	case memory.OOMPodLimit:
-		return "was OOM killed at the pod's limit"
+		return "was OOM-killed at the pod's limit"
 	case memory.OOMSuspected:
-		return "was probably OOM killed" + at
+		return "was probably OOM-killed" + at
 	default:
-		return "was OOM killed" + at
+		return "was OOM-killed" + at
 	}
 }
 
@@ -77,32 +77,32 @@ func Stall(s *memory.Stall) string {
 		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",
 			s.Container.Container, s.Limit, format.Time(s.Since), format.Time(s.Ended))
 	}
-	words := head + ": " + s.Why()
+	text := head + ": " + s.Why()
 	switch {
 	case s.NotRelieved && s.Faults == 0:
-		words += fmt.Sprintf("; raising the limit from %s to %s did not reduce memory pressure: memory is not the "+
+		text += fmt.Sprintf("; raising the limit from %s to %s did not reduce memory pressure: memory is not the "+
 			"bottleneck", s.Limit, s.RaisedTo)
 	case s.NotRelieved:
-		words += fmt.Sprintf("; raising the limit from %s to %s did not reduce major faults (%d a second before, %d after): "+
+		text += fmt.Sprintf("; raising the limit from %s to %s did not reduce major faults (%d a second before, %d after): "+
 			"memory is not the bottleneck",
 			s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter)
 	case s.RaisedTo > 0 && !s.Ended.IsZero():
-		words += fmt.Sprintf("; ended after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
+		text += fmt.Sprintf("; ended after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
 	case s.RaisedTo > 0:
-		words += "; raised to " + s.RaisedTo.String()
+		text += "; the limit was raised to " + s.RaisedTo.String()
 	}
 	if s.Account != "" {
-		words += "; " + s.Account
+		text += "; " + s.Account
 	}
-	return words
+	return text
 }
 
-// NodeRanOut is the advice about kills by a node without free memory.
+// NodeRanOut is the advice about a kill on a node that had run out of memory.
 const NodeRanOut = "its node ran out of memory, and the container reached no limit: raise the request, so that the " +
-	"scheduler reserves what it uses, or find what fills the node"
+	"scheduler reserves the memory in use, or find what fills the node"
 
-// Advice returns what to do about a kind of kill, for a runtime in v1alpha1's spelling (may be empty). For heap aborts
-// the limit may be right. capSetBy is the text that sets the heap cap, as an instruction (empty: unknown).
+// Advice returns what to do about a kind of kill. runtime is a name of v1alpha1, or empty. capSetBy is an instruction
+// to change the text that sets the heap cap; empty: the text is unknown.
 func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 	switch kind {
 	case memory.OOMMainProcess:
@@ -113,8 +113,8 @@ func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 	case memory.OOMAtStart:
 		return "starting takes more than the limit: raise the limit; usage measured later does not include the start"
 	case memory.OOMPodLimit:
-		return "the pod's limit was reached, not the container's: raise spec.resources.limits.memory, or lower the other " +
-			"containers, debug sessions (kubectl debug) among them"
+		return "the pod's limit was reached, not the container's: raise spec.resources.limits.memory, or reduce the use of " +
+			"the other containers and of debug sessions (kubectl debug)"
 	case memory.OOMHeapAbort:
 		return "the runtime's own heap cap was reached, not the limit: " + cmp.Or(capSetBy, runtimes.RaiseCap(runtime)) +
 			"; raise the limit only if RSS is close to it"

@@ -14,11 +14,11 @@ import (
 func TestKill(t *testing.T) {
 	app := memory.ContainerRef{Container: "app"}
 	for want, k := range map[string]memory.OOMKill{
-		"Container app was OOM killed at its limit of 256Mi (peak demand 251Mi, up 4m10s): OOMKilled, exit 137; no data": {
+		"Container app was OOM-killed at its limit of 256Mi (peak demand 251Mi, up 4m10s): OOMKilled, exit 137; no data": {
 			Container: app, Limit: 256 * memory.MiB, Peak: 251 * memory.MiB, Uptime: 250 * time.Second,
 			Why: "OOMKilled, exit 137", Account: "no data",
 		},
-		"Container app was OOM killed at its limit of 64Mi (a limit of 96Mi was requested and not in effect)": {
+		"Container app was OOM-killed at its limit of 64Mi (a limit of 96Mi was requested and not in effect)": {
 			Container: app, Limit: 64 * memory.MiB, Asked: 96 * memory.MiB,
 		},
 		"Container app exited because its runtime's heap was full (heap cap, under a limit of 64Mi)": {

@@ -13,7 +13,7 @@ import (
 // Alarm is an agent's claim that a container is about to reach its limit.
 type Alarm struct {
 	Container string
-	ID        string    // of the container's instance, without the prefix of its runtime
+	ID        string    // the container ID without the prefix of the container runtime
 	Sequence  int64     // higher than in the pod's earlier alarms
 	At        time.Time // when Demand and Limit were read, on the node's clock
 	Demand    memory.Bytes
@@ -22,7 +22,7 @@ type Alarm struct {
 	Left      time.Duration // from At until the limit is reached
 }
 
-// FromAPI returns an alarm of the API. Negative amounts become 0, which [Decide] refuses.
+// FromAPI converts an alarm of the API. Negative amounts become 0, which [Decide] refuses.
 func FromAPI(a *v1alpha1.Alarm) Alarm {
 	return Alarm{
 		Container: a.Container, ID: a.ContainerID, Sequence: a.Sequence, At: a.Time.Time,
@@ -32,8 +32,9 @@ func FromAPI(a *v1alpha1.Alarm) Alarm {
 	}
 }
 
-// Near reports whether demand is half of the limit. Fast growth below is usually a start, and its alarms are refused.
+// Near reports whether demand is at least half of the limit. Alarms below are refused: fast growth there is usually a
+// start.
 func Near(demand, limit memory.Bytes) bool { return limit > 0 && demand >= limit/2 }
 
-// Kill returns when the limit is reached, according to the claim.
+// Kill returns when the limit will be reached, according to the alarm.
 func (a *Alarm) Kill() time.Time { return a.At.Add(max(a.Left, 0)) }

@@ -12,60 +12,57 @@ import (
 )
 
 const (
-	// Hold is how long demand must be below the previous limit before a loan is returned, and the period in which loans
-	// of a node count: four times the longest period of usual cron jobs and caches.
+	// Hold is how long demand must be low before a loan ends, and the period in which the loans of a node are counted. It
+	// is four times the longest period of usual cron jobs and caches.
 	Hold = time.Hour
-	// MaxNodeLoans bounds the loans of one node within Hold. A node of 110 pods that needs more has no mere burst.
+	// MaxNodeLoans bounds the loans of one node within Hold. If a node of 110 pods needs more, the cause is not a burst.
 	MaxNodeLoans = 12
 	// MaxWorkloadLoans bounds the loans in a workload's checkpoint: current ones, and ended ones for Hold.
 	MaxWorkloadLoans = 32
-	// StaleAfter is the maximum age of an alarm, which also bounds the difference of clocks. An alarm predicts about half
-	// a second, and reaches the manager within one, except after a change of leaders.
+	// StaleAfter is the maximum age of an alarm, including the difference of clocks. An alarm is sent about half a second
+	// before the limit is reached, and reaches the manager within a second, except after a change of leaders.
 	StaleAfter = 10 * time.Second
 	// MaxFuture is how far a node's clock may be ahead.
 	MaxFuture = 5 * time.Second
-	// MaxPercent bounds a container's limit with loans, in percent of the limit before, as the highest
-	// sizing.oom.factorPercent after a kill. Only used memory costs, so a loan has the full amount, for any growth,
-	// which may be misjudged or forged: a ramp needs no second loan, and a leak gets none.
+	// MaxPercent bounds a container's limit with loans, in percent of the limit without, as the highest
+	// sizing.oom.factorPercent after a kill. A loan is always as large as its bounds allow, because the growth in an alarm
+	// may be wrong or forged, and memory that is not used costs nothing. So fast growth needs only one loan.
 	MaxPercent = 400
-	// worthPercent of the limit is the least loan if something bounds it: less only delays the kill.
+	// worthPercent is the least loan, in percent of the limit. A smaller one would only delay the kill.
 	worthPercent = 5
-	// pages: the kernel rounds limits down to whole pages, of 64 KiB at most.
-	pages = 64 * memory.KiB
+	// pageSize is the largest page. The kernel rounds limits down to whole pages.
+	pageSize = 64 * memory.KiB
 )
 
 // Known is the manager's own data about the container of an alarm.
 type Known struct {
-	ID string // of the running instance, without the prefix of its runtime; "": none
-	// Limit is the effective limit, Asked the one in the pod's spec; 0: none. They differ while a resize is in flight.
-	Limit, Asked memory.Bytes
-	// Demand is the kubelet's newest reading, and DemandAt its time; zero: none.
-	Demand   memory.Bytes
-	DemandAt time.Time
-	Handled  int64 // the sequence of the pod's last alarm that this process decided; 0: none
-	Loans    int   // the number of loans in the workload's checkpoint
+	ID       string       // the container ID of the running instance without the runtime's prefix; "": none
+	Limit    memory.Bytes // the effective limit; 0: none
+	Asked    memory.Bytes // the limit in the pod's spec, which differs during a resize; 0: none
+	Demand   memory.Bytes // the kubelet's newest reading
+	DemandAt time.Time    // the time of that reading; zero: none
+	Handled  int64        // the sequence of the pod's last alarm that this process decided; 0: none
+	Loans    int          // the number of loans in the workload's checkpoint
 }
 
-// Policy is the policy of the container's owner.
+// Policy has the owner's settings for the container, and the bounds of its limit.
 type Policy struct {
-	// Enabled is true if the profile enables rescues for this container, and its mode resizes running pods.
-	Enabled bool
-	// Paused is true if the workload, its namespace or memfit is paused. Conflict is true if something else manages the
-	// workload's memory.
-	Paused, Conflict bool
+	Enabled          bool    // the profile enables rescues for this container, and its mode resizes running pods
+	Paused           bool    // the workload, its namespace or memfit is paused
+	Conflict         bool    // another controller manages the workload's memory
 	RestartsOnResize bool    // the container's resizePolicy is RestartContainer for memory
-	Bounds           []Bound // of the limit: LimitMax, LimitRange or PodLimit
-	Shares           []Share // of shared amounts: ResourceQuota, NodeFull and ChangeBudget
+	Bounds           []Bound // bounds of the limit: LimitMax, LimitRange or PodLimit
+	Shares           []Share // unused shared memory: ResourceQuota, NodeFull and ChangeBudget
 }
 
-// Bound is the largest limit that something allows for the container.
+// Bound is the largest limit that one cause allows for the container.
 type Bound struct {
 	Cause Cause
 	Most  memory.Bytes
 	Why   string // details of the cause; "": none
 }
 
-// Share is the unused part of shared memory. A container may borrow at most half of it.
+// Share is the unused part of shared memory. A container may get at most half of it.
 type Share struct {
 	Cause Cause
 	Left  memory.Bytes
@@ -77,11 +74,12 @@ type Node struct {
 	Loans         int  // the number of loans to all pods of the node within Hold
 }
 
-// Decide returns the loan for an alarm, or the refusal; the other is nil. loans are the earlier ones to containers of
-// the pod. A loan for this alarm that was stored and not sent is returned again. The caller completes a new one.
+// Decide returns either the loan for an alarm or a refusal. loans are the earlier loans to containers of the pod. If
+// one of them is for this alarm and was not sent, Decide returns it again. The caller sets the other fields of a new
+// loan.
 func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {
 	d := decision{a, known, policy, node, loans, now}
-	if cause := cmp.Or(d.unbelievable(), d.contradicted(), d.notPermitted(), d.tooMany()); cause != "" {
+	if cause := cmp.Or(d.outdated(), d.contradicted(), d.notPermitted(), d.tooMany()); cause != "" {
 		return nil, d.refusal(Bound{Cause: cause})
 	}
 	if unsent := d.unsent(); unsent != nil {
@@ -104,8 +102,8 @@ func (d *decision) refusal(b Bound) *Refusal {
 	return &Refusal{Alarm: d.alarm, Cause: b.Cause, Most: b.Most, Why: b.Why, Left: left}
 }
 
-// unbelievable refuses an alarm that is not about the current instance, or not new.
-func (d *decision) unbelievable() Cause {
+// outdated refuses an alarm that is not about the running instance, not new, or has an impossible time.
+func (d *decision) outdated() Cause {
 	age := d.now.Sub(d.alarm.At)
 	switch {
 	case d.alarm.ID == "" || d.alarm.ID != d.known.ID:
@@ -120,7 +118,7 @@ func (d *decision) unbelievable() Cause {
 	return ""
 }
 
-// handled returns the highest sequence of the pod that any process decided or lent for.
+// handled returns the highest sequence of the pod's alarms that this process decided, or that led to a loan.
 func (d *decision) handled() int64 {
 	last := d.known.Handled
 	for _, l := range d.loans {
@@ -129,7 +127,8 @@ func (d *decision) handled() int64 {
 	return last
 }
 
-// unsent returns the stored loan for this alarm that the pod does not have, because its resize was not sent; nil: none.
+// unsent returns the stored loan for this alarm whose resize was not sent, because the pod's spec still has the
+// previous limit; nil: none.
 func (d *decision) unsent() *Loan {
 	for _, l := range d.loans {
 		if l.Container == d.alarm.Container && l.Sequence == d.alarm.Sequence && l.From.Limit == d.known.Asked {
@@ -139,17 +138,17 @@ func (d *decision) unsent() *Loan {
 	return nil
 }
 
-// contradicted refuses a claim that is inconsistent, about a limit other than the effective one, or far above a
-// kubelet's reading of the same time or later. Older readings miss a burst, so they prove nothing.
+// contradicted refuses an alarm that is inconsistent, about a limit other than the effective one, or with a demand far
+// above a reading of the kubelet of the same time or later. An older reading cannot contradict a burst.
 func (d *decision) contradicted() Cause {
 	a, k := &d.alarm, &d.known
 	sameTime := !k.DemandAt.IsZero() && k.DemandAt.After(a.At.Add(-time.Second))
 	switch {
 	case !Near(a.Demand, a.Limit) || a.PerSecond <= 0 || a.Left < 0 || !plausible(a):
 		return Contradicted
-	case max(k.Limit, k.Asked) > a.Limit.Plus(pages):
+	case max(k.Limit, k.Asked) > a.Limit.Plus(pageSize):
 		return AlreadyRaised
-	case k.Limit <= 0 || a.Limit > k.Limit.Plus(pages):
+	case k.Limit <= 0 || a.Limit > k.Limit.Plus(pageSize):
 		return Contradicted
 	case sameTime && k.Demand < a.Demand/2:
 		return Contradicted
@@ -157,13 +156,13 @@ func (d *decision) contradicted() Cause {
 	return ""
 }
 
-// plausible reports whether the time left matches the other numbers, within a tenth and 100 ms because of rounding.
+// plausible reports whether the time left agrees with the other numbers, within 10 % and 100 ms, because of rounding.
 func plausible(a *Alarm) bool {
 	want := timeTo(a.Limit.Minus(a.Demand), a.PerSecond)
 	return (a.Left - want).Abs() <= want/10+100*time.Millisecond
 }
 
-// notPermitted refuses a loan that is not enabled, or at the cost of other pods.
+// notPermitted refuses a loan that the owner does not permit, or that would take memory from other pods.
 func (d *decision) notPermitted() Cause {
 	switch {
 	case !d.policy.Enabled:
@@ -180,7 +179,7 @@ func (d *decision) notPermitted() Cause {
 	return ""
 }
 
-// tooMany refuses a loan beyond the bounds, which include unsent loans.
+// tooMany refuses a loan above the bounds of their number, or after a failed one. An unsent loan was already counted.
 func (d *decision) tooMany() Cause {
 	switch {
 	case d.unsent() != nil:
@@ -206,7 +205,7 @@ func (d *decision) base() memory.Bytes {
 	return base
 }
 
-// lend returns the loan that all bounds allow. If the tightest one leaves less than worthPercent, it refuses.
+// lend returns the largest loan that all bounds allow, or a refusal if that is less than worthPercent.
 func (d *decision) lend() (*Loan, *Refusal) {
 	limit, base := d.alarm.Limit, d.base()
 	lent := d.known.Asked.Minus(base)
@@ -225,7 +224,7 @@ func (d *decision) lend() (*Loan, *Refusal) {
 	}, nil
 }
 
-// timeTo returns how long growth takes to fill the rest; at most a day, which means never here.
+// timeTo returns how long growth takes to use left bytes; never without growth, or after more than that.
 func timeTo(left, perSecond memory.Bytes) time.Duration {
 	if perSecond <= 0 {
 		return never

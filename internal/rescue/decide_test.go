@@ -350,8 +350,8 @@ func FuzzDecide(f *testing.F) {
 			case refusal != nil && (refusal.Left < 0 || refusal.Left > max(left, 0)):
 				t.Errorf("%+v: %s left", a, refusal.Left)
 			case loan == nil:
-			case id != q.known.ID || loan.From.Limit > q.known.Limit+pages || sequence <= q.known.Handled ||
-				loan.To.Limit <= loan.From.Limit || loan.To.Limit > min(64*memory.GiB, 4*(q.known.Limit+pages)+mib):
+			case id != q.known.ID || loan.From.Limit > q.known.Limit+pageSize || sequence <= q.known.Handled ||
+				loan.To.Limit <= loan.From.Limit || loan.To.Limit > min(64*memory.GiB, 4*(q.known.Limit+pageSize)+mib):
 				t.Errorf("%+v: %+v", a, loan)
 			}
 		})

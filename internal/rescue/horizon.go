@@ -6,23 +6,25 @@ package rescue
 import "time"
 
 const (
-	// actuation is the time from sending a resize to the effective limit: at most 126 ms of 12 on a node at load 8.
+	// actuation is the time from a resize request to the effective limit: at most 126 ms in 12 resizes on a node with a
+	// load of 8.
 	actuation = 150 * time.Millisecond
-	// requests is the number of preceding requests: the alarm, the checkpoint with the loan, and the resize.
+	// requests is the number of requests from an alarm to a resize: the alarm, the checkpoint with the loan, the resize.
 	requests = 3
-	// requestDefault is the time of one until measured: at most 125 ms of those 12, and usually 20 to 40 ms.
+	// requestDefault is the assumed time of a request before one is measured: usually 20 to 40 ms, at most 125 ms in those
+	// 12 resizes.
 	requestDefault = 40 * time.Millisecond
-	// minChain and maxChain bound the measured time. Alarms that are seconds early are false.
+	// minChain and maxChain bound the time from an alarm to the higher limit. Alarms that are seconds early are false.
 	minChain = 100 * time.Millisecond
 	maxChain = 2 * time.Second
-	// margin allows for errors of the prediction: growth is from the last two intervals, 100 ms at the fastest.
+	// margin allows for errors of the prediction: growth is from the last two intervals, of at least 100 ms each.
 	margin = 100 * time.Millisecond
-	// measuredKept measurements count, for measuredFor. Of so few, the 99th percentile is the longest.
+	// measuredKept is the number of last measurements that count, for measuredFor each.
 	measuredKept = 32
 	measuredFor  = 10 * time.Minute
 )
 
-// Horizon computes how long before the limit is reached an alarm is raised. Its zero value is ready.
+// Horizon computes how long before the limit is reached an agent sends an alarm. Its zero value is ready.
 type Horizon struct {
 	measured [measuredKept]measurement
 	next     int
@@ -33,17 +35,18 @@ type measurement struct {
 	took time.Duration
 }
 
-// Took records the time from an alarm to the higher limit. It misses slow chains whose container is killed before.
+// Took records a measured time from an alarm to the higher limit. Callers cannot measure it if the container is killed
+// before.
 func (h *Horizon) Took(d time.Duration, now time.Time) {
 	h.measured[h.next] = measurement{now, d}
 	h.next = (h.next + 1) % measuredKept
 }
 
-// Wrote records the duration of a write to the API server. The manager's requests take as long.
+// Wrote records the duration of a write to the API server, as an estimate of each request from alarm to resize.
 func (h *Horizon) Wrote(d time.Duration, now time.Time) { h.Took(requests*d+actuation, now) }
 
-// Before returns the horizon for a container that is read once in an interval: the 99th percentile of the time from
-// alarm to limit, the interval until the next reading, and a margin.
+// Before returns the horizon for a container that is read once per interval: the longest recorded time from an alarm to
+// the higher limit, the interval until the next reading, and a margin.
 func (h *Horizon) Before(interval time.Duration, now time.Time) time.Duration {
 	chain := time.Duration(0)
 	for _, m := range h.measured {

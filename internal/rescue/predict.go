@@ -9,14 +9,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Sample is one reading of a container.
+// Sample is one reading of a container's memory.
 type Sample struct {
 	At     time.Time
 	Demand memory.Bytes
 	Limit  memory.Bytes // the effective limit of the container; 0: none
 }
 
-// Prediction is the prediction for a growing container.
+// Prediction is a sample with the expected time until the limit is reached.
 type Prediction struct {
 	Sample
 	PerSecond memory.Bytes  // the growth of demand; 0: none
@@ -24,31 +24,34 @@ type Prediction struct {
 }
 
 const (
-	// kept is the number of samples: a minute at the slowest interval near a limit, and 3 s at the fastest.
-	kept = 64
-	// longSpan is the time for growth: ten readings at the fastest interval, so that an allocator's step is not a ramp.
+	// ringSize is the number of stored readings: a minute at the slowest interval near a limit, and 3 s at the fastest.
+	ringSize = 64
+	// longSpan is the least period of growth: ten readings at the fastest interval, so that an allocator's step does not
+	// count as growth.
 	longSpan = 500 * time.Millisecond
-	// shortIntervals of similar growth suffice earlier: a ramp of 400 MiB/s fills 512Mi in 1.3 s.
+	// shortIntervals is the number of intervals that suffice if their growth is similar: at 400 MiB/s, 512Mi are full in
+	// 1.3 s.
 	shortIntervals = 3
-	// maxSpan is the longest period for slow growth.
+	// maxSpan is the longest period of growth.
 	maxSpan = 10 * time.Second
-	// minGain is the least growth, above noise of single pages.
+	// minGain is the least growth in a period, above noise of single pages.
 	minGain = memory.MiB
-	// The kernel charges memory in batches of up to 256 KiB for each processor, so the last maxReserve of a limit, or
-	// 1/reserveShare of a small one, cannot be used.
+	// maxReserve and reserveShare are the unusable end of a limit: 1/reserveShare, at most maxReserve. The kernel charges
+	// memory in batches of up to 256 KiB for each processor.
 	maxReserve   = 2 * memory.MiB
 	reserveShare = 64
 )
 
-// Watch follows one instance of a container, and raises one alarm for each need. Its zero value is ready.
+// Watch follows one instance of a container, and determines when to send an alarm: once for each need. Its zero value
+// is ready.
 type Watch struct {
-	ring  [kept]reading
-	next  int // index of the next
-	count int
-	grows memory.Bytes // the growth that the ring shows, if known
+	ring  [ringSize]reading
+	next  int          // the index of the next reading
+	count int          // the number of readings
+	grows memory.Bytes // the growth per second that the ring shows, if known is true
 	known bool
 	turns turns
-	last  Prediction // the last alarm, or zero
+	last  Prediction // the last alarm; zero: none
 }
 
 type reading struct {
@@ -56,7 +59,7 @@ type reading struct {
 	demand memory.Bytes
 }
 
-// Add takes a sample that is not older than the previous one. A sample of the same time replaces it.
+// Add adds a sample. It ignores one older than the previous sample, and replaces a sample of the same time.
 func (w *Watch) Add(s Sample) {
 	at := memory.InstantOf(s.At)
 	if w.count > 0 {
@@ -64,21 +67,21 @@ func (w *Watch) Add(s Sample) {
 		case at < newest:
 			return
 		case at == newest:
-			w.next, w.count = (w.next-1+kept)%kept, w.count-1
+			w.next, w.count = (w.next-1+ringSize)%ringSize, w.count-1
 		}
 	}
 	w.ring[w.next] = reading{at, s.Demand}
-	w.next, w.count, w.known = (w.next+1)%kept, min(w.count+1, kept), false
+	w.next, w.count, w.known = (w.next+1)%ringSize, min(w.count+1, ringSize), false
 	w.turns.add(at, s.Demand, s.Limit)
 }
 
-// Killed drops samples, because a kill would appear as returned memory.
+// Killed drops all samples after an OOM kill, because it would look as if demand fell by itself.
 func (w *Watch) Killed() { w.turns, w.count, w.known = turns{}, 0, false }
 
 // back returns the i-th reading before the newest one.
-func (w *Watch) back(i int) reading { return w.ring[(w.next-1-i+2*kept)%kept] }
+func (w *Watch) back(i int) reading { return w.ring[(w.next-1-i+2*ringSize)%ringSize] }
 
-// Predict returns the prediction if the container keeps growing. limit is the effective one; 0: none.
+// Predict returns when the limit is reached if growth continues. limit is the effective limit; 0: none.
 func (w *Watch) Predict(limit memory.Bytes) Prediction {
 	if w.count == 0 {
 		return Prediction{Left: never}
@@ -91,22 +94,22 @@ func (w *Watch) Predict(limit memory.Bytes) Prediction {
 	return p
 }
 
-// Due returns the prediction, and reports whether an alarm is due: the limit is reached within the horizon, and there
-// was no alarm yet, or the limit or the expected kill has changed much since. ceiling is the maximum need of the
-// container's runtime; 0: unknown.
+// Due returns the prediction, and reports whether an alarm is due: the limit is reached within the horizon, demand is
+// not expected to fall by itself, and the alarm would not repeat the last one. ceiling is the most memory that the
+// container's runtime uses by its settings; 0: unknown.
 func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Prediction, bool) {
 	if !w.near(limit) {
 		return Prediction{Left: never}, false
 	}
 	p := w.Predict(limit)
 	fits := 0 < ceiling && ceiling <= limit && p.Demand <= ceiling
-	return p, p.within(horizon) && !fits && !w.turns.turned(&p) && !w.raised(&p)
+	return p, p.within(horizon) && !fits && !w.turns.turned(&p) && !w.repeats(&p)
 }
 
 func (w *Watch) near(limit memory.Bytes) bool { return w.count > 0 && Near(w.back(0).demand, limit) }
 
-// Soon reports whether the limit may be reached within a time: by the growth in [Watch.Due], or by the growth in the
-// last interval, which may be a step. It determines the interval of readings.
+// Soon reports whether the limit may be reached within a time, so that the agent reads the container more often. Unlike
+// [Watch.Due], it also uses the growth in the last interval, which may be a single step.
 func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
 	var gained memory.Bytes // in the last interval
 	if w.count > 1 {
@@ -125,7 +128,7 @@ func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
 // Raise records a sent alarm.
 func (w *Watch) Raise(p Prediction) { w.last = p }
 
-// Forget makes the last alarm due again after alarmEvery, because it could not be sent.
+// Forget makes the last alarm due again after alarmEvery. Call it if the alarm could not be sent.
 func (w *Watch) Forget() { w.last.Limit = 0 }
 
 // within reports whether the limit is reached within the horizon.
@@ -138,14 +141,14 @@ func (p *Prediction) within(horizon time.Duration) bool {
 }
 
 const (
-	// alarmEvery is the least time between two alarms of a container.
+	// alarmEvery is the least time between two alarms for a container.
 	alarmEvery = time.Second
-	// needEnds is how long after the expected kill an alarm counts as a new need, because growth had stopped.
+	// needEnds is the time after an expected kill from which an alarm is for a new need.
 	needEnds = 10 * time.Second
 )
 
-// raised reports whether an alarm would repeat the last one.
-func (w *Watch) raised(p *Prediction) bool {
+// repeats reports whether an alarm would repeat the last one.
+func (w *Watch) repeats(p *Prediction) bool {
 	last := &w.last
 	since := p.At.Sub(last.At)
 	if last.At.IsZero() || since < 0 { // or the node's clock was set back
@@ -158,19 +161,20 @@ func (w *Watch) raised(p *Prediction) bool {
 	case p.Limit != last.Limit || p.At.Sub(expected) > needEnds:
 		return false
 	}
-	return !now.Before(expected.Add(-last.Left / 2)) // a kill in half the time is a new prediction
+	return !now.Before(expected.Add(-last.Left / 2)) // an alarm is new if the kill is expected in half the time
 }
 
-// growth returns the growth per second that the readings show; 0: none. [Watch.Due] and [Watch.Soon] ask for the same.
+// growth returns the growth per second that the readings show; 0: none. It stores the result for the next call.
 func (w *Watch) growth() memory.Bytes {
 	if !w.known {
-		w.grows, w.known = max(w.steady(), w.long()), true
+		w.grows, w.known = max(w.steadyGrowth(), w.longGrowth()), true
 	}
 	return w.grows
 }
 
-// long returns the growth over longSpan, or over a longer period if there was little, since the last fall.
-func (w *Watch) long() memory.Bytes {
+// longGrowth returns the growth per second over the shortest period of at least longSpan with minGain; 0: none within
+// maxSpan and since the last fall of demand.
+func (w *Watch) longGrowth() memory.Bytes {
 	now := w.back(0)
 	for i := 1; i < w.count; i++ {
 		r := w.back(i)
@@ -187,8 +191,9 @@ func (w *Watch) long() memory.Bytes {
 	return 0
 }
 
-// steady returns the growth over the last shortIntervals, if each has at least half of the mean.
-func (w *Watch) steady() memory.Bytes {
+// steadyGrowth returns the growth per second over the last shortIntervals if each has at least half of the mean; 0:
+// none.
+func (w *Watch) steadyGrowth() memory.Bytes {
 	if w.count <= shortIntervals {
 		return 0
 	}
@@ -205,7 +210,7 @@ func (w *Watch) steady() memory.Bytes {
 	return rate
 }
 
-// perSecond returns the growth since an earlier reading; 0: none.
+// perSecond returns the growth per second since an earlier reading; 0: none.
 func (r reading) perSecond(since reading) memory.Bytes {
 	gained, took := r.demand.Minus(since.demand), r.at.Sub(since.at)
 	if took <= 0 {

@@ -269,19 +269,19 @@ func TestAlarmsAreNotRepeated(t *testing.T) {
 		"after the need":         {after(11*time.Second, 500, 512, 240*time.Millisecond), false},
 		"the clock was set back": {after(-time.Hour, 500, 512, 240*time.Millisecond), false},
 	} {
-		if got := (&Watch{last: begin}).raised(&c.then); got != c.want {
+		if got := (&Watch{last: begin}).repeats(&c.then); got != c.want {
 			t.Errorf("%s: repeated %t, want %t", name, got, c.want)
 		}
 	}
 	slow := Prediction{Sample{start, 510 * mib, 512 * mib}, mib / 4, 8 * time.Second}
 	soon := Prediction{Sample{start.Add(2 * time.Second), 511 * mib, 512 * mib}, 2 * mib, 500 * time.Millisecond}
-	if (&Watch{last: slow}).raised(&soon) {
+	if (&Watch{last: slow}).repeats(&soon) {
 		t.Error("a kill that comes in a third of the time is no other prediction")
 	}
 	w := Watch{last: begin}
 	w.Forget()
 	again, early := after(time.Second, 500, 512, 240*time.Millisecond), after(often, 493, 512, 380*time.Millisecond)
-	if w.raised(&again) || !w.raised(&early) {
+	if w.repeats(&again) || !w.repeats(&early) {
 		t.Error("an alarm that was not sent is raised again after a second")
 	}
 }
@@ -367,7 +367,7 @@ func FuzzWatch(f *testing.F) {
 				demand := memory.Bytes(binary.LittleEndian.Uint16(text[1:])) * mib / 16
 				w.Add(Sample{at, demand, memory.Bytes(limit)})
 				p, due := w.Due(memory.Bytes(limit), memory.Bytes(text[3])*mib, h.Before(often, at))
-				if p.Left < 0 || p.PerSecond < 0 || w.count > kept {
+				if p.Left < 0 || p.PerSecond < 0 || w.count > ringSize {
 					t.Fatalf("%+v", p)
 				}
 				if !due {

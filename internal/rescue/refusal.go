@@ -11,12 +11,12 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Cause is the reason of a refusal, and the label of the metric.
+// Cause is the reason for a refusal, also as a label of the metric.
 type Cause string
 
-// The causes for ignoring an alarm, without an Event: a repeated or forged alarm must not cause writes.
+// Causes without an Event, because repeated or forged alarms must not cause writes.
 const (
-	OtherInstance Cause = "OtherInstance" // the alarm is about another instance than the running one
+	OtherInstance Cause = "OtherInstance" // the alarm is not about the running instance
 	Replayed      Cause = "Replayed"      // the sequence is not above the last handled alarm's
 	Stale         Cause = "Stale"         // the alarm is older than StaleAfter, or the node's clock is behind
 	FromTheFuture Cause = "FromTheFuture" // the node's clock is ahead by more than MaxFuture
@@ -25,7 +25,7 @@ const (
 	NotEnabled    Cause = "NotEnabled"    // the profile does not enable rescues
 )
 
-// The causes that a user can act on; fixes explains them.
+// Causes with an Event, because a user can act on them; fixes explains them.
 const (
 	Paused            Cause = "Paused"
 	Conflict          Cause = "Conflict"
@@ -46,7 +46,7 @@ const (
 // fixes has the problem and the fix for each cause that a user can act on.
 var fixes = map[Cause]string{
 	Paused:            "memfit.dev/pause is set: remove the annotation, or raise the limit yourself",
-	Conflict:          "something else manages its memory: see the condition Applied of its MemoryRecommendation",
+	Conflict:          "another controller manages its memory: see the condition Applied of its MemoryRecommendation",
 	RestartsOnResize:  "its resizePolicy restarts it when its limit changes: set NotRequired for memory",
 	NodeShortOfMemory: "the node is short of memory: add nodes, or move pods from it",
 	LeakSuspected:     "it has a loan and still grows, which suggests a leak: find what grows, or raise the limit",
@@ -65,15 +65,15 @@ var fixes = map[Cause]string{
 type Refusal struct {
 	Alarm Alarm
 	Cause Cause
-	Most  memory.Bytes  // the largest limit that the cause allows; 0: another kind of cause
+	Most  memory.Bytes  // the largest limit that the cause allows; 0: the cause does not bound the limit
 	Why   string        // details of the cause; empty: none
 	Left  time.Duration // from the decision to the expected kill; 0: now
 }
 
-// Reported reports whether a user can act on the cause, so that there is an Event.
+// Reported reports whether the refusal has an Event, because a user can act on its cause.
 func (r *Refusal) Reported() bool { return fixes[r.Cause] != "" }
 
-// Note returns the note of the Event; empty: no note.
+// Note returns the note of the Event; empty if the refusal has none.
 func (r *Refusal) Note() string {
 	if !r.Reported() {
 		return ""
@@ -91,7 +91,7 @@ func (r *Refusal) Note() string {
 	)
 }
 
-// seconds formats a short time, with tenths below some seconds.
+// seconds formats a duration, below 10 s with tenths of a second.
 func seconds(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", max(d, 0).Seconds())

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// turnShare of the limit, and at least a MiB, must be gained and returned for a turn.
+	// turnShare is the least rise and fall of a turn: limit/turnShare, and at least 1 MiB.
 	turnShare = 32
-	// levelShare: levels within this share of the limit are equal.
+	// levelShare is the tolerance of levels: limit/levelShare.
 	levelShare = 64
 	// turnHours is the number of hours with a stored highest turn: enough for daily jobs.
 	turnHours = 24
 )
 
-// turns are the levels at which demand fell by itself, as after a garbage collection: the highest of each hour, because
-// small turns between two bursts do not predict the next one.
+// turns has the highest level of each hour at which demand fell by itself, as after a garbage collection. Lower turns
+// between two bursts do not predict the next burst.
 type turns struct {
 	highest   [turnHours]memory.Bytes // by hour since 1970, modulo turnHours
-	hour      int64                   // of the newest reading
-	low, high memory.Bytes            // of the current climb
-	begun     bool
+	hour      int64                   // the hour of the newest reading
+	low, high memory.Bytes            // the bounds of the current climb
+	begun     bool                    // low and high are set
 }
 
-// add takes the next reading.
+// add adds the next reading.
 func (t *turns) add(at memory.Instant, demand, limit memory.Bytes) {
 	t.forget(at.Time().Unix() / 3600)
 	fall := max(limit/turnShare, memory.MiB)
@@ -47,7 +47,7 @@ func (t *turns) add(at memory.Instant, demand, limit memory.Bytes) {
 	}
 }
 
-// forget drops old hours.
+// forget drops the hours that are turnHours before hour.
 func (t *turns) forget(hour int64) {
 	if hour-t.hour > turnHours {
 		t.highest, t.hour = [turnHours]memory.Bytes{}, hour
@@ -58,7 +58,7 @@ func (t *turns) forget(hour int64) {
 	}
 }
 
-// turned reports whether demand fell by itself at the current level, or above it and below the limit.
+// turned reports whether demand fell by itself before at a level from the current demand up to the limit.
 func (t *turns) turned(p *Prediction) bool {
 	return slices.ContainsFunc(t.highest[:], func(highest memory.Bytes) bool {
 		return highest < p.Limit && highest.Plus(p.Limit/levelShare) >= p.Demand

@@ -31,27 +31,26 @@ func (b ChangeBudget) Limited() bool { return b.Bytes > 0 || b.Pods > 0 }
 // Spent is the use of the budget by the change of one pod.
 type Spent struct {
 	At time.Time `json:"at"`
-	// UID is the pod's; empty for a sum of several.
+	// UID is the UID of the pod; empty: the entry is a sum of several.
 	UID types.UID `json:"uid,omitempty"`
-	// Bytes is the increase of its containers: of each the larger of limit and request.
+	// Bytes is the increase of the pod's containers: for each, the larger of the increases of limit and request.
 	Bytes memory.Bytes `json:"bytes,omitempty"`
-	// Pods is 1 if the pod was evicted, or one of its containers restarted; else 0.
+	// Pods is 1 if the pod was evicted or one of its containers restarted, otherwise 0.
 	Pods int32 `json:"pods,omitempty"`
 }
 
 const (
-	// budgetPeriod is how long an entry counts: a real hour.
+	// budgetPeriod is how long an entry counts, in real time.
 	budgetPeriod = time.Hour
-	// maxSpent bounds the entries of a workload: 80 bytes each. The oldest are added up, and count as long as the later.
+	// maxSpent bounds the entries of a workload, of 80 bytes each. The oldest entries are merged, at the later time.
 	maxSpent = 64
 )
 
 // Allowance is the budget, and its use by other workloads.
 type Allowance struct {
-	Budget ChangeBudget
-	Others []Spent
-	// Unknown is true if the use before memfit started is not read yet.
-	Unknown bool
+	Budget  ChangeBudget
+	Others  []Spent
+	Unknown bool // the use before the start of memfit has not been read yet
 }
 
 // Recent returns the entries that count now.
@@ -68,7 +67,7 @@ func SumOf(spent []Spent) (bytes memory.Bytes, pods int32) {
 }
 
 // cost returns the use of the budget by new sizes of a pod: the increase of its containers or, if that is more, of the
-// pod-level size. A missing request counts as 0; a missing limit is not raised.
+// pod-level size. A missing request counts as 0. A first limit is no increase.
 func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 	s := Spent{UID: p.UID}
 	var whole memory.Bytes
@@ -84,7 +83,7 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 			continue
 		}
 		s.Bytes = s.Bytes.Plus(more)
-		evict = evict || c.RestartsOnResize && !p.isDeferred(c) // a waiting one was counted
+		evict = evict || c.RestartsOnResize && !p.isDeferred(c) // a deferred resize was counted
 	}
 	s.Bytes = max(s.Bytes, whole)
 	if evict {
@@ -93,8 +92,8 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 	return s
 }
 
-// refuses returns why the budget does not allow a cost now, and when it does; zero: never.
-func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string, again time.Time) {
+// refuses returns why the budget does not allow a cost now (empty: it does), and when it will (zero: never).
+func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string, retryAt time.Time) {
 	over := func(bytes memory.Bytes, pods int32) bool {
 		return a.Budget.Bytes > 0 && cost.Bytes > 0 && bytes.Plus(cost.Bytes) > a.Budget.Bytes ||
 			a.Budget.Pods > 0 && cost.Pods > 0 && pods+cost.Pods > a.Budget.Pods
@@ -117,13 +116,13 @@ func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string,
 	}
 	slices.SortFunc(spent, func(a, b Spent) int { return a.At.Compare(b.At) })
 	for _, s := range spent {
-		bytes, pods, again = bytes.Minus(s.Bytes), pods-s.Pods, s.At.Add(budgetPeriod)
+		bytes, pods, retryAt = bytes.Minus(s.Bytes), pods-s.Pods, s.At.Add(budgetPeriod)
 		if !over(bytes, pods) {
 			break
 		}
 	}
-	return fmt.Sprintf("the cluster's change budget of this hour is spent (%s, and this takes %s): the change "+
-		"continues at %s", strings.Join(used, ", "), cost.describe(), format.Time(again)), again
+	return fmt.Sprintf("the cluster's change budget of this hour is spent (%s, and the change takes %s): it "+
+		"continues at %s", strings.Join(used, ", "), cost.describe(), format.Time(retryAt)), retryAt
 }
 
 func (s Spent) describe() string {
@@ -136,9 +135,9 @@ func (s Spent) describe() string {
 	return s.Bytes.String() + " and 1 pod"
 }
 
-// waitsForNoBudget reports whether a change is a raise in place without a restart, for a kill or a rollback. It is
-// counted, so that other changes wait.
-func (d *decider) waitsForNoBudget(ch *change) bool {
+// exemptFromBudget reports whether a change may exceed the budget: a raise in place without a restart, for a kill or a
+// rollback. It counts against the budget, so that other changes wait.
+func (d *decider) exemptFromBudget(ch *change) bool {
 	urgent := false
 	for name, to := range ch.sizes {
 		c, _ := ch.pod.container(name)
@@ -152,7 +151,7 @@ func (d *decider) waitsForNoBudget(ch *change) bool {
 	return urgent
 }
 
-// Left returns the budget's remaining bytes; 0: nothing, or no bound.
+// Left returns the budget's remaining bytes; 0: nothing is left, or the budget has no bound.
 func (a *Allowance) Left(own []Spent, now time.Time) memory.Bytes {
 	bytes, _ := SumOf(Recent(slices.Concat(a.Others, own), now))
 	return a.Budget.Bytes.Minus(bytes)
@@ -166,7 +165,7 @@ func (d *decider) spend(cost Spent) {
 	d.State.Spent = compacted(append(d.State.Spent, cost))
 }
 
-// compacted adds up the oldest entries if there are too many.
+// compacted merges the oldest entries until at most maxSpent are left.
 func compacted(spent []Spent) []Spent {
 	for len(spent) > maxSpent {
 		slices.SortStableFunc(spent, func(a, b Spent) int { return cmp.Compare(a.At.Unix(), b.At.Unix()) })

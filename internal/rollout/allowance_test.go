@@ -43,7 +43,8 @@ func TestARaiseWaitsForTheChangeBudget(t *testing.T) {
 	c.expectLimits("256Mi 100Mi 100Mi")
 	c.expectSpent(156*mib, 0)
 	c.expectReason(
-		v1alpha1.ReasonWaitingForBudget, "pod web-2", "206Mi of 256Mi raised", "this takes 156Mi", "2026-03-02T09:00:00Z",
+		v1alpha1.ReasonWaitingForBudget, "pod web-2", "206Mi of 256Mi raised", "the change takes 156Mi",
+		"2026-03-02T09:00:00Z",
 	)
 	c.passes(49*time.Minute + 55*time.Second) // what others took counts no more, which is not enough
 	c.reconcile()
@@ -149,7 +150,7 @@ func TestEvictionsTakePodsOfTheBudget(t *testing.T) {
 	c.reconcile()
 	c.in.Restart = &Candidate{Pod: c.in.Pods[2].Name, UID: c.in.Pods[2].UID, Why: "container app climbs"}
 	c.reconcile()
-	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "2 of 2 pods disrupted, and this takes 1 pod") {
+	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "2 of 2 pods disrupted, and the change takes 1 pod") {
 		t.Errorf("evicted %d pods, restart held: %q\n%v", c.evictions(), c.last.RestartHeld, c.log)
 	}
 	c.passes(25 * time.Minute) // what others took counts no more

@@ -12,25 +12,25 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// Availability counts the pods of a workload. Those neither serving nor changing are missing, or unavailable for other
-// reasons.
+// Availability counts the pods of a workload. Pods that are neither serving nor changing are missing, or unavailable
+// for other reasons.
 type Availability struct {
 	Wanted  int // the desired number of pods
 	Serving int // ready and not changing
-	// Changing are unavailable because of memfit, or may be soon: evicted and not replaced yet, restarted for a resize,
-	// or the canary of a lower limit.
+	// Changing is the number of pods that are unavailable because of memfit, or may be soon: evicted and not replaced yet,
+	// restarted for a resize, or with a lower limit that is not proven.
 	Changing int
 }
 
-// Availability counts pods, without the change of the pod but. wanted is the desired number of pods; 0: those present,
-// and those evicted and not replaced yet. A terminating pod does not count: on a lost node it may never go.
-func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability {
-	disturbed := s.disturbed(pods)
-	delete(disturbed, but)
-	a := Availability{Wanted: len(disturbed), Changing: len(disturbed)}
+// Availability counts pods, and ignores the change of one pod. wanted is the desired number of pods; 0: the pods
+// present, and those evicted and not replaced yet. A terminating pod does not count: on a lost node, it may never end.
+func (s *State) Availability(pods []Pod, wanted int, ignored types.UID) Availability {
+	disrupted := s.disrupted(pods)
+	delete(disrupted, ignored)
+	a := Availability{Wanted: len(disrupted), Changing: len(disrupted)}
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Terminating || disturbed[pod.UID] {
+		if pod.Terminating || disrupted[pod.UID] {
 			continue
 		}
 		if a.Wanted++; pod.Ready {
@@ -46,7 +46,7 @@ func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability
 // Unavailable returns the number of pods that do not serve, or may not soon.
 func (a Availability) Unavailable() int { return max(a.Wanted-a.Serving, 0) }
 
-// TooFew returns why no further pod may become unavailable; empty: one may.
+// TooFew returns why no further pod may become unavailable; empty: another pod may.
 func (a Availability) TooFew(maxUnavailable int32) string {
 	most := int(max(maxUnavailable, 1))
 	if a.Unavailable() < most {
@@ -58,8 +58,8 @@ func (a Availability) TooFew(maxUnavailable int32) string {
 
 func (p *Pod) serves() bool { return p.Ready && !p.Terminating }
 
-// disturbed returns the pods that memfit keeps from serving, or may.
-func (s *State) disturbed(pods []Pod) map[types.UID]bool {
+// disrupted returns the pods that do not serve because of memfit, or may stop serving.
+func (s *State) disrupted(pods []Pod) map[types.UID]bool {
 	all := map[types.UID]bool{}
 	if s.Restart != nil {
 		all[s.Restart.UID] = true

@@ -97,8 +97,8 @@ func (c *cluster) evictions() (n int) {
 
 // Whatever pods do, whatever is wanted, however clocks differ and wherever memfit dies: no more pods are kept from
 // serving at a time than the owner allows, those counted that do not serve for reasons of their own.
-func TestNoMorePodsAreDisturbedThanTheOwnerAllows(t *testing.T) {
-	disturbed := 0
+func TestNoMorePodsAreDisruptedThanTheOwnerAllows(t *testing.T) {
+	disrupted := 0
 	for seed := range uint64(150) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		c := newCluster(t, 2+rng.IntN(6), big)
@@ -131,15 +131,15 @@ func TestNoMorePodsAreDisturbedThanTheOwnerAllows(t *testing.T) {
 			before, log := c.serving(), len(c.log)
 			c.reconcileAndDie(rng.IntN(4) - 1)
 			lost := before - c.serving()
-			disturbed += lost
+			disrupted += lost
 			if away := wanted - c.serving(); lost > 0 && away > int(c.in.Policy.MaxUnavailable) {
 				t.Fatalf("seed %d step %d: %d of %d pods do not serve, maxUnavailable is %d; just now: %v",
 					seed, step, away, wanted, c.in.Policy.MaxUnavailable, c.log[log:])
 			}
 		}
 	}
-	if disturbed < 500 {
-		t.Errorf("only %d pods were disturbed at all: the test asks too little", disturbed)
+	if disrupted < 500 {
+		t.Errorf("only %d pods were disrupted at all: the test asks too little", disrupted)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet(t *testing.T) {
 			if n := c.evictions(); n == 0 || n > tc.most {
 				t.Errorf("%d pods were evicted in a day, want at most %d", n, tc.most)
 			}
-			c.expectReason(v1alpha1.ReasonWaitingForNewPods, "came without")
+			c.expectReason(v1alpha1.ReasonWaitingForNewPods, "was created without it")
 			c.unchanged, c.quick = memory.Size{}, true
 			tc.edit = func(*Container) {}
 			if days(2); c.limits() != strings.TrimSpace(strings.Repeat(tc.want.Limit.String()+" ", 3)) {
@@ -385,7 +385,7 @@ func TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet(t *testing.T) {
 			}
 			c.expectReason(v1alpha1.ReasonUnschedulable, "would not get the limit: no node took that")
 			for _, r := range c.state().Refusals {
-				if strings.Contains(r.Why, "came without") {
+				if strings.Contains(r.Why, "was created without it") {
 					t.Errorf("refused: %s", r.Why)
 				}
 			}

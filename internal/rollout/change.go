@@ -13,24 +13,24 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// change is a possible change of one container of a pod, or of a pod, which gates decide.
+// change is a possible change of a pod or of one of its containers. The gates decide whether it may be made.
 type change struct {
-	kind kinds
-	pod  *Pod
-	c    Container // zero: the change is of the pod
-	// from is the result of [Pod.sizeBefore], to the new size.
-	from, to memory.Size
-	// Desired has the recommendation and the bounds.
-	Desired
-	// nodeSize is the allocatable memory of the pod's node or, for an eviction, of the largest possible one; 0: unknown.
+	kind    kinds
+	pod     *Pod
+	c       Container   // zero: the change is of the pod
+	from    memory.Size // the result of [Pod.sizeBefore]
+	to      memory.Size // the new size
+	Desired             // the recommendation and its bounds
+	// nodeSize is the allocatable memory of the pod's node or, for an eviction, of the largest possible node; 0: unknown.
 	nodeSize memory.Bytes
-	bound    bool // the owner's bounds require it, regardless of the evidence
-	urgent   bool // it is for a kill, a rollback or an image that was changed in the pod
-	// sizes has all containers for a change of the whole pod, otherwise the other containers that change with this one.
+	bound    bool // the owner's bounds require the change, regardless of the evidence
+	urgent   bool // the change is for a kill, a rollback or an image that was changed in the pod
+	// sizes has the new sizes of the other containers that change, and for a change of the pod those of all containers.
 	sizes map[string]memory.Size
 	evict bool
 }
 
+// kindOf returns the kind of a change. The kinds by restart and by eviction have the same order as those in place.
 func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 	kind := raiseInPlace
 	switch {
@@ -70,8 +70,8 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	return ch
 }
 
-// largestNode returns the allocatable memory of the largest possible node of a pod's successor: of the nodes with pods
-// of the workload. Other nodes may have taints, or belong to another pool.
+// largestNode returns the allocatable memory of the largest node on which a pod's successor may run, of the nodes with
+// pods of the workload: other nodes may have taints, or belong to another pool.
 func (d *decider) largestNode(pod *Pod) memory.Bytes {
 	most := pod.NodeSize
 	for i := range d.Pods {
@@ -82,7 +82,7 @@ func (d *decider) largestNode(pod *Pod) memory.Bytes {
 	return most
 }
 
-// interrupts reports whether the change ends a running process. A container that is down only starts with another size.
+// interrupts reports whether the change ends a running process. A container that is down has none.
 func (ch *change) interrupts() bool {
 	return ch.evict || ch.kind&restarting != 0 && !ch.c.Started.IsZero()
 }
@@ -92,67 +92,68 @@ func (ch *change) lowersRequest() bool {
 	return ch.to.Limit == ch.from.Limit && ch.to.Request < ch.from.Request
 }
 
-// withdraws reports whether a change only takes the request that a node has no memory for out of a raise in the pod's
-// spec, so that the limit of this or another container becomes effective.
+// withdraws reports whether a change only lowers a deferred request in the pod's spec again, so that the limit of this
+// or another container becomes effective.
 func (ch *change) withdraws() bool {
 	return ch.kind&(raiseInPlace|rollBackInPlace) != 0 && ch.pod.Writer == "" && ch.pod.limitDeferred() &&
 		ch.to.Limit == ch.c.Spec.Limit && ch.c.Actual.Request <= ch.to.Request && ch.to.Request < ch.c.Spec.Request
 }
 
-// sameAsRefused reports whether the new size is near a refused one, or has a higher request.
+// sameAsRefused reports whether the new size is nearly equal to a refused size, or differs only by a higher request.
 func (ch *change) sameAsRefused(refused memory.Size) bool {
 	to := memory.Size{Limit: ch.to.Limit, Request: min(ch.to.Request, refused.Request)}
 	return !recommend.Differs(refused, to, ch.Policy)
 }
 
-// isRollback reports whether a change is part of a rollback. No resize removes a limit again, so if there was none, the
-// first raise from the harmful size counts.
+// isRollback reports whether a change is part of a rollback. A resize cannot remove a limit: if the container had none
+// before, its first raise from the harmful limit counts.
 func (d *decider) isRollback(c Container, to, from memory.Size) bool {
 	if d.Policy.OnlyWatch {
-		return lowers(to.Limit, from.Limit) // it is owed
+		return lowers(to.Limit, from.Limit) // every raise restores a limit
 	}
 	r, active := d.State.ActiveRevert(c.Key(), d.Now)
 	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit &&
 		(r.Restored.Limit != NoLimit || from.Limit <= r.Tried.Limit)
 }
 
-// withoutFirstLimit returns a size without the limit for a container that runs without one, because no resize removes a
-// limit again. some: this is worth a change. helps: a new pod may get all of it.
-func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, helps bool) {
+// withoutFirstLimit removes the limit from the new size of a container that runs without a limit, because a resize
+// could not remove the limit again. worthIt: the rest is worth a change. helps: an eviction helps, because a new pod
+// may get the limit.
+func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, worthIt, helps bool) {
 	if c.Spec.Limit > 0 || to.Limit == 0 || pod.QoS == "BestEffort" {
 		return to, true, false
 	}
-	who := fmt.Sprintf("new pods get %s, one of them first", to.Limit)
+	next := fmt.Sprintf("new pods get a limit of %s, one of them first", to.Limit)
 	if d.Policy.NoWebhook {
-		who = fmt.Sprintf("set one of %s in the workload's template", to.Limit)
+		next = fmt.Sprintf("set a limit of %s in the workload's template", to.Limit)
 	}
 	if r, active := d.State.ActiveRevert(c.Key(), d.Now); active && r.Restored.Limit == NoLimit {
-		who = fmt.Sprintf("a limit of %s was rolled back at %s, and new pods get none before %s", r.Tried.Limit,
+		next = fmt.Sprintf("a limit of %s was rolled back at %s, and new pods get none before %s", r.Tried.Limit,
 			format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 	}
 	d.noteRefusal(v1alpha1.ReasonWaitingForNewPods,
-		d.about(pod, c)+"it has no limit, and a resize cannot remove one: "+who)
+		d.podPrefix(pod, c)+"it has no limit, and a resize could not remove a new one: "+next)
 	to.Limit = 0
 	return to, recommend.Differs(currentSize(c), to, d.Desired[c.Key()].Policy), true
 }
 
-// givesBack reports whether a change only gives back a limit that memfit lowered.
-func (d *decider) givesBack(ch *change) bool {
-	to, owed := d.owed(ch.pod, ch.c)
-	return owed && ch.kind&(rollBackInPlace|rollBackByRestart) != 0 && ch.to.Limit <= to.Limit &&
+// onlyRestores reports whether a change only restores a limit that memfit lowered.
+func (d *decider) onlyRestores(ch *change) bool {
+	to, restore := d.toRestore(ch.pod, ch.c)
+	return restore && ch.kind&(rollBackInPlace|rollBackByRestart) != 0 && ch.to.Limit <= to.Limit &&
 		(ch.to.Request == ch.c.Spec.Request || ch.pod.QoS == "Guaranteed")
 }
 
-// restores returns the part of a refused raise that is a rollback; nil: no part is, or it is refused as well. Where
-// another controller acts, it leaves the request out.
-func (d *decider) restores(ch *change) *change {
+// rollbackPart returns the part of a refused raise that is a rollback; nil: there is none, or it is refused as well.
+// While another controller sizes the workload, this part leaves the request unchanged.
+func (d *decider) rollbackPart(ch *change) *change {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	to := memory.Size{Limit: r.Restored.Limit, Request: ch.to.Request}
 	switch {
 	case d.Conflict != "":
-		var owed memory.Size
-		if owed, active = d.owed(ch.pod, ch.c); active {
-			to = memory.Size{Limit: min(owed.Limit, r.Restored.Limit), Request: owed.Request}
+		var restored memory.Size
+		if restored, active = d.toRestore(ch.pod, ch.c); active {
+			to = memory.Size{Limit: min(restored.Limit, r.Restored.Limit), Request: restored.Request}
 		}
 	case ch.to.Request == ch.to.Limit:
 		to.Request = to.Limit
@@ -161,12 +162,12 @@ func (d *decider) restores(ch *change) *change {
 	if !active || ch.evict || ch.c.Shared || ch.from.Limit >= to.Limit || ch.to.Limit < to.Limit || ch.to == to {
 		return nil
 	}
-	back := d.changeOf(ch.pod, ch.c, to, false)
-	back.sizes = ch.sizes
-	if refused, _ := d.refusal(back); refused != (Verdict{}) {
+	part := d.changeOf(ch.pod, ch.c, to, false)
+	part.sizes = ch.sizes
+	if refused, _ := d.refusal(part); refused != (Verdict{}) {
 		return nil
 	}
-	return back
+	return part
 }
 
 // change begins to change one pod, if the gates permit it.
@@ -192,8 +193,8 @@ func (d *decider) change(pod *Pod) {
 	d.begin(pod, sizes, evict)
 }
 
-// planResize returns the new sizes that a pod may get in place now, also of some containers only. evictionHelps: the
-// reason of a refusal is the pod, not the size, which is worth an eviction.
+// planResize returns the new sizes that a pod may get in place now, perhaps of some of its containers. evictionHelps: a
+// size that is worth an eviction was refused for this pod, but may be possible in a new one.
 func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHelps bool) {
 	sizes = map[string]memory.Size{}
 	worthAny := false
@@ -204,13 +205,13 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHe
 		}
 		worth := d.worthEviction(pod, c, to)
 		worthAny = worthAny || worth
-		to, some, helps := d.inWhole(pod, c, to)
-		if some {
-			var first bool
-			to, some, first = d.withoutFirstLimit(pod, c, to)
-			helps = helps || first
+		to, worthIt, helps := d.inWhole(pod, c, to)
+		if worthIt {
+			var helpsFirst bool
+			to, worthIt, helpsFirst = d.withoutFirstLimit(pod, c, to)
+			helps = helps || helpsFirst
 		}
-		if evictionHelps = evictionHelps || helps && worth; !some {
+		if evictionHelps = evictionHelps || helps && worth; !worthIt {
 			continue
 		}
 		ch := d.changeOf(pod, c, to, false)
@@ -218,18 +219,18 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHe
 		less := d.allow(ch)
 		refused, helps := d.refusal(ch)
 		if refused != (Verdict{}) {
-			if back := d.restores(ch); back != nil {
-				ch, less, refused = back, cmp.Or(less, refused), Verdict{}
+			if part := d.rollbackPart(ch); part != nil {
+				ch, less, refused = part, cmp.Or(less, refused), Verdict{}
 			}
 		}
 		if refused != (Verdict{}) {
-			d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
+			d.noteRefusal(refused.Reason, d.podPrefix(pod, c)+refused.Message)
 			evictionHelps = evictionHelps || helps && worth
 			continue
 		}
 		to = d.granted(ch, to, less)
 		if c.Effective > 0 && to.Limit == c.Spec.Limit {
-			to = d.withAnotherNumber(c.Key(), to) // the spec has it already, and the kubelet ignores a repeated number
+			to = d.withOtherLimit(c.Key(), to) // the kubelet would ignore the limit that the spec has already
 		}
 		sizes[c.Name] = to
 	}
@@ -240,8 +241,8 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, evictionHe
 	return sizes, evictionHelps
 }
 
-// worthEviction reports whether a size is worth an eviction: for another limit, except the return of a loan. A request
-// prevents no kill, and a successor may lack the memory of a node as well.
+// worthEviction reports whether a new size is worth an eviction: its limit differs, except by the return of a loan. A
+// higher request alone prevents no kill, and the node of the successor may lack memory for it as well.
 func (d *decider) worthEviction(pod *Pod, c Container, to memory.Size) bool {
 	ch := d.changeOf(pod, c, to, true)
 	return ch.to.Limit != ch.from.Limit && (ch.bound || !d.returnsLoan(ch))
@@ -267,7 +268,7 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 		}
 		sizes[c.Name] = d.granted(ch, to, less)
 	}
-	given, useless := d.brings(pod, sizes)
+	given, useless := d.evictionSizes(pod, sizes)
 	if useless != "" {
 		d.noteRefusal(v1alpha1.ReasonUnschedulable, fmt.Sprintf("pod %s is not evicted, because the next one would not get "+
 			"the limit: %s", pod.Name, useless))
@@ -276,9 +277,10 @@ func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
 	return given
 }
 
-// brings returns a new pod's sizes after an eviction for these sizes, and why it is useless; empty: useful.
-func (d *decider) brings(pod *Pod, sizes map[string]memory.Size) (given map[string]memory.Size, useless string) {
-	given, why := pod.given(sizes)
+// evictionSizes returns the sizes that the successor would get after an eviction for these sizes. useless is why the
+// successor would get no higher limit; empty: the eviction is useful.
+func (d *decider) evictionSizes(pod *Pod, sizes map[string]memory.Size) (given map[string]memory.Size, useless string) {
+	given, why := pod.webhookSizes(sizes)
 	for name, size := range given {
 		c, _ := pod.container(name)
 		if size.Limit != sizes[name].Limit && size.Limit <= d.changeOf(pod, c, sizes[name], true).from.Limit {
@@ -288,18 +290,19 @@ func (d *decider) brings(pod *Pod, sizes map[string]memory.Size) (given map[stri
 	return given, ""
 }
 
-func (p *Pod) given(sizes map[string]memory.Size) (given map[string]memory.Size, why string) {
+// webhookSizes returns the result of [Pod.Given].
+func (p *Pod) webhookSizes(sizes map[string]memory.Size) (given map[string]memory.Size, why string) {
 	if p.Given == nil {
 		return sizes, ""
 	}
 	return p.Given(sizes)
 }
 
-// granted returns the size that a container gets, and reports why it is less.
+// granted returns the size that a container gets: to or, if less has a reason, the part of it that ch sets.
 func (d *decider) granted(ch *change, to memory.Size, less Verdict) memory.Size {
 	if less == (Verdict{}) {
 		return to
 	}
-	d.noteRefusal(less.Reason, d.about(ch.pod, ch.c)+less.Message)
+	d.noteRefusal(less.Reason, d.podPrefix(ch.pod, ch.c)+less.Message)
 	return ch.to
 }

@@ -14,13 +14,12 @@ import (
 
 // Change is a change of pods and its result, stored for users. It affects no decision.
 type Change struct {
-	Kind FindingKind `json:"kind"`
-	// At is the time of the result for the last pod, Since for the first.
-	At    time.Time `json:"at"`
-	Since time.Time `json:"since"`
-	Pod   string    `json:"pod"`             // the last one
-	Pods  int       `json:"pods"`            // their number
-	Sizes string    `json:"sizes,omitempty"` // the change, as Action.Why; empty: the size is unchanged
+	Kind  FindingKind `json:"kind"`
+	At    time.Time   `json:"at"`              // the time of the result for the last pod
+	Since time.Time   `json:"since"`           // the time of the result for the first pod
+	Pod   string      `json:"pod"`             // the last pod
+	Pods  int         `json:"pods"`            // the number of pods
+	Sizes string      `json:"sizes,omitempty"` // the change, as Action.Why; empty: the size is unchanged
 	// From and To are the sizes of the changed containers, and of the whole pod ([WholePod]); at most maxSizes. A request
 	// or limit that is 0 in To is unchanged.
 	From map[string]memory.Size `json:"from,omitempty"`
@@ -29,17 +28,17 @@ type Change struct {
 }
 
 const (
-	// maxChanges bounds the changes of a workload: 400 bytes each, at most 1.5 KiB.
+	// maxChanges bounds the stored changes of a workload: 400 bytes each, at most 1.5 KiB.
 	maxChanges = 16
-	// maxSizes bounds the sizes of a change; the API has the same number.
+	// maxSizes bounds the sizes of a change, as the API does.
 	maxSizes = 8
-	// maxWords bounds the texts of a change, in bytes; the API has the same number.
-	maxWords = 512
+	// maxText bounds each text of a change, in bytes, as the API does.
+	maxText = 512
 )
 
-// Bounded returns a change as it is stored and published. A forged one may be longer.
+// Bounded returns the change within the bounds of the API, which a forged change may exceed.
 func (c Change) Bounded() Change {
-	c.Sizes, c.Why = quote.Cut(c.Sizes, maxWords), quote.Cut(c.Why, maxWords)
+	c.Sizes, c.Why = quote.Cut(c.Sizes, maxText), quote.Cut(c.Why, maxText)
 	if len(c.To) > maxSizes {
 		from, to := map[string]memory.Size{}, map[string]memory.Size{}
 		for _, name := range slices.Sorted(maps.Keys(c.To))[:maxSizes] {
@@ -50,12 +49,12 @@ func (c Change) Bounded() Change {
 	return c
 }
 
-func resized(c Change, from, to map[string]memory.Size) Change {
+func withSizes(c Change, from, to map[string]memory.Size) Change {
 	c.Sizes, c.From, c.To = changes(from, to), maps.Clone(from), maps.Clone(to)
 	return c
 }
 
-// record stores a change. Equal ones of several pods since a rollout began are one.
+// record stores a change of a pod. Equal changes of several pods since a rollout began are stored as one.
 func (s *State) record(c Change, began time.Time) {
 	c = c.Bounded()
 	c.At = toSeconds(c.At)

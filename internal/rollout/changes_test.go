@@ -53,7 +53,7 @@ func TestWhatWasDoneToPodsIsKept(t *testing.T) {
 	for i, want := range []string{
 		raised[:len(raised)-1],
 		"Resized 1 web-1 in 0s: limit of container app 256Mi to 100Mi (request 200Mi to 70Mi)",
-		"Reverted 1 web-1 in 0s: limit of container app 100Mi to 256Mi; pod web-1 was OOM killed at that limit",
+		"Reverted 1 web-1 in 0s: limit of container app 100Mi to 256Mi; pod web-1 was OOM-killed at that limit",
 		"Resized 1 web-1 in 0s: limit of container app 100Mi to 256Mi",
 	} {
 		if len(lines) != 5 || !strings.HasPrefix(lines[i], want) {

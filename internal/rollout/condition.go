@@ -15,31 +15,31 @@ import (
 
 // condition returns the reason and message of the condition Applied.
 func (d *decider) condition() (upToDate bool, reason, message string) {
-	if reason, message = d.waits(); reason != "" {
+	if reason, message = d.describeWaiting(); reason != "" {
 		return false, reason, message
 	}
 	switch {
 	case len(d.pods) == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
 	case d.State.ConflictingWriter != nil:
-		return false, v1alpha1.ReasonConflict, d.others(d.State.ConflictingWriter.Why)
+		return false, v1alpha1.ReasonConflict, d.withCount(d.State.ConflictingWriter.Why)
 	}
-	if reason, message = d.underWay(); reason != "" {
+	if reason, message = d.describeStep(); reason != "" {
 		return false, reason, message
 	}
 	switch {
 	case d.State.Rollout.Decrease && len(d.State.Steps) > 0:
-		return len(d.wanting) == 0, v1alpha1.ReasonWatching, d.watching()
-	case d.reason == v1alpha1.ReasonUpToDate || len(d.wanting) == 0:
-		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size" + d.onLoan()
+		return len(d.toChange) == 0, v1alpha1.ReasonWatching, d.describeWatch()
+	case d.reason == v1alpha1.ReasonUpToDate || len(d.toChange) == 0:
+		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size" + d.loanNote()
 	case d.reason != "":
-		return false, d.reason, d.others(d.message)
+		return false, d.reason, d.withCount(d.message)
 	}
-	return false, v1alpha1.ReasonApplying, d.others("waiting for its turn")
+	return false, v1alpha1.ReasonApplying, d.withCount("waiting for its turn")
 }
 
-// underWay describes the oldest step that is not effective, with the kubelet's message; empty: all are effective.
-func (d *decider) underWay() (reason, message string) {
+// describeStep describes the oldest step that is not effective, with the kubelet's message; empty: all steps are.
+func (d *decider) describeStep() (reason, message string) {
 	for _, st := range d.State.Steps {
 		if st.Phase == Watching {
 			continue
@@ -68,22 +68,22 @@ func (d *decider) underWay() (reason, message string) {
 		case !pod.Resize.InProgress:
 			reason, message = v1alpha1.ReasonApplying, message+d.endedWords(&st, pod)
 		}
-		return reason, d.others(message)
+		return reason, d.withCount(message)
 	}
 	return "", ""
 }
 
 // ineffectiveWords describes a resize that the container's status shows and that is not proven to be effective.
 func (d *decider) ineffectiveWords(st *Step, pod *Pod) string {
-	c, held := pod.ineffective(st.To)
-	if !held {
+	c, ineffective := pod.ineffective(st.To)
+	if !ineffective {
 		return "; the kubelet reports the new size, and memfit waits until the container has run with it for a moment"
 	}
 	return "; the pod's cgroup still has the old limit (kubernetes/kubernetes#138760), and memfit requests the resize " +
 		"again when the container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
-// endedWords describes a container that ended before the kubelet had reported a resize; empty: none did.
+// endedWords describes a container that ended before the kubelet had reported a resize; empty: there is none.
 func (d *decider) endedWords(st *Step, pod *Pod) string {
 	c, ended := pod.first(st.To, func(c Container) bool {
 		return c.Started.IsZero() && !pod.has(map[string]memory.Size{c.Name: st.To[c.Name]}, actual)
@@ -95,8 +95,8 @@ func (d *decider) endedWords(st *Step, pod *Pod) string {
 		"container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
-// insteadOfWaiting returns what users can do about a container that ends within moments of its start, which a resize
-// reaches only by chance; empty for a lower limit.
+// insteadOfWaiting returns what users can do if a container ends within moments of its start, because a resize reaches
+// it only by chance; empty: nothing, or the limit is lowered.
 func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 	remedy := d.remedy(pod, st.To[c.Name].Limit)
 	if !c.Brief || remedy == "" || lowersAny(st.From, st.To) {
@@ -105,22 +105,23 @@ func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 	return fmt.Sprintf("; container %s ends within moments of its start: if you cannot wait, %s", c.Name, remedy)
 }
 
-// failedWords supplements the kubelet's message, which for a lower limit has an outdated use of the whole pod.
+// failedWords describes what happens after a failed resize. For a lower limit, it also explains the kubelet's message,
+// which only contains an outdated use of the whole pod.
 func failedWords(st *Step) string {
 	until := format.Time(st.Request.At.Add(resizeTimeout))
 	if !lowersAny(st.From, st.To) {
 		return "; the kubelet retries, until memfit rolls the resize back at " + until
 	}
 	return "; the kubelet lowers no limit below the memory in use, page cache included: the higher limit remains " +
-		"effective, and it retries, until memfit rolls the resize back at " + until
+		"effective, and the kubelet retries, until memfit rolls the resize back at " + until
 }
 
-// watching describes the pods that are watched with a lower limit.
-func (d *decider) watching() string {
+// describeWatch describes the pods that are watched with a lower limit, and calls requeueIn for the end of the watch.
+func (d *decider) describeWatch() string {
 	last := d.State.Steps[len(d.State.Steps)-1]
 	until := last.Watch.Since.Add(d.Policy.Watch)
 	who := "Pod " + last.Pod
-	if d.State.Rollout.Completed == 0 && len(d.wanting) > 0 {
+	if d.State.Rollout.Completed == 0 && len(d.toChange) > 0 {
 		who += ", the first of " + fmt.Sprint(len(d.pods)) + ","
 	}
 	d.requeueIn(max(until.Sub(d.Now), time.Second))
@@ -128,16 +129,16 @@ func (d *decider) watching() string {
 		"%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To),
 	)
 	if n := len(d.State.Steps) - 1; n > 0 {
-		text += fmt.Sprintf("; %d more are watched", n)
+		text += fmt.Sprintf("; %d more pods are watched", n)
 	}
 	if why := cmp.Or(d.QueryResult.Against(d.Now), d.unseen(&last)); why != "" {
 		text += "; " + why
 	}
-	return d.others(text)
+	return d.withCount(text)
 }
 
-// others adds the number of pods whose recommended size is effective.
-func (d *decider) others(text string) string {
+// withCount appends the number of pods whose recommended size is effective.
+func (d *decider) withCount(text string) string {
 	if len(d.pods) <= 1 {
 		return text
 	}

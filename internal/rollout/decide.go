@@ -18,11 +18,11 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// recheckAfter is when to decide again while something without events is under way, or delays a change.
+// recheckAfter is the time to the next decision while a change is under way, or waits for something without events.
 const recheckAfter = 30 * time.Second
 
-// Decide returns the actions to send now, for the state that [Observe] returned. It repeats stored actions that are not
-// visible yet; an action that is sent twice has the effect of one.
+// Decide returns the actions to send now, for the state that [Observe] returned. It repeats stored actions that the
+// pods do not show yet: an action that is sent twice has the effect of one.
 func Decide(in Input) Transition {
 	d := decider{Input: in, pods: map[types.UID]*Pod{}}
 	d.State = in.State.clone()
@@ -36,11 +36,11 @@ func Decide(in Input) Transition {
 	}
 	d.endSupersededLoans()
 	d.supersede()
-	d.decreasing = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.onTheWay)
+	d.decreasing = d.State.Rollout.Decrease && slices.ContainsFunc(d.State.Steps, d.isLowering)
 	d.sendPending()
 	d.decideRestart()
 	d.beginChanges()
-	d.takeBackRequests()
+	d.restoreRequests()
 	return d.conclude()
 }
 
@@ -48,18 +48,17 @@ type decider struct {
 	Input
 	pods       map[types.UID]*Pod // without terminating pods
 	actions    []Action
-	wanting    []*Pod // pods without the recommended size that are not being changed
-	decreasing bool   // a pod is about to get a lower limit of the change under way
-	// waiting is the number of wanting pods that need more quota, taken the started increases that quotas do not count
-	// yet.
-	waiting         int
-	taken           memory.Size
-	reason, message string // of the first refusal
+	toChange   []*Pod // pods without the recommended size that are not being changed
+	decreasing bool   // the rollout lowers limits, and a pod is getting its lower limit or is watched with it
+
+	waitingForQuota int         // the number of pods in toChange that need more quota
+	uncountedQuota  memory.Size // the started increases that quotas do not count yet
+	reason, message string      // of the first refusal
 	restartHeld     string
 	requeueAfter    time.Duration
 }
 
-// noteRefusal keeps the first refusal, for the condition Applied.
+// noteRefusal stores a refusal for the condition Applied, if it is the first.
 func (d *decider) noteRefusal(reason, message string) {
 	if d.reason == "" {
 		d.reason, d.message = reason, message
@@ -72,37 +71,37 @@ func (d *decider) requeueIn(t time.Duration) {
 	}
 }
 
-// target returns the size that a container of this pod should have, and whether the difference is worth a change.
+// target returns the size that a container of this pod should have, and whether it differs enough for a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	desired, found := d.Desired[c.Key()]
 	switch {
 	case c.Done:
 		return c.Spec, false
 	case d.Policy.OnlyWatch:
-		return d.owed(pod, c)
+		return d.toRestore(pod, c)
 	case !found:
 		return c.Spec, false
 	}
 	to := desired.Recommendation.Size
-	if fixed, under := d.underWayTo(&c); under {
-		to = fixed // recommendations vary a little every hour, and all pods should get the same
+	if fixed, found := d.rolloutTarget(&c); found {
+		to = fixed // all pods should get the same size, and recommendations vary a little every hour
 	}
-	if c.Shared { // the pod's limit applies, and it gets no first request
+	if c.Shared { // only the pod has a limit, and a resize adds no request
 		if to.Limit = 0; c.Spec.Request == 0 {
 			to.Request = 0
 		}
 	}
-	// no resize removes a request or limit
+	// a resize cannot remove a request or limit
 	to = memory.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
 	now := currentSize(c)
 	if limit := (memory.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 &&
 		!recommend.Differs(now, limit, desired.Policy) {
-		to.Limit = c.Spec.Limit // only the request may need a change
+		to.Limit = c.Spec.Limit // at most the request needs a change
 	}
 	if to = d.keepLoans(pod, c, to); d.sizedForAnother(pod, c) {
 		to = to.Max(c.originalSize())
 	}
-	// The owner's bounds precede what other pods have.
+	// The owner's bounds take precedence over the size of other pods.
 	to, _ = desired.Policy.Bound(to, d.withoutLoans(pod, c))
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
@@ -115,61 +114,62 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	if waits {
 		to = less // the request is raised when the limit is effective
 	}
-	// it uses memory that the scheduler counts for others
+	// above its request, the container uses memory that the scheduler counts as free
 	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
 	if c.keepsCap(to.Limit) {
-		now.Limit = c.CapFor // its process cannot use more
+		now.Limit = c.CapFor // the process cannot use more
 	}
 	return to, overdue || needed || waits && to.Request < now.Request || recommend.Differs(now, to, desired.Policy)
 }
 
-// owed returns the limit to restore where running pods should keep their size, and whether to restore it. A limit that
-// memfit lowered in place is restored; a lower limit from the pod's creation only after it caused a rollback, because
-// a container that is OOM-killed repeatedly keeps its pod. While paused, while another controller acts, or if it takes
-// a restart, only a limit that caused a rollback is restored. If the owner set no limit, the container gets the
-// recommended one, and more only after a kill.
-func (d *decider) owed(pod *Pod, c Container) (memory.Size, bool) {
-	back := c.Owed
+// toRestore returns the size with the restored limit for a pod that should keep its size, and whether to restore it.
+// A limit that memfit lowered in place is restored, except while memfit is paused, another controller acts or the
+// container has a loan, and except by a restart. A limit that was rolled back is restored in any case, even if the pod
+// was created with it, because an OOM-killed container keeps its pod. If the owner set no limit, the container gets the
+// recommended limit, and more only after a kill.
+func (d *decider) toRestore(pod *Pod, c Container) (memory.Size, bool) {
+	restored := c.Owed
 	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
 	if harmed && (d.Conflict == "" || c.Spec.Limit == r.Tried.Limit) {
 		enough := min(c.Owner.Limit, r.Restored.Limit)
-		if rec := d.Desired[c.Key()].Recommendation; enough == NoLimit { // no resize removes a limit
+		if rec := d.Desired[c.Key()].Recommendation; enough == NoLimit { // a resize cannot remove a limit
 			if enough = 0; c.Spec.Limit <= r.Tried.Limit || rec.Urgent {
 				enough = rec.Size.Limit
 			}
 		}
-		back = max(back, enough)
+		restored = max(restored, enough)
 	}
 	_, _, lent := d.State.Lent(pod.UID, c.Name)
 	kept := lent || c.RestartsOnResize || d.Paused != "" || d.Conflict != ""
 	now := currentSize(c).Limit
-	if pod.Writer != "" || !harmed && kept || c.Spec.Limit == 0 || back <= now {
+	if pod.Writer != "" || !harmed && kept || c.Spec.Limit == 0 || restored <= now {
 		return c.Spec, false
 	}
-	to, _ := d.Desired[c.Key()].Policy.Bound(memory.Size{Request: c.Spec.Request, Limit: back}, c.Spec)
+	to, _ := d.Desired[c.Key()].Policy.Bound(memory.Size{Request: c.Spec.Request, Limit: restored}, c.Spec)
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
 	return to, to.Limit > now
 }
 
-// underWayTo returns the size that a change under way gives this container: near the recommendation, or being lowered.
-func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
+// rolloutTarget returns the size that the current rollout sets on this container. found is false if the size exceeds
+// the owner's bounds, or differs from the recommendation while no limit is being lowered.
+func (d *decider) rolloutTarget(c *Container) (target memory.Size, found bool) {
 	desired := d.Desired[c.Key()]
-	target, under := d.State.Rollout.Targets[c.Key()]
-	return target, under && !outOfBounds(target, desired.Policy) &&
+	target, found = d.State.Rollout.Targets[c.Key()]
+	return target, found && !outOfBounds(target, desired.Policy) &&
 		(d.decreasing || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
 
-// onTheWay reports whether a pod is about to get a lower limit, or is watched with it.
-func (d *decider) onTheWay(st Step) bool {
+// isLowering reports whether a step is setting a lower limit on its pod, or watches the pod with it.
+func (d *decider) isLowering(st Step) bool {
 	watched := st.Phase != Watching || d.Now.Before(st.Watch.Since.Add(d.Policy.Watch))
 	return watched && st.Phase != Undoing && st.Phase != Deferred && lowersAny(st.From, st.To)
 }
 
-// supersede ends a decrease if more is recommended: more than before it, or more than its target if that is urgent or
-// the owner now forbids lowering. The increase is for all pods, so none is rolled back.
+// supersede ends a decrease if more than the previous limit is recommended now, or more than the new limit and that is
+// urgent or the owner now forbids decreases. All pods get the increase, so none is rolled back.
 func (d *decider) supersede() {
 	e := &d.State.Rollout
 	if !e.Decrease {
@@ -177,16 +177,17 @@ func (d *decider) supersede() {
 	}
 	for of, target := range e.Targets {
 		desired, known := d.Desired[of]
-		size, atOnce := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
+		size, urgent := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
 		l, lowered := d.State.lowest(of.Container, of.Program, false)
-		if !known || !lowered || size.Limit > target.Limit && atOnce || size.Limit > l.From.Limit {
+		if !known || !lowered || size.Limit > target.Limit && urgent || size.Limit > l.From.Limit {
 			d.State.end(d.pods)
 			return
 		}
 	}
 }
 
-// sendPending repeats the steps that are stored and not visible in the pods' specs, or not effective.
+// sendPending sends the actions of steps that the pods' specs do not show, or that are not effective. It first removes
+// outdated steps.
 func (d *decider) sendPending() {
 	d.State.Steps = slices.DeleteFunc(d.State.Steps, func(st Step) bool {
 		outdated := d.outdated(st)
@@ -202,11 +203,11 @@ func (d *decider) sendPending() {
 		if pod == nil || st.Phase == Watching {
 			continue
 		}
-		_, held := pod.ineffective(st.To)
+		_, ineffective := pod.ineffective(st.To)
 		switch {
 		case st.Phase == Undoing:
 			d.send(st)
-		case st.Phase == Resizing && pod.has(st.To, spec) && !held:
+		case st.Phase == Resizing && pod.has(st.To, spec) && !ineffective:
 			d.requeueIn(statusDelay)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
 		case st.Phase == Deferred, d.gated(pod, st) >= postponed:
@@ -227,8 +228,8 @@ func (d *decider) sendPending() {
 	}
 }
 
-// limitDeferred reports whether a limit waits for memory of the node, which only its request needs. A request that must
-// equal its limit waits with it.
+// limitDeferred reports whether a new limit is deferred only because of the request in the same resize: the node lacks
+// free memory for the request. It is false if the request must equal the limit.
 func (p *Pod) limitDeferred() bool {
 	return p.Resize.Deferred && p.Whole == nil && p.QoS != "Guaranteed" &&
 		slices.ContainsFunc(p.Containers, func(c Container) bool {
@@ -242,7 +243,7 @@ func (d *decider) send(st *Step) { d.actions = append(d.actions, st.action()) }
 func (d *decider) beginChanges() {
 	if d.Policy.OnlyWatch {
 		for of, want := range d.Desired {
-			if !of.Outdated { // new pods get it
+			if !of.Outdated { // new pods get the recommended limit
 				d.State.raise(of, want.Recommendation.Size.Limit, d.Now)
 			}
 		}
@@ -252,77 +253,77 @@ func (d *decider) beginChanges() {
 			continue
 		}
 		if !d.mustFinish(pod) && d.needsChange(pod) {
-			d.wanting = append(d.wanting, pod)
+			d.toChange = append(d.toChange, pod)
 		}
 	}
 	for _, st := range d.State.Steps {
 		if pod := d.pods[st.UID]; pod != nil && st.Phase != Undoing {
-			d.taken = d.taken.Plus(pod.quotaIncrease(st.To))
+			d.uncountedQuota = d.uncountedQuota.Plus(pod.quotaIncrease(st.To))
 		}
 	}
-	// pods that need more come first, the fullest of them at the front
-	slices.SortStableFunc(d.wanting, func(a, b *Pod) int {
+	// the pods that use most of their limit come first
+	slices.SortStableFunc(d.toChange, func(a, b *Pod) int {
 		return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
 	})
-	for _, pod := range d.wanting {
+	for _, pod := range d.toChange {
 		if d.needsQuota(pod) {
-			d.waiting++
+			d.waitingForQuota++
 		}
 	}
-	for _, pod := range d.wanting {
+	for _, pod := range d.toChange {
 		if d.State.mayBegin(pod.UID, d.need(pod) > full) {
 			d.change(pod)
 		}
 	}
 }
 
-// mustFinish reports whether a step of a pod must end before the next one: not if it waits for memory of the node, or
-// lowers a limit that must be higher now.
+// mustFinish reports whether a step of a pod must end before the next one begins. A step that is deferred or watched
+// need not, nor one that lowers a limit for which more is recommended now.
 func (d *decider) mustFinish(pod *Pod) bool {
 	return slices.ContainsFunc(d.State.Steps, func(st Step) bool {
 		if st.UID != pod.UID || st.Phase == Watching || st.Phase == Deferred {
 			return false
 		}
 		higher := func(c Container) bool {
-			size, asked := st.To[c.Name]
+			size, found := st.To[c.Name]
 			to, differs := d.target(pod, c)
-			return asked && differs && to.Limit > size.Limit && lowers(st.From[c.Name].Limit, size.Limit)
+			return found && differs && to.Limit > size.Limit && lowers(st.From[c.Name].Limit, size.Limit)
 		}
 		return st.Phase != Resizing || !pod.has(st.To, spec) || !slices.ContainsFunc(pod.Containers, higher)
 	})
 }
 
-// mayBegin reports whether the change of a pod may begin: the number of pods that are changed or watched is bounded, as
-// is the number that were refused or wait for their node. A full pod ignores the latter bound.
+// mayBegin reports whether the change of a pod may begin. It bounds the number of pods that are changed or watched
+// (maxWatched), and of those that were refused or deferred (maxHeld, or maxRefusals for a full pod).
 func (s *State) mayBegin(pod types.UID, isFull bool) bool {
-	changing, most := 0, maxHeld
+	changing, maxWaiting := 0, maxHeld
 	for i := range s.Steps {
 		if s.Steps[i].Phase != Deferred {
 			changing++
 		}
 	}
 	if isFull {
-		most = maxRefusals
+		maxWaiting = maxRefusals
 	}
 	_, begun := s.step(pod)
 	_, refused := s.refusal(pod)
 	return begun || changing < maxWatched && len(s.Steps) < maxSteps &&
-		(refused || len(s.Steps)+len(s.Refusals) < most)
+		(refused || len(s.Steps)+len(s.Refusals) < maxWaiting)
 }
 
-// need returns the largest need of a pod's containers; 0: none needs more.
-func (d *decider) need(pod *Pod) (most int64) {
+// need returns the largest needOf of a pod's containers; 0: no limit needs a raise.
+func (d *decider) need(pod *Pod) (largest int64) {
 	for _, c := range pod.Containers {
-		most = max(most, d.needOf(pod, c))
+		largest = max(largest, d.needOf(pod, c))
 	}
-	return most
+	return largest
 }
 
-// full is the need of a pod that uses its limit.
+// A pod with a higher need than full uses all of its limit.
 const full = 100
 
-// needOf returns how full a container is, in percent of its limit plus 1; 0 if its limit needs no raise. A restarted
-// one without a reading counts as full.
+// needOf returns 1 plus the demand of a container in percent of its limit; 0 if the limit needs no raise. A restarted
+// container without a reading counts as full.
 func (d *decider) needOf(pod *Pod, c Container) int64 {
 	limit := currentSize(c).Limit
 	if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
@@ -335,18 +336,18 @@ func (d *decider) needOf(pod *Pod, c Container) int64 {
 	return 1 + int64(used)*100/int64(limit)
 }
 
-// byNeed returns the containers of a pod, those with the largest need of memory first.
+// byNeed returns the containers of a pod, those with the largest need first.
 func (d *decider) byNeed(pod *Pod) []Container {
 	return slices.SortedStableFunc(slices.Values(pod.Containers), func(a, b Container) int {
 		return cmp.Compare(d.needOf(pod, b), d.needOf(pod, a))
 	})
 }
 
-// stillWanted reports whether the refused sizes would be requested now.
+// stillWanted reports whether memfit would request the refused sizes again now.
 func (d *decider) stillWanted(pod *Pod, r Refusal) bool {
 	sizes := map[string]memory.Size{}
 	for _, c := range d.byNeed(pod) {
-		size, was := r.Sizes[c.Name]
+		size, refused := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
 		to, _ = d.boundByWhole(pod, c, to)
 		ch := d.changeOf(pod, c, to, r.Evict)
@@ -357,36 +358,36 @@ func (d *decider) stillWanted(pod *Pod, r Refusal) bool {
 		if differs {
 			sizes[c.Name] = to
 		}
-		if ch.to = to; was && differs && !ch.sameAsRefused(size) {
+		if ch.to = to; refused && differs && !ch.sameAsRefused(size) {
 			return false
 		}
 	}
 	return true
 }
 
-// outOfBounds reports whether a limit breaks the owner's bounds, which may have changed since it was decided.
+// outOfBounds reports whether a limit exceeds the owner's bounds, which may have changed since memfit chose the limit.
 func outOfBounds(size memory.Size, p recommend.Policy) bool {
 	bounded, _ := p.Bound(size, size)
 	return bounded.Limit != size.Limit
 }
 
-// outdated reports whether a step that was not sent must be removed: running pods keep their sizes now, it would break
-// the owner's current bounds, or a gate withdraws it.
+// outdated reports whether a step that was not sent must be removed: running pods must keep their sizes now, the new
+// size exceeds the owner's current bounds, or a gate removes the step.
 func (d *decider) outdated(st Step) bool {
 	pod := d.pods[st.UID]
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}
-	if _, useless := d.brings(pod, st.To); st.evicts() && (d.Policy.OnlyWatch || useless != "") {
+	if _, useless := d.evictionSizes(pod, st.To); st.evicts() && (d.Policy.OnlyWatch || useless != "") {
 		return true
 	}
 	for name, size := range st.To {
 		if name == WholePod {
-			continue // it follows its containers
+			continue // the pod-level size follows the containers
 		}
 		c, _ := pod.container(name)
 		desired := d.Desired[c.Key()]
-		if to, owed := d.target(pod, c); d.Policy.OnlyWatch && (!owed || to.Limit != size.Limit) {
+		if to, restore := d.target(pod, c); d.Policy.OnlyWatch && (!restore || to.Limit != size.Limit) {
 			return true
 		}
 		never := desired.Policy.DecreaseNever && lowers(d.withoutLoans(pod, c).Limit, size.Limit)
@@ -397,34 +398,35 @@ func (d *decider) outdated(st Step) bool {
 	return d.gated(pod, &st) == removed
 }
 
-func (d *decider) about(pod *Pod, c Container) string {
+// podPrefix returns the start of a message about a container.
+func (d *decider) podPrefix(pod *Pod, c Container) string {
 	if len(pod.Containers) == 1 {
 		return "pod " + pod.Name + ": "
 	}
 	return "pod " + pod.Name + ", container " + c.Name + ": "
 }
 
-// begin adds a step and sends it.
+// begin adds a step that sets new sizes on a pod, and sends its action.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	if d.taken = d.taken.Plus(pod.quotaIncrease(to)); d.needsQuota(pod) && d.allLimits(pod, to) {
-		d.waiting--
+	if d.uncountedQuota = d.uncountedQuota.Plus(pod.quotaIncrease(to)); d.needsQuota(pod) && d.allLimits(pod, to) {
+		d.waitingForQuota--
 	}
 	from, last := map[string]memory.Size{}, map[string]memory.Size{}
-	lowering, ofAll := false, evict || !d.State.underWay()
+	lowering, forAll := false, evict || !d.State.underWay()
 	for name, size := range to {
 		c, _ := pod.container(name)
 		if from[name], last[name] = currentSize(c), c.Spec; evict && c.keepsCap(size.Limit) {
 			from[name] = memory.Size{Limit: c.CapFor, Request: c.Spec.Request}
 		}
 		lowering = lowering || lowers(d.usable(pod, c, size, evict).Limit, size.Limit)
-		ofAll = ofAll || size.Limit != pod.effectiveSize(c).Limit
+		forAll = forAll || size.Limit != pod.effectiveSize(c).Limit
 	}
 	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
 		last = nil
 	}
-	if ofAll { // a request alone may be one pod's
+	if forAll { // a change of only the request may be for one pod
 		d.State.begin(lowering, d.Now)
 	}
 	for name, size := range to {
@@ -436,7 +438,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	step := Step{
 		Pod: pod.Name, UID: pod.UID, At: toSeconds(d.Now), Phase: Resizing, From: from, To: maps.Clone(to),
 		Served: pod.serves(), Programs: pod.programs(to),
-		Why:     quote.Cut(d.recommended(pod, to), maxWords),
+		Why:     quote.Cut(d.recommended(pod, to), maxText),
 		Request: request{At: toSeconds(d.Now), Spec: last, Instances: pod.instances(to)},
 	}
 	if evict {
@@ -451,8 +453,8 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.send(&step)
 }
 
-// usable returns the size of a container without loans and, if its pod is replaced because of a heap cap, without what
-// the process cannot use.
+// usable returns the current size of a container without its loans. If a heap cap keeps the process from using the
+// limit and an eviction replaces the pod, it returns the limit for which the cap was set.
 func (d *decider) usable(pod *Pod, c Container, to memory.Size, evict bool) memory.Size {
 	own := d.withoutLoans(pod, c)
 	own.Limit = min(own.Limit, pod.sizeBefore(c, to).Limit)
@@ -462,7 +464,7 @@ func (d *decider) usable(pod *Pod, c Container, to memory.Size, evict bool) memo
 	return own
 }
 
-// recordTarget records the new size of a container as the target of the change, and a lower limit as a lowering.
+// recordTarget records the new size of a container as the target of the rollout, and a lower limit as a [Lowering].
 func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size, evict bool) {
 	e, of, own, limit := &d.State.Rollout, c.Key(), d.usable(pod, c, to, evict), to.Limit
 	from := own
@@ -470,13 +472,13 @@ func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size, evict bool
 	case own.Limit == 0:
 		from.Limit = NoLimit
 	case pod.Writer != "" && ours.Limit < own.Limit:
-		from = ours // another writer raised this pod only
+		from = ours // another writer raised the limit, in this pod only
 	}
 	lowered := lowers(from.Limit, limit)
 	if lowered {
 		d.State.lower(Lowering{Container: c.Name, Program: c.Program, From: from, To: to, At: d.Now})
 	}
-	if _, under := d.underWayTo(&c); lowered == e.Decrease && !under {
+	if _, found := d.rolloutTarget(&c); lowered == e.Decrease && !found {
 		e.Targets[of] = d.Desired[of].Recommendation.Size
 	}
 	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // a loan is for one pod
@@ -487,7 +489,8 @@ func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size, evict bool
 	}
 }
 
-// needsQuota reports whether a pod needs more of a quota in place, where it gets no first limit.
+// needsQuota reports whether a resize of a pod would use more of a quota. A resize adds no limit to a container that
+// has none.
 func (d *decider) needsQuota(pod *Pod) bool {
 	return slices.ContainsFunc(pod.Containers, func(c Container) bool {
 		to, differs := d.target(pod, c)
@@ -496,7 +499,7 @@ func (d *decider) needsQuota(pod *Pod) bool {
 	})
 }
 
-// allLimits reports whether the sizes contain every higher limit that a pod lacks.
+// allLimits reports whether sizes include every higher limit that the pod should get.
 func (d *decider) allLimits(pod *Pod, sizes map[string]memory.Size) bool {
 	return !slices.ContainsFunc(pod.Containers, func(c Container) bool {
 		to, differs := d.target(pod, c)
@@ -517,14 +520,14 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 }
 
 func (d *decider) conclude() Transition {
-	if len(d.wanting) == 0 && !d.State.busy() {
-		d.State.Rollout = Rollout{} // every pod has it and was watched
+	if len(d.toChange) == 0 && !d.State.busy() {
+		d.State.Rollout = Rollout{} // every pod has the size and was watched
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
-	out.UpToDate, out.Reason, out.Message = d.condition() // also sets when to decide again
-	waits, _ := d.waits()
-	out.TakesBack = waits != "" || d.Policy.OnlyWatch && d.Conflict == "" && (len(d.wanting) > 0 || d.State.resizing())
-	// windowClosed requests a decision when the window opens, maybe in days
+	out.UpToDate, out.Reason, out.Message = d.condition() // also calls requeueIn
+	pending, _ := d.describeWaiting()
+	out.TakesBack = pending != "" || d.Policy.OnlyWatch && d.Conflict == "" && (len(d.toChange) > 0 || d.State.resizing())
+	// for ReasonWaitingForWindow, windowClosed has called requeueIn: the window may open in days
 	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)
 	}

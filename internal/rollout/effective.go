@@ -12,31 +12,31 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// A resize that reaches the kubelet while the container is down may never reach the cgroup of its pod
-// (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0): the container's status shows the new limit, and the kernel
-// kills at the old one. The status is too old, a second or several, to show whether the container is down, so a raise
-// is sent immediately. It also ends the back-off, which the kubelet keeps for each size of a container. Until a resize
-// is proven to be effective it is sent again, with another number, because a kubelet ignores a repeated one: first to
-// each new instance, because only a running one passes it to its pod, and later with growing gaps.
+// A resize that reaches the kubelet while the container is down may never reach the cgroup of the pod
+// (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0): the container's status shows the new limit, but the kernel
+// OOM-kills at the old limit. memfit sends a raise immediately, because a status that is seconds old does not show
+// whether the container is down. The raise also ends the kubelet's back-off, which it keeps for each size of a
+// container. Until the raise is proven effective, memfit sends it again with a slightly different limit, because a
+// kubelet ignores a repeated limit: first to each new instance, later with growing gaps while an instance runs.
 
 const (
-	// statusDelay is how long the kubelet may take to report the pod's cgroup: it syncs its containers every second and
-	// writes a status after each change; 10 s is its own interval for other statuses.
+	// statusDelay is how long the kubelet may take to report the limit of the pod's cgroup. It syncs its containers every
+	// second and writes a status after each change; its interval for other statuses is 10 s.
 	statusDelay = 10 * time.Second
-	// quickTries is how often a resize is sent again as soon as the start or end of an instance is seen. It is effective
-	// 200 ms after a start is seen (Kubernetes 1.36), so an instance that lives for half a second gets it. After a new
-	// number, the kubelet restarts a container without delay.
+	// quickTries is how often a resize is sent again as soon as memfit sees that an instance started or ended. It takes
+	// effect 200 ms later (Kubernetes 1.36), so it reaches an instance that runs for half a second. After a new limit, the
+	// kubelet restarts a container without back-off.
 	quickTries = 3
 	// maxTries is how often a resize is sent if the pod may be evicted instead.
 	maxTries = 3
-	// maxTriesInPlace is how often if users would have to delete the pod: after the quick ones with gaps of 20, 40 and 80
-	// seconds, because a crash loop must not cause a loop of writes. The last is given up within resizeTimeout.
+	// maxTriesInPlace is how often a resize is sent if only users can delete the pod. After the quick tries, the gaps are
+	// 20, 40 and 80 seconds, because a crash loop must not cause a loop of writes. All end within resizeTimeout.
 	maxTriesInPlace = quickTries + 4
-	// anotherNumber is the difference of a limit that is sent again.
-	anotherNumber = memory.MiB
+	// retryDelta is the difference between the limits of two tries.
+	retryDelta = memory.MiB
 )
 
-// currentSize returns the size in the spec, with a lower limit if that is proven to be effective.
+// currentSize returns the size in the spec, with the effective limit if that is proven to be lower.
 func currentSize(c Container) memory.Size {
 	size := c.Spec
 	if c.Effective > 0 && (size.Limit == 0 || c.Effective < size.Limit) {
@@ -45,7 +45,7 @@ func currentSize(c Container) memory.Size {
 	return size
 }
 
-// effectiveSize returns have without a resize that waits for memory of the node.
+// effectiveSize returns [currentSize] without a deferred resize.
 func (p *Pod) effectiveSize(c Container) memory.Size {
 	if p.Resize.Deferred {
 		c.Spec = c.Actual
@@ -53,15 +53,15 @@ func (p *Pod) effectiveSize(c Container) memory.Size {
 	return currentSize(c)
 }
 
-// isDeferred reports whether a resize of the container waits for memory of the node.
+// isDeferred reports whether a resize of the container is deferred.
 func (p *Pod) isDeferred(c Container) bool { return p.effectiveSize(c) != currentSize(c) }
 
-// sizeBefore returns the size that a new one replaces: the effective one, with the limit in the spec if that is lower
-// and is to be raised.
+// sizeBefore returns the size that a new size replaces: the effective size, but with the limit in the spec if that is
+// lower and the new size raises it.
 func (p *Pod) sizeBefore(c Container, to memory.Size) memory.Size {
 	size := p.effectiveSize(c)
-	if asked := currentSize(c).Limit; to.Limit > asked {
-		size.Limit = min(size.Limit, asked)
+	if limit := currentSize(c).Limit; to.Limit > limit {
+		size.Limit = min(size.Limit, limit)
 	}
 	return size
 }
@@ -72,25 +72,25 @@ func (p *Pod) isEffective(sizes map[string]memory.Size) bool {
 	return p.has(sizes, actual) && !r.InProgress && !r.Deferred && !r.Infeasible
 }
 
-// ineffective returns a container whose effective limit is proven to be below its new one.
+// ineffective returns a container whose effective limit is proven to be below its new limit; false: none.
 func (p *Pod) ineffective(to map[string]memory.Size) (Container, bool) {
 	return p.first(to, func(c Container) bool { return c.Effective > 0 && c.Effective < to[c.Name].Limit })
 }
 
-// first returns the first of the containers that get a size for which a condition is true.
-func (p *Pod) first(of map[string]memory.Size, is func(Container) bool) (Container, bool) {
-	sized := p.sized(of)
-	i := slices.IndexFunc(sized, is)
+// first returns the first container with an entry in sizes that matches; false: none.
+func (p *Pod) first(sizes map[string]memory.Size, matches func(Container) bool) (Container, bool) {
+	sized := p.sized(sizes)
+	i := slices.IndexFunc(sized, matches)
 	if i < 0 {
 		return Container{}, false
 	}
 	return sized[i], true
 }
 
-// keepsCap reports whether a container's process keeps a heap cap for less than a limit.
+// keepsCap reports whether a container's process keeps a heap cap that was set for a lower limit.
 func (c *Container) keepsCap(limit memory.Bytes) bool { return 0 < c.CapFor && c.CapFor < limit }
 
-// whyCapped returns why the limit that a container has is not effective for its process.
+// whyCapped returns why the process of a container cannot use the container's limit.
 func (in *Input) whyCapped(pod *Pod, c *Container, limit memory.Bytes) string {
 	text := fmt.Sprintf("container %s keeps the heap cap of %s that memfit set for a limit of %s, which neither a resize "+
 		"nor a restart changes", c.Name, c.FrozenHeap, c.CapFor)
@@ -100,7 +100,7 @@ func (in *Input) whyCapped(pod *Pod, c *Container, limit memory.Bytes) string {
 	return text + "; the pod will be replaced"
 }
 
-// capped returns a container that has a higher limit now, and whose process cannot use it.
+// capped returns a container whose process cannot use its new, higher limit; false: none.
 func (p *Pod) capped(st *Step) (Container, bool) {
 	return p.first(st.To, func(c Container) bool {
 		to := st.To[c.Name].Limit
@@ -108,9 +108,8 @@ func (p *Pod) capped(st *Step) (Container, bool) {
 	})
 }
 
-// doubtedUntil returns when a raise can no longer prove ineffective: Kubernetes 1.35 reports a raise of a
-// container that dies within a second of its start as effective when it is not, and an effective raise is not sent
-// again.
+// doubtedUntil returns the time until which a raise may prove ineffective although the kubelet reports it as effective:
+// Kubernetes 1.35 does so if the container ends within a second of its start.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 	for _, c := range p.sized(to) {
 		until = later(until, c.DoubtedUntil)
@@ -118,22 +117,21 @@ func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 	return until
 }
 
-// doubted reports whether a raise may turn out to be ineffective. A time too far ahead is from before a clock was set
-// back.
+// doubted reports whether a raise may still prove ineffective. It ignores a time too far ahead, which is left from
+// before a clock was set back.
 func (o *observation) doubted(st *Step, pod *Pod) bool {
 	left := pod.doubtedUntil(st.To).Sub(o.Now)
 	return 0 < left && left <= memory.RaiseReaches
 }
 
-// notRunning returns a container that does not run now and whose limit a step raises.
+// notRunning returns a container that does not run now and whose limit a step raises; false: none.
 func (p *Pod) notRunning(st *Step) (Container, bool) {
 	return p.first(st.To, func(c Container) bool {
 		return st.To[c.Name].Limit > st.From[c.Name].Limit && c.Started.IsZero()
 	})
 }
 
-// instances counts the starts and ends of the containers that get a size: it changes when another instance runs, or
-// none.
+// instances returns a number that changes whenever an instance of a container with an entry in to starts or ends.
 func (p *Pod) instances(to map[string]memory.Size) (n int32) {
 	for _, c := range p.sized(to) {
 		n += 2 * c.Restarts
@@ -158,8 +156,8 @@ func (o *observation) ignored(st *Step, pod *Pod) bool {
 // may be evicted instead: the first minute of a back-off has three restarts.
 const briefTimeout = time.Minute
 
-// reachedNoInstance gives up a resize that reached no instance, if the pod may be evicted instead.
-func (o *observation) reachedNoInstance(st *Step, pod *Pod) bool {
+// giveUpUnreached gives up a resize that reached no instance if the pod may be evicted instead; false: not given up.
+func (o *observation) giveUpUnreached(st *Step, pod *Pod) bool {
 	c, down := pod.notRunning(st)
 	if !down || !c.Brief || o.tries(pod, c) > 1 || o.Now.Sub(st.Request.At) < briefTimeout {
 		return false
@@ -168,12 +166,12 @@ func (o *observation) reachedNoInstance(st *Step, pod *Pod) bool {
 	return true
 }
 
-// unproven gives up a resize that the container's status shows and that is not effective, or leaves it to Decide, which
-// sends it again unless that would restart what must not be.
-func (o *observation) unproven(st *Step, pod *Pod, c Container) (done bool) {
-	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= resizeTimeout // no instance is seen for another try
-	kept := c.RestartsOnResize && !c.Started.IsZero() && (pod.Completes || pod.Undisturbed != "")
-	if o.Now.Sub(st.Request.At) < statusDelay || st.Request.Tries+1 < o.tries(pod, c) && !late && !kept {
+// handleIneffective gives up a resize that the container's status shows but that is proven ineffective, if another try
+// is useless or would restart a container that must not restart. Otherwise, Decide sends the resize again.
+func (o *observation) handleIneffective(st *Step, pod *Pod, c Container) (done bool) {
+	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= resizeTimeout // memfit sees no instance for a try
+	protected := c.RestartsOnResize && !c.Started.IsZero() && (pod.Completes || pod.Undisturbed != "")
+	if o.Now.Sub(st.Request.At) < statusDelay || st.Request.Tries+1 < o.tries(pod, c) && !late && !protected {
 		return false
 	}
 	why := o.whyNotEffective(st, pod, c)
@@ -188,20 +186,20 @@ func (in *Input) tries(pod *Pod, c Container) int {
 	case !in.mayEvict(pod):
 		return maxTriesInPlace
 	case c.Brief:
-		return 1 // only by chance would it reach an instance
+		return 1 // another try would reach an instance only by chance
 	}
 	return maxTries
 }
 
 // whyNotEffective returns why a resize is given up, and what users can do if memfit may not evict.
 func (o *observation) whyNotEffective(st *Step, pod *Pod, c Container) string {
-	held := currentSize(c).Limit
-	if held >= st.To[c.Name].Limit {
-		held = st.From[c.Name].Limit // the kubelet has not reported it either
+	effective := currentSize(c).Limit
+	if effective >= st.To[c.Name].Limit {
+		effective = st.From[c.Name].Limit // the kubelet has not reported the new limit either
 	}
-	text := fmt.Sprintf("container %s has a limit of %s and is held to %s: a resize that reaches the kubelet "+
-		"while the container is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)",
-		c.Name, st.To[c.Name].Limit, held)
+	text := fmt.Sprintf("container %s has a limit of %s, but %s is effective: a resize that reaches the kubelet while "+
+		"the container is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)",
+		c.Name, st.To[c.Name].Limit, effective)
 	if c.Brief {
 		text += ", and this one ends within moments of its start"
 	}
@@ -224,37 +222,37 @@ func (in *Input) remedy(pod *Pod, limit memory.Bytes) string {
 	return fmt.Sprintf("a new pod gets the size when it is created: kubectl -n %s delete pod %s", in.Namespace, pod.Name)
 }
 
-// resend prepares a step to send its ineffective resize again, with another number; false: not now.
+// resend changes the limit of a step slightly, so that its ineffective resize can be sent again; false: not now.
 func (d *decider) resend(st *Step, pod *Pod) bool {
-	c, held := pod.ineffective(st.To)
-	if !held || st.Request.Tries+1 >= d.tries(pod, c) {
+	c, ineffective := pod.ineffective(st.To)
+	if !ineffective || st.Request.Tries+1 >= d.tries(pod, c) {
 		return false
 	}
-	lives := pod.instances(st.To)
-	if quick := st.Request.Tries < quickTries && lives != st.Request.Instances; !quick {
+	instances := pod.instances(st.To)
+	if quick := st.Request.Tries < quickTries && instances != st.Request.Instances; !quick {
 		gap := statusDelay << max(0, st.Request.Tries-quickTries+1)
 		if c.Started.IsZero() || d.Now.Sub(st.Request.At) < gap {
 			return false
 		}
 	}
-	st.Request = request{At: toSeconds(d.Now), Spec: st.To, Instances: lives, Tries: st.Request.Tries + 1}
+	st.Request = request{At: toSeconds(d.Now), Spec: st.To, Instances: instances, Tries: st.Request.Tries + 1}
 	st.To = map[string]memory.Size{}
 	for name, size := range st.Request.Spec {
 		if c, found := pod.container(name); found && c.Effective > 0 && c.Effective < size.Limit {
-			size = d.withAnotherNumber(c.Key(), size)
+			size = d.withOtherLimit(c.Key(), size)
 		}
 		st.To[name] = size
 	}
 	return true
 }
 
-// withAnotherNumber returns nearly the same size, because a kubelet ignores a repeated number.
-func (d *decider) withAnotherNumber(of Key, size memory.Size) memory.Size {
+// withOtherLimit changes the limit by [retryDelta], because a kubelet ignores a repeated limit.
+func (d *decider) withOtherLimit(of Key, size memory.Size) memory.Size {
 	desired := d.Desired[of]
 	same := size.Request == size.Limit
-	more := size.Limit.Plus(anotherNumber)
+	more := size.Limit.Plus(retryDelta)
 	if outOfBounds(memory.Size{Limit: more}, desired.Policy) || desired.Range.Max > 0 && more > desired.Range.Max {
-		more = size.Limit.Minus(anotherNumber)
+		more = size.Limit.Minus(retryDelta)
 	}
 	size.Limit, size.Request = more, min(size.Request, more)
 	if same {

@@ -180,7 +180,7 @@ func TestWhatIsGivenBackIsAskedForAgain(t *testing.T) {
 		c.passes(time.Hour)
 		c.reconcile()
 	}
-	if got := c.effective(0); got < big.Limit || got > big.Limit+anotherNumber {
+	if got := c.effective(0); got < big.Limit || got > big.Limit+retryDelta {
 		t.Errorf("%s effective, want %s: %v", got, big.Limit, c.log)
 	}
 }
@@ -209,7 +209,8 @@ func TestAContainerThatCannotBeMetIsToldAboutAndNotAskedHot(t *testing.T) {
 		c.passes(15 * time.Second)
 	}
 	c.expectReason(
-		v1alpha1.ReasonNotEffective, "held to 100Mi", "ends within moments of its start", "kubectl -n shop delete pod web-1",
+		v1alpha1.ReasonNotEffective, "but 100Mi is effective", "ends within moments of its start",
+		"kubectl -n shop delete pod web-1",
 		"138760",
 	)
 	if most := 2; c.writes() > most {
@@ -369,7 +370,7 @@ func TestSuchAPodIsReplacedAlsoWhenNoInstanceIsSeenWithTheSize(t *testing.T) {
 		c.reconcile()
 		c.passes(statusDelay)
 	}
-	if !c.told("held to 100Mi") || !c.told("evicted web-1") || c.effective(0) != 256*mib {
+	if !c.told("but 100Mi is effective") || !c.told("evicted web-1") || c.effective(0) != 256*mib {
 		t.Errorf("%s effective; %v", c.effective(0), c.log)
 	}
 }
@@ -546,7 +547,7 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c.reconcile()
 	for i := range c.in.Pods {
 		if c.effective(i) < 256*mib {
-			t.Errorf("pod %d is held to %s: %v", i, c.effective(i), c.log)
+			t.Errorf("pod %d has the effective limit %s: %v", i, c.effective(i), c.log)
 		}
 	}
 	c.expectReason(v1alpha1.ReasonUpToDate)

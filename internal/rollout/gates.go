@@ -58,28 +58,27 @@ const (
 
 // gate decides whether a change may be made now.
 type gate struct {
-	of kinds // the changes that it applies to
-	// refuses returns why a change must not be made; zero: none.
-	refuses       func(*decider, *change) Verdict
-	evictionHelps bool          // the reason is this pod, not the size, so an eviction may help
-	pending       pendingEffect // of a refusal
-	onlyNew       bool          // it does not apply to what is left of a resize that was sent ([change.withdraws])
+	of            kinds                           // the kinds of changes to which the gate applies
+	refuses       func(*decider, *change) Verdict // returns why a change must not be made; zero: it may be made
+	evictionHelps bool                            // the reason is this pod, not the size, so an eviction may help
+	pending       pendingEffect                   // the effect of a refusal on a step that was not sent
+	onlyNew       bool                            // not for the rest of a sent resize ([change.withdraws])
 }
 
 func (g *gate) appliesTo(ch *change) bool {
 	return g.of&ch.kind != 0 && (!g.onlyNew || !ch.withdraws())
 }
 
-// pendingEffect is the effect on a step that was not sent.
+// pendingEffect is the effect of a refusal on a stored step that was not sent, in ascending order.
 type pendingEffect uint8
 
 const (
-	unaffected pendingEffect = iota // it is sent
-	postponed                       // it is sent when the gate lets it pass
-	removed                         // it is removed
+	unaffected pendingEffect = iota // the step is sent
+	postponed                       // the step is sent when the gate permits it
+	removed                         // the step is removed
 )
 
-// gates decide whether a pod may be changed now, in order: users read the first refusal.
+// gates are checked in this order: users read the first refusal.
 var gates = []gate{
 	// May memfit touch the pod at all?
 	{of: lowerings | restarting | restartPod, refuses: (*decider).notPermitted, pending: removed},
@@ -109,12 +108,12 @@ var gates = []gate{
 	{of: lowerInPlace | lowerByRestart, refuses: (*decider).belowHeapCap, evictionHelps: true},
 	{of: sized | podSize, refuses: (*decider).exceedsNode, evictionHelps: true},
 	{of: podSize, refuses: (*decider).restartsShared},
-	// Is it the time for it?
+	// Is this a good time?
 	{of: lowerings, refuses: (*decider).queryNotClear, pending: removed},
 	{of: sized&^rollbacks | restartPod, refuses: (*decider).windowClosed, pending: removed, onlyNew: true},
 	{of: lowerings, refuses: (*decider).editedByOwner},
 	{of: lowerings, refuses: (*decider).startedRecently},
-	// Can the other pods bear it?
+	// Do the changes of other pods allow it?
 	{of: lowerings, refuses: (*decider).otherCanary},
 	{of: lowerings, refuses: (*decider).conflictsWithLoan},
 	{of: resizes, refuses: (*decider).otherContainerRefused},
@@ -137,29 +136,29 @@ func (d *decider) refusal(ch *change) (refused Verdict, evictionHelps bool) {
 	return Verdict{}, false
 }
 
-// gated returns the effect of the gates on a step that was not sent: the worst for a container.
-func (d *decider) gated(pod *Pod, st *Step) (worst pendingEffect) {
+// gated returns the effect of the gates on a step that was not sent: the strongest for any of its containers.
+func (d *decider) gated(pod *Pod, st *Step) (strongest pendingEffect) {
 	for _, c := range pod.sized(st.To) {
-		ch, own := d.changeOf(pod, c, st.To[c.Name], st.evicts()), unaffected
+		ch, effect := d.changeOf(pod, c, st.To[c.Name], st.evicts()), unaffected
 		for _, g := range gates {
-			if g.pending > own && g.appliesTo(ch) && g.refuses(d, ch) != (Verdict{}) {
-				own = g.pending
+			if g.pending > effect && g.appliesTo(ch) && g.refuses(d, ch) != (Verdict{}) {
+				effect = g.pending
 			}
 		}
-		worst = max(worst, own)
+		strongest = max(strongest, effect)
 	}
-	return worst
+	return strongest
 }
 
-// notPermitted refuses to evict a pod that no controller replaces, to evict or restart it if its owner forbids it, and
-// to evict, restart or lower it if it runs to completion.
+// notPermitted refuses to evict a pod that no controller replaces, and to evict or restart a pod whose owner forbids
+// that. If a pod runs to completion, it refuses to evict or restart the pod, or to lower its limit.
 func (d *decider) notPermitted(ch *change) Verdict {
 	switch interrupts := ch.interrupts(); {
 	case ch.evict && d.Policy.NoEvict != "":
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.NoEvict}
 	case interrupts && ch.pod.Undisturbed != "":
 		return refuse(v1alpha1.ReasonWaitingForNewPods,
-			"its annotation %s forbids disturbing it: memfit does not restart or evict it", ch.pod.Undisturbed)
+			"its annotation %s forbids disrupting it: memfit does not restart or evict it", ch.pod.Undisturbed)
 	case !ch.pod.Completes, !interrupts && ch.kind&lowerings == 0:
 		return Verdict{}
 	case ch.kind == restartPod:
@@ -177,26 +176,27 @@ func (in *Input) mayEvict(pod *Pod) bool {
 	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Completes && pod.Undisturbed == ""
 }
 
-// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the size, or a
-// rollback in it. A rollback to less than the refused size does not wait.
+// refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the same size,
+// or the rollback that is part of the new size. A rollback to a lower limit than the refused limit does not wait.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID)
-	size, about := r.Sizes[ch.c.Name]
-	again := ch.sameAsRefused(size)
-	back, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
-	switch restored := active && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
+	size, included := r.Sizes[ch.c.Name]
+	same := ch.sameAsRefused(size)
+	revert, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
+	switch part := active && size.Limit == revert.Restored.Limit && size.Limit < ch.to.Limit; {
 	case r.All:
-	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || !about:
+	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || !included:
 		return Verdict{}
-	case !again && ch.kind&rollbacks != 0 && ch.to.Limit < size.Limit:
+	case !same && ch.kind&rollbacks != 0 && ch.to.Limit < size.Limit:
 		return Verdict{}
-	case !again && !restored && !d.stillWanted(ch.pod, r):
+	case !same && !part && !d.stillWanted(ch.pod, r):
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
 }
 
-// keepsCap refuses to resize a container that has the limit, and whose process keeps a heap cap for a lower one.
+// keepsCap refuses to resize a container that has the new limit already, but whose process keeps the heap cap for a
+// lower limit: only a new pod can use the new limit.
 func (d *decider) keepsCap(ch *change) Verdict {
 	if !ch.c.keepsCap(ch.to.Limit) || ch.to.Limit > ch.c.Spec.Limit {
 		return Verdict{}
@@ -204,8 +204,8 @@ func (d *decider) keepsCap(ch *change) Verdict {
 	return Verdict{v1alpha1.ReasonNotEffective, d.whyCapped(ch.pod, &ch.c, ch.to.Limit)}
 }
 
-// refusedRecently refuses an eviction after a recent refusal, and any change after one by a disruption budget, which
-// applies to the other pods as well.
+// refusedRecently refuses an eviction after a recent refusal of one, and a resize after a recent refusal of one that
+// applies to all pods or was by a disruption budget.
 func (d *decider) refusedRecently(ch *change) Verdict {
 	evict := ch.kind&(evictions|restartPod) != 0
 	for _, r := range d.State.Refusals {
@@ -218,8 +218,8 @@ func (d *decider) refusedRecently(ch *change) Verdict {
 	return Verdict{}
 }
 
-// anotherWriter refuses everything for a day after another writer changed a size that memfit had set, except rollbacks
-// of pods that memfit wrote last.
+// anotherWriter refuses all changes for a day after another writer changed a size that memfit had set, except rollbacks
+// in pods that memfit resized last.
 func (d *decider) anotherWriter(ch *change) Verdict {
 	if d.State.ConflictingWriter == nil || ch.kind&rollbacks != 0 && ch.pod.Writer == "" {
 		return Verdict{}
@@ -234,7 +234,7 @@ func (d *decider) resizedByAnother(ch *change) Verdict {
 		return Verdict{}
 	}
 	d.requeueIn(until.Sub(d.Now))
-	return refuse(v1alpha1.ReasonConflict, "field manager %s gave pod %s limit %s; it is not lowered before %s",
+	return refuse(v1alpha1.ReasonConflict, "field manager %s set pod %s to limit %s; memfit does not lower it before %s",
 		ch.pod.Writer, ch.pod.Name, ch.from.Limit, format.Time(until))
 }
 
@@ -245,25 +245,25 @@ func (d *decider) paused(*change) Verdict {
 	return Verdict{}
 }
 
-// conflict refuses everything beside another controller, except to give limits back ([decider.givesBack]).
+// conflict refuses all changes while another controller sizes the workload, except changes that only restore limits.
 func (d *decider) conflict(ch *change) Verdict {
-	if d.Conflict != "" && !d.givesBack(ch) {
+	if d.Conflict != "" && !d.onlyRestores(ch) {
 		return refuse(v1alpha1.ReasonConflict,
 			"memfit only recommends: %s also sizes this workload's memory; let only one of the two do it", d.Conflict)
 	}
 	return Verdict{}
 }
 
-// noEvidence refuses to lower without a recommendation or while some pods are not measured, and limits without a day of
-// exact use, because most demand has a daily rhythm. Owner's bounds and the reversal of memfit's own raise need no
-// evidence.
+// noEvidence refuses to lower a limit or request without a recommendation, or while some pods are not measured, and to
+// lower a limit without a day of exact demand, because most demand has a daily rhythm. The owner's bounds and the
+// reversal of memfit's own raise need no evidence.
 func (d *decider) noEvidence(ch *change) Verdict {
 	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
 	unseen := d.Unseen[ch.c.Name]
 	switch {
 	case unseen != "" && (lowers || ch.lowersRequest()) && !ch.bound && !d.returnsLoan(ch):
-		return Verdict{v1alpha1.ReasonNotEnoughEvidence, unseen + ", and nothing is lowered until it is"}
-	case ch.bound || d.takesBack(ch):
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, unseen + ", and nothing is lowered until it is read again"}
+	case ch.bound || d.reversesRaise(ch):
 	case r.Decision == recommend.Hold && (lowers || ch.lowersRequest()):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, r.Summary}
 	case lowers && r.Evidence.Window < period.Day.Duration():
@@ -272,7 +272,7 @@ func (d *decider) noEvidence(ch *change) Verdict {
 	case lowers && r.Evidence.Estimated:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
 			"demand was not exact for all of the last day, so no limit is lowered; status.containers[].reasons " +
-				"has what is missing"}
+				"names what is missing"}
 	}
 	return Verdict{}
 }
@@ -296,7 +296,7 @@ func (d *decider) noRecentReading(ch *change) Verdict {
 	return Verdict{}
 }
 
-// rolledBackRecently refuses a limit below what a rollback restored within the last week.
+// rolledBackRecently refuses a limit below the limit that a rollback restored within the last week.
 func (d *decider) rolledBackRecently(ch *change) Verdict {
 	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	if !active || ch.to.Limit >= r.Restored.Limit {
@@ -307,19 +307,20 @@ func (d *decider) rolledBackRecently(ch *change) Verdict {
 		format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 }
 
-// coolingDown refuses a second change within the cool-down, except for a kill or the owner's bounds, for further pods
-// of the change under way and, without a restart, to reverse memfit's own raise or to raise a request below use.
+// coolingDown refuses a change within the cool-down of the last one, except after a kill, for the owner's bounds and
+// for further pods of the current rollout. It also permits, without a restart, the reversal of memfit's own raise and
+// the raise of a request that is below use.
 func (d *decider) coolingDown(ch *change) Verdict {
 	cooldown := d.Policy.Cooldown
 	next := d.State.LastChange.Add(cooldown)
-	_, under := d.underWayTo(&ch.c)
-	// The scheduler counts memory beyond the request for others. This pod may use more than the recommendation knows.
+	_, found := d.rolloutTarget(&ch.c)
+	// The scheduler counts memory above the request as free. This pod may use more than other pods have used.
 	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
 	switch {
 	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
-	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
-	case ch.kind&(lowerings|evictions) == 0 && ch.pod.isDeferred(ch.c): // the last one is not effective
-	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.takesBack(ch)):
+	case found && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
+	case ch.kind&(lowerings|evictions) == 0 && ch.pod.isDeferred(ch.c): // the last change is not effective
+	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.reversesRaise(ch)):
 	default:
 		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
 			format.TimeOfDay(d.State.LastChange, d.Now), format.TimeOfDay(next, d.Now), format.Duration(cooldown))
@@ -327,7 +328,7 @@ func (d *decider) coolingDown(ch *change) Verdict {
 	return Verdict{}
 }
 
-// restartedRecently bounds the restarts of a day, and the time between two.
+// restartedRecently refuses a restart that exceeds the maximum per day, or within the cool-down of the last one.
 func (d *decider) restartedRecently(*change) Verdict {
 	p, today := &d.Policy, restartsOf(period.Day, d.State.PastRestarts, d.Now)
 	if len(today) >= p.RestartsPerDay {
@@ -346,8 +347,8 @@ func (d *decider) restartedRecently(*change) Verdict {
 	return Verdict{}
 }
 
-// onlyReplica refuses to restart the only replica, unless the owner allows it, a kill requires it, or it does not
-// serve.
+// onlyReplica refuses to restart or evict the only replica, unless the owner allows it, a kill requires it, or an
+// eviction replaces a replica that does not serve.
 func (d *decider) onlyReplica(ch *change) Verdict {
 	evicted := ch.kind&(evictions|restartPod) != 0
 	if len(d.pods) != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
@@ -357,17 +358,17 @@ func (d *decider) onlyReplica(ch *change) Verdict {
 		"the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it"}
 }
 
-// changesQoS refuses a resize that would change the QoS class. The API server refuses one of a Burstable pod that would
-// become Guaranteed, which also depends on CPU.
+// changesQoS refuses a resize that would change the QoS class. It permits all resizes of Burstable pods: the API server
+// refuses those that would make the pod Guaranteed, which also depends on CPU.
 func (d *decider) changesQoS(ch *change) Verdict {
 	switch {
-	case ch.pod.limited(): // the pod-level size determines the class, and its equal values remain equal
+	case ch.pod.limited(): // the pod-level size determines the class, and an equal request remains equal
 	case ch.pod.QoS == "Guaranteed" && ch.to.Request != ch.to.Limit:
 		return refuse(v1alpha1.ReasonQoSClass,
 			"the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", ch.to.Request, ch.to.Limit)
 	case ch.pod.QoS == "BestEffort":
 		return Verdict{v1alpha1.ReasonQoSClass,
-			"the pod is BestEffort: only a new pod can be given resources, not a resize"}
+			"the pod is BestEffort: a resize cannot add a request or limit, and only a new pod can have them"}
 	}
 	return Verdict{}
 }
@@ -379,7 +380,7 @@ func (d *decider) violatesLimitRange(ch *change) Verdict {
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
 	case r.Min > 0 && limit > 0 && limit < r.Min:
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
-	case ch.c.Shared, ch.pod.follows(): // it is a pod-level limit
+	case ch.c.Shared, ch.pod.follows(): // the pod-level limit counts
 		return Verdict{}
 	}
 	if why := d.inadmissible(ch, ch.to); why != "" {
@@ -405,25 +406,25 @@ func (d *decider) inadmissible(ch *change, size memory.Size) string {
 	return ch.pod.Inadmissible(sizes)
 }
 
-// allow reduces a size to what the namespace allows, and returns why. If that is nothing, the gates refuse it. The size
-// of an evicted pod's successor is reduced at its creation.
+// allow reduces the new size of a change to the part that the namespace allows, and returns why. If no part is worth a
+// change, the size is unchanged and the gates refuse it. For an eviction, the webhook reduces the size further.
 func (d *decider) allow(ch *change) (less Verdict) {
 	if ch.c.Shared {
-		return Verdict{} // it is a pod-level limit
+		return Verdict{} // the pod-level limit counts
 	}
-	cuts := []func(*change) (memory.Size, Verdict){d.inRange}
+	bounds := []func(*change) (memory.Size, Verdict){d.inRange}
 	if ch.kind&resizes != 0 {
-		cuts = append(cuts, d.inPod, d.inQuota)
+		bounds = append(bounds, d.inPod, d.inQuota)
 	}
-	for _, cut := range cuts {
-		if within, why := cut(ch); why != (Verdict{}) && ch.isPart(within) {
+	for _, bound := range bounds {
+		if within, why := bound(ch); why != (Verdict{}) && ch.isPart(within) {
 			less, ch.to = why, within
 		}
 	}
 	return less
 }
 
-// inRange returns the part of a size that LimitRanges allow for a container, and why that is not all.
+// inRange returns the part of a size that LimitRanges allow for a container, and why they refuse the rest.
 func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
 	within := ch.Range.Within(ch.to)
 	switch {
@@ -436,7 +437,7 @@ func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
 		sizeWords(ch.to), ch.Range.Name))
 }
 
-// inPod returns the part of a raise that LimitRanges allow with the pod's other containers, and why that is not all.
+// inPod returns the part of a raise that LimitRanges allow for the pod as a whole, and why they refuse the rest.
 func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	if ch.kind&lowerings != 0 {
 		return ch.to, Verdict{}
@@ -451,8 +452,8 @@ func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	return with(most), Verdict{v1alpha1.ReasonLimitRange, why}
 }
 
-// inQuota returns the part of a raise that a quota leaves, and why that is not all. Only a kill or a rollback takes a
-// part of a limit or request that does not fit, because others may need it.
+// inQuota returns the part of a raise that a quota allows, and why it refuses the rest. Only after a kill or for a
+// rollback, a limit or request is raised in part, because other pods may need the quota.
 func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
 	over, from, left := d.exceedsQuota(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	if over == (Verdict{}) {
@@ -460,7 +461,7 @@ func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
 	}
 	part := func(from, to, left memory.Bytes) memory.Bytes {
 		switch {
-		case to.Minus(from)*d.sharers(ch) <= left:
+		case to.Minus(from)*d.quotaReplicas(ch) <= left:
 			return to
 		case ch.urgent:
 			return from.Plus(left)
@@ -470,8 +471,8 @@ func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
 	return ch.withLess(part(from.Limit, ch.to.Limit, left.Limit), part(from.Request, ch.to.Request, left.Request)), over
 }
 
-// withLess returns the new size with a lower limit or request. An equal request remains equal; another one remains
-// below the limit, because the pod must not become Guaranteed.
+// withLess returns the new size with a lower limit or request. A request that equals the limit remains equal; any other
+// request remains below the limit, because the pod must not become Guaranteed.
 func (ch *change) withLess(limit, request memory.Bytes) memory.Size {
 	switch {
 	case limit == 0:
@@ -491,9 +492,9 @@ func (ch *change) isPart(size memory.Size) bool {
 	return (sameWay || requested) && recommend.Differs(currentSize(ch.c), size, ch.Policy)
 }
 
-// quotaLeft returns what a quota leaves for a change, in whole MiB, after changes that it does not count yet.
+// quotaLeft returns the quota left for a change, in whole MiB, after started changes that the quota does not count yet.
 func (d *decider) quotaLeft(ch *change) memory.Size {
-	taken := d.taken
+	taken := d.uncountedQuota
 	if ch.kind != podSize {
 		taken = taken.Plus(ch.pod.quotaIncrease(ch.sizes))
 	}
@@ -513,20 +514,20 @@ func (p *Pod) quotaIncrease(sizes map[string]memory.Size) (sum memory.Size) {
 	return sum
 }
 
-// sharers returns for how many pods a raise must fit the quota: without a kill for all that need it, because a part of
-// them would take the rest from new pods.
-func (d *decider) sharers(ch *change) memory.Bytes {
+// quotaReplicas returns for how many pods a raise must fit in the quota: after a kill for one, otherwise for all that
+// need it, because a raise of only some pods would take the rest of the quota from new pods.
+func (d *decider) quotaReplicas(ch *change) memory.Bytes {
 	if ch.urgent {
 		return 1
 	}
-	return memory.Bytes(max(d.waiting, 1))
+	return memory.Bytes(max(d.waitingForQuota, 1))
 }
 
 func (d *decider) exceedsQuota(ch *change) Verdict {
 	if ch.kind&resizes != 0 && ch.pod.follows() && ch.pod.limited() {
 		return Verdict{} // quotas count the pod as a whole
 	}
-	replicas, from, left := d.sharers(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
+	replicas, from, left := d.quotaReplicas(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	over := func(what string, from, to, left memory.Bytes) Verdict {
 		need := to.Minus(from) * replicas
 		if need <= left {
@@ -539,13 +540,14 @@ func (d *decider) exceedsQuota(ch *change) Verdict {
 		over("requests", from.Request, ch.to.Request, left.Request))
 }
 
-// inUse refuses to lower a limit below current use or, unless it returns a loan, below the use of the last day.
+// inUse refuses to lower a limit below current use or, except for the return of a loan, below the use of the last day.
 func (d *decider) inUse(ch *change) Verdict {
 	limit, c := ch.to.Limit, &ch.c
 	switch {
-	case c.Demand.Percent(105) >= limit: // it varies by a few percent between two samples
-		return refuse(v1alpha1.ReasonUsageTooHigh, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
-	case ch.kind == lowerInPlace && c.Usage >= limit: // as the kubelet compares
+	case c.Demand.Percent(105) >= limit: // demand varies by a few percent between two samples
+		return refuse(v1alpha1.ReasonUsageTooHigh, "demand is %s right now: it would be OOM-killed at a limit of %s",
+			c.Demand, limit)
+	case ch.kind == lowerInPlace && c.Usage >= limit: // the condition of the kubelet
 		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the kubelet "+
 			"refuses to resize to %s until less is in use", c.Usage, c.Usage.Minus(c.Demand), limit)
 	case ch.WindowPeak > limit && !d.returnsLoan(ch):
@@ -553,13 +555,13 @@ func (d *decider) inUse(ch *change) Verdict {
 		if period.Compressed() {
 			day = format.InWords(period.Day.Duration())
 		}
-		return refuse(v1alpha1.ReasonUsageTooHigh, "use reached %s within the last %s: a limit of %s would not hold it",
+		return refuse(v1alpha1.ReasonUsageTooHigh, "use reached %s within the last %s: a limit of %s is too low",
 			ch.WindowPeak, day, limit)
 	}
 	return Verdict{}
 }
 
-// belowHeapCap refuses to lower a limit below the heap cap of a running process, which the runtime would fill.
+// belowHeapCap refuses to lower a limit below the heap cap of a running process, because the runtime fills its heap.
 func (d *decider) belowHeapCap(ch *change) Verdict {
 	c := &ch.c
 	capped := c.FrozenHeap > 0 && (!c.RestartsOnResize || c.Literal)
@@ -574,7 +576,7 @@ func (d *decider) belowHeapCap(ch *change) Verdict {
 		"the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, ch.to.Limit)
 }
 
-// exceedsNode refuses a request above the allocatable memory of the node. Whether it fits now, the kubelet decides.
+// exceedsNode refuses a request above the allocatable memory of the node. The kubelet decides whether it fits now.
 func (d *decider) exceedsNode(ch *change) Verdict {
 	switch {
 	case ch.nodeSize == 0 || ch.to.Request <= ch.nodeSize:
@@ -587,12 +589,12 @@ func (d *decider) exceedsNode(ch *change) Verdict {
 	return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", ch.to.Request, ch.nodeSize)
 }
 
-// restartsShared refuses to raise the pod-level limit if that restarts a container without its own.
+// restartsShared refuses to raise the pod-level limit if that restarts a container without a limit of its own.
 func (d *decider) restartsShared(ch *change) Verdict {
 	for _, c := range ch.pod.Containers {
-		if _, asked := ch.sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && ch.to.Limit > ch.from.Limit {
+		if _, included := ch.sizes[c.Name]; !included && c.Shared && c.RestartsOnResize && ch.to.Limit > ch.from.Limit {
 			return refuse(v1alpha1.ReasonDisruptionBudget, "container %s has no limit of its own and restarts when the pod's "+
-				"changes (its resizePolicy), which is not allowed", c.Name)
+				"limit changes (its resizePolicy), which is not allowed", c.Name)
 		}
 	}
 	return Verdict{}
@@ -600,13 +602,13 @@ func (d *decider) restartsShared(ch *change) Verdict {
 
 func (d *decider) queryNotClear(*change) Verdict {
 	if why := d.QueryResult.Against(d.Now); why != "" {
-		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why}
+		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered: sizing.disruption." + why}
 	}
 	return Verdict{}
 }
 
-// windowClosed refuses to lower, restart or evict while no maintenance window is open. A raise without a restart or
-// after a kill waits only with increases: InWindows.
+// windowClosed refuses to lower, restart or evict while no maintenance window is open. With increases: InWindows, it
+// also refuses raises without a restart or after a kill.
 func (d *decider) windowClosed(ch *change) Verdict {
 	harmless := ch.kind == raiseInPlace || ch.urgent && ch.kind&(raiseByRestart|raiseByEviction) != 0
 	if harmless && !d.Policy.IncreasesInWindows || ch.kind == raiseInPlace && ch.lowersRequest() {
@@ -633,12 +635,12 @@ func (d *decider) editedByOwner(ch *change) Verdict {
 	}
 	d.requeueIn(c.OwnerUntil.Sub(d.Now))
 	return refuse(v1alpha1.ReasonNotEnoughEvidence,
-		"its owner set limit %s within the last day; it is not lowered before %s", c.Owner.Limit.OrNone(),
+		"its owner set limit %s within the last day; memfit does not lower it before %s", c.Owner.Limit.OrNone(),
 		format.Time(c.OwnerUntil))
 }
 
-// startedRecently refuses to lower the limit of a container that has just started: a new version, or an import at the
-// start, may need more than the history shows.
+// startedRecently refuses to lower the limit of a container that has just started: a new version, or work at the start,
+// may need more than the history shows.
 func (d *decider) startedRecently(ch *change) Verdict {
 	c, least := &ch.c, d.Policy.Watch
 	if c.Started.IsZero() {
@@ -658,14 +660,13 @@ func (d *decider) otherCanary(ch *change) Verdict {
 		return Verdict{}
 	}
 	if uid, name, found := d.canary(); found && uid != ch.pod.UID {
-		return refuse(v1alpha1.ReasonWatching, "pod %s runs first with a lower limit, and is watched", name)
+		return refuse(v1alpha1.ReasonWatching, "pod %s is the first with a lower limit, and is watched", name)
 	}
 	return Verdict{}
 }
 
-// conflictsWithLoan refuses to return a loan while pods with a lower limit are watched, and to lower a limit while a
-// loan is being returned or another limit is still being lowered: the start of a change of the other kind ends these
-// steps.
+// conflictsWithLoan refuses to return a loan during a rollout that lowers limits, and to begin such a rollout while a
+// loan is being returned or another limit is still being lowered: one change would end the steps of the other.
 func (d *decider) conflictsWithLoan(ch *change) Verdict {
 	returns := d.returnsLoan(ch)
 	if d.State.Rollout.Decrease != returns {
@@ -688,20 +689,20 @@ func (d *decider) conflictsWithLoan(ch *change) Verdict {
 	return Verdict{}
 }
 
-// otherContainerRefused refuses to resize a container, except after a kill, for a while after its pod was refused sizes
-// of others: only the last refusal of a pod is stored.
+// otherContainerRefused refuses to resize a container for a while after a resize of other containers of the pod was
+// refused, except after a kill: only the last refusal of a pod is stored.
 func (d *decider) otherContainerRefused(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID)
-	if _, about := r.Sizes[ch.c.Name]; !found || about || ch.urgent || r.Reason == v1alpha1.ReasonDisruptionBudget ||
+	if _, included := r.Sizes[ch.c.Name]; !found || included || ch.urgent || r.Reason == v1alpha1.ReasonDisruptionBudget ||
 		!d.stillWanted(ch.pod, r) {
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
 }
 
-// awaitsSuccessor refuses to evict a pod while the successor of another is not ready: it would be unknown whose
-// successor a new pod is. It also refuses to restart a pod whose size is being changed, or while another is evicted for
-// its size.
+// awaitsSuccessor refuses to evict a pod while the successor of a restarted pod is not ready: memfit would not know
+// which pod a new one succeeds. It also refuses to restart a pod whose size is being changed, or while another pod is
+// evicted for its size.
 func (d *decider) awaitsSuccessor(ch *change) Verdict {
 	begun := func(st Step) bool { return st.UID == ch.pod.UID && st.Phase != Deferred }
 	switch r := d.State.Restart; {
@@ -717,8 +718,8 @@ func (d *decider) awaitsSuccessor(ch *change) Verdict {
 	return Verdict{}
 }
 
-// tooManyUnavailable refuses to disrupt more pods than maxUnavailable. A pod out of service does not count,
-// unless its limit is lowered in place: then only pods that memfit disrupts count.
+// tooManyUnavailable refuses to disrupt more pods than maxUnavailable. For a pod that does not serve, only pods that
+// memfit disrupts count, unless its limit is lowered in place.
 func (d *decider) tooManyUnavailable(ch *change) Verdict {
 	a := d.State.Availability(d.Pods, 0, ch.pod.UID)
 	if !ch.pod.serves() && ch.kind&(lowerInPlace|lowerByRestart) == 0 {
@@ -733,7 +734,7 @@ func (d *decider) tooManyUnavailable(ch *change) Verdict {
 func (d *decider) exceedsChangeBudget(ch *change) Verdict {
 	cost := ch.pod.cost(ch.sizes, ch.evict)
 	switch {
-	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 || d.waitsForNoBudget(ch):
+	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 || d.exemptFromBudget(ch):
 		return Verdict{}
 	case d.Allowance.Unknown:
 		d.requeueIn(recheckAfter)

@@ -167,15 +167,15 @@ func TestGates(t *testing.T) {
 			"minimum of 2Gi",
 		},
 		"quota of limits": {raise(false), func(in *gated) {
-			in.want.Quota.Limits, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 3
+			in.want.Quota.Limits, in.want.Quota.Name, in.d.waitingForQuota = 1024*mib, "q", 3
 			in.to.Request = 300 * mib
 		}, "ResourceQuota", "1.5Gi more limits.memory for 3 replicas"},
 		"quota of requests": {raise(false), func(in *gated) {
-			in.want.Quota.Requests, in.want.Quota.Name, in.d.waiting = 500*mib, "q", 3
+			in.want.Quota.Requests, in.want.Quota.Name, in.d.waitingForQuota = 500*mib, "q", 3
 			in.to = size(500*mib, 512*mib)
 		}, "ResourceQuota", "requests.memory"},
 		"quota that holds all that lack it": {raise(false), func(in *gated) {
-			in.want.Quota.Limits, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 2
+			in.want.Quota.Limits, in.want.Quota.Name, in.d.waitingForQuota = 1024*mib, "q", 2
 		}, "", ""},
 		"quota leaves nothing": {
 			raise(true), func(in *gated) {
@@ -316,7 +316,7 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 		"a Job's container that is down is raised": {raise(true), func(g *gated) {
 			g.pod.Completes, g.c.RestartsOnResize, g.c.Started = true, true, time.Time{}
 		}, false, ""},
-		"a pod that must not be disturbed is not evicted": {raise(true), protected, true, v1alpha1.ReasonWaitingForNewPods},
+		"a pod that must not be disrupted is not evicted": {raise(true), protected, true, v1alpha1.ReasonWaitingForNewPods},
 		"nor restarted":                              {raise(true), restarts, false, v1alpha1.ReasonWaitingForNewPods},
 		"nor restarted for a request":                {requestOnly(), restarts, false, v1alpha1.ReasonWaitingForNewPods},
 		"it is raised and lowered without a restart": {lower(), protected, false, ""},
@@ -395,7 +395,7 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"no controller":             {edit: func(in *Input) { in.Policy.NoEvict = "a bare pod" }, want: "a bare pod"},
 		"its owner forbids it": {
 			edit: func(in *Input) { in.Pods[0].Undisturbed = `karpenter.sh/do-not-disrupt: "true"` },
-			want: `its annotation karpenter.sh/do-not-disrupt: "true" forbids disturbing it`,
+			want: `its annotation karpenter.sh/do-not-disrupt: "true" forbids disrupting it`,
 		},
 		"a Job":               {edit: func(in *Input) { in.Pods[0].Completes = true }, want: "lose its work"},
 		"refused moments ago": {edit: refused, want: "no right"},

@@ -18,12 +18,12 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// loanTimeout is the age after which a loan that no pod shows counts as not sent, and an ineffective one as failed: a
-// resize takes a tenth of a second, and the raise after a kill waits for that.
+// loanTimeout is the age after which a loan that the pod's spec does not show counts as not sent, and an ineffective
+// loan as failed. A resize takes a tenth of a second, and a raise after a kill waits for the loan.
 const loanTimeout = time.Minute
 
-// Lend stores a loan, which is sent next. A change of the same container that is under way, or an eviction of its pod,
-// ends. budget: the cost counts against the change budget.
+// Lend stores a loan, which the caller sends next. It ends a change of the same container, and an eviction of its pod.
+// budget: the loan counts against the change budget.
 func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	l.At = l.At.UTC()
 	l.Above, l.Read = l.At, l.At
@@ -33,7 +33,7 @@ func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	s.abandon()
 	s.Loans = append(slices.Clone(s.Loans), l)
 	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
-	s.record(resized(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)
+	s.record(withSizes(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)
 	if budget {
 		s.Spent = compacted(append(slices.Clone(s.Spent), Spent{At: toSeconds(l.At), UID: l.UID, Bytes: l.Extra()}))
 	}
@@ -84,7 +84,7 @@ func (s *State) hasLoan(pod types.UID) bool {
 	return slices.ContainsFunc(s.Loans, func(l rescue.Loan) bool { return l.UID == pod && l.Returned.IsZero() })
 }
 
-// UsedUp returns the limit of a killed container without the loan that it used up; 0: it was not killed at a loan.
+// UsedUp returns the limit of a killed container without its loans; 0: it was not killed at the limit with them.
 func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 	var own, lent memory.Bytes
 	for l := range s.current(k.Container.UID, k.Container.Container) {
@@ -96,7 +96,7 @@ func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 	return own
 }
 
-// endedLoan returns the size of a container before its loans, if all of them have ended; false: not all.
+// endedLoan returns the size of a container before its loans; false: not all of them have ended, or there are none.
 func (s *State) endedLoan(uid types.UID, container string) (from memory.Size, over bool) {
 	from, _, over = s.Lent(uid, container)
 	for l := range s.current(uid, container) {
@@ -115,7 +115,7 @@ func (s *State) returnedAt(uid types.UID, container string) (at time.Time) {
 	return at
 }
 
-// preventedKills returns the kills that loans prevented: demand exceeded the limit before.
+// preventedKills returns the kills that loans prevented: demand reached the limit that the container had before.
 func (s *State) preventedKills() []memory.OOMKill {
 	var all []memory.OOMKill
 	for i := range s.Loans {
@@ -129,10 +129,10 @@ func (s *State) preventedKills() []memory.OOMKill {
 	return all
 }
 
-// notKilled marks a kill that a loan prevented. It disproves a lower limit like a kill.
+// notKilled marks a kill that a loan prevented, and which disproves a lower limit like other kills.
 const notKilled memory.OOMKind = "Prevented"
 
-// followLoans follows the loans to their end and return.
+// followLoans updates the loans, and drops those that were returned longer than rescue.Hold ago.
 func (o *observation) followLoans() {
 	kept := make([]rescue.Loan, 0, len(o.state.Loans))
 	for _, l := range o.state.Loans {
@@ -147,7 +147,7 @@ func (o *observation) followLoans() {
 	o.state.Loans = kept
 }
 
-// followLoan reports whether a loan is still to be stored.
+// followLoan updates a loan, and reports whether to keep it in the state.
 func (o *observation) followLoan(l *rescue.Loan) bool {
 	pod := o.pods[l.UID]
 	c, found := Container{}, false
@@ -162,10 +162,10 @@ func (o *observation) followLoan(l *rescue.Loan) bool {
 		l.Returned = toSeconds(o.Now)
 		return true
 	case !found:
-		return true // its profile no longer sizes the container, and the pod still has it
+		return true // the profile no longer sizes the container, and the pod still has the loan
 	case !l.Seen && o.Now.Sub(l.At) < loanTimeout:
 		return true
-	case !l.Seen: // it was not sent: its leader ended, or the pod had another size by then
+	case !l.Seen: // the loan was not sent: the leader ended, or the pod's size had changed
 		o.state.refund(l.UID, toSeconds(l.At))
 		o.state.forgetLoanChange(l)
 		return false
@@ -193,7 +193,7 @@ func (o *observation) followLoan(l *rescue.Loan) bool {
 	return true
 }
 
-// endFailedLoan ends a loan that the kubelet does not make effective: in the spec it would hide a raise after the kill.
+// endFailedLoan ends a loan that the kubelet has not made effective: the loan would hide a raise after the kill.
 func (o *observation) endFailedLoan(l *rescue.Loan, pod *Pod, c *Container) bool {
 	waited, why, r := o.Now.Sub(l.At), "", pod.Resize
 	switch {
@@ -212,14 +212,14 @@ func (o *observation) endFailedLoan(l *rescue.Loan, pod *Pod, c *Container) bool
 		return false
 	}
 	l.Failed, l.Ended = true, toSeconds(o.Now)
-	o.reportLoan(l, NotResized, "is taken back", why, l.From, l.To)
+	o.reportLoan(l, NotResized, "is rolled back", why, l.From, l.To)
 	return true
 }
 
-// watchLoan records the demand of a container with a loan, and ends the loan if that is low for long enough.
+// watchLoan records the demand of a container with a loan, and ends the loan if demand has been low for long enough.
 func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) {
 	if l.Failed || c.Measured.IsZero() || c.Measured.Before(l.At) || c.WorkingSetOnly {
-		return // it has ended for good, or demand is unknown
+		return // the loan has failed, or demand is unknown
 	}
 	l.Peak = max(l.Peak, c.Demand)
 	over := l.Settle(c.Demand, c.Measured, max(base.Limit, l.Enough), o.Now)
@@ -231,8 +231,8 @@ func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) 
 	}
 }
 
-// endSupersededLoans ends the loans of containers for which nearly as much is recommended, which all pods get. It
-// records the recommendation for the others.
+// endSupersededLoans ends the loans for which nearly the same limit is recommended now, because all pods get it. For
+// the other loans, it records the recommended limit.
 func (d *decider) endSupersededLoans() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]
@@ -266,7 +266,7 @@ func (o *observation) endLoan(l *rescue.Loan, taken bool) {
 func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why string, from, to memory.Size) {
 	c := Change{Kind: kind, At: o.Now, Pod: l.Pod, Why: why}
 	if from != to {
-		c = resized(c, map[string]memory.Size{l.Container: from}, map[string]memory.Size{l.Container: to})
+		c = withSizes(c, map[string]memory.Size{l.Container: from}, map[string]memory.Size{l.Container: to})
 	}
 	o.state.record(c, o.Now)
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: l.Pod, UID: l.UID, Message: fmt.Sprintf(
@@ -274,8 +274,8 @@ func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why str
 	)})
 }
 
-// withoutLoans returns the effective size of a container without its loans, which decrease: Never protects: the return
-// of a loan lowers nothing that the owner or a recommendation gave.
+// withoutLoans returns the effective size of a container without its loans. decrease: Never protects only this size, so
+// that loans can be returned.
 func (d *decider) withoutLoans(pod *Pod, c Container) memory.Size {
 	size := pod.effectiveSize(c)
 	if from, _, on := d.State.Lent(pod.UID, c.Name); on {
@@ -284,14 +284,14 @@ func (d *decider) withoutLoans(pod *Pod, c Container) memory.Size {
 	return size
 }
 
-// returnsLoan reports whether a change only takes back ended loans.
+// returnsLoan reports whether a change only returns ended loans.
 func (d *decider) returnsLoan(ch *change) bool {
 	_, over := d.State.endedLoan(ch.pod.UID, ch.c.Name)
 	return over && lowers(currentSize(ch.c).Limit, ch.to.Limit) && !lowers(d.withoutLoans(ch.pod, ch.c).Limit, ch.to.Limit)
 }
 
-// keepLoans returns the larger of a size and the size with the container's loans, or, once they ended, before them. It
-// does not raise above the spec: a loan may be pending, or cut by the owner's bounds.
+// keepLoans raises a new size to the size that the container has with its loans or, if all have ended, before them. It
+// does not raise above the spec: a loan may be pending, or reduced to the owner's bounds.
 func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 	if from, over := d.State.endedLoan(pod.UID, c.Name); over {
 		return to.Max(from)
@@ -302,7 +302,8 @@ func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 	return to
 }
 
-func (d *decider) onLoan() string {
+// loanNote returns the end of a message, about the current loans; empty: there are none.
+func (d *decider) loanNote() string {
 	var sum memory.Bytes
 	var last *rescue.Loan
 	for i := range d.State.Loans {

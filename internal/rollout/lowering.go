@@ -18,41 +18,40 @@ import (
 )
 
 // Lowering is a limit that memfit lowered for one container of one program, by resize, by eviction or at creation. It
-// begins with one pod, and is stored after all pods have it, because a kill below From restores From.
+// remains stored after all pods have the lower limit, because a kill at a limit below From restores From.
 type Lowering struct {
-	Container string `json:"container"`
-	Program   string `json:"program,omitempty"`
-	// From is the size before it, To the lower one.
-	From   memory.Size `json:"from"`
-	To     memory.Size `json:"to"`
-	At     time.Time   `json:"at"`               // when the first pod got it
-	Proven bool        `json:"proven,omitempty"` // a pod ran with To, or Least, for the time of watching
-	// Least is the higher limit that pods get since LeastAt, because more is needed; 0: To. Only Least can be proven, but
-	// earlier pods may have To.
+	Container string      `json:"container"`
+	Program   string      `json:"program,omitempty"`
+	From      memory.Size `json:"from"`             // the size before the lowering
+	To        memory.Size `json:"to"`               // the lower size
+	At        time.Time   `json:"at"`               // when the first pod got the lower size
+	Proven    bool        `json:"proven,omitempty"` // a pod was watched with To, or Least, for long enough
+	// Least is the limit above To that pods get since LeastAt, because they need more; 0: they get To. Pods from before
+	// LeastAt may still have To, but only Least can be proven.
 	Least   memory.Bytes `json:"least,omitempty"`
 	LeastAt time.Time    `json:"leastAt,omitzero"`
 }
 
-// least returns the lowest limit that pods get by it now.
+// least returns the limit that pods get by the lowering now.
 func (l *Lowering) least() memory.Bytes { return max(l.To.Limit, l.Least) }
 
-// gave reports whether a pod's container may have its limit by this lowering.
-func (l *Lowering) gave(pod *Pod, c *Container) bool {
+// explains reports whether the lowering may be the reason for the limit of a pod's container.
+func (l *Lowering) explains(pod *Pod, c *Container) bool {
 	limit := c.Actual.Limit
 	return l.of(c.Name, c.Program) && (l.least() <= limit || l.To.Limit <= limit && pod.Created.Before(l.LeastAt))
 }
 
-// maxLowerings bounds the state: 200 bytes each. The oldest is dropped.
+// maxLowerings bounds the lowerings in the state, of 200 bytes each. The oldest are dropped.
 const maxLowerings = 32
 
-// of reports whether the lowering is of that container and program. An unknown program matches any.
+// of reports whether the lowering is for a container and program. An unknown program matches any program.
 func (l *Lowering) of(container, program string) bool {
 	return l.Container == container && sameProgram(l.Program, program)
 }
 
 func sameProgram(a, b string) bool { return a == "" || b == "" || a == b }
 
-// Proven returns the lowest limit that a pod of that container and program was watched with; 0: none.
+// Proven returns the lowest proven size of a container and program: a pod was watched with its limit; zero: none.
 func (s *State) Proven(container, program string) (least memory.Size) {
 	if l, found := s.lowest(container, program, true); found {
 		least = memory.Size{Request: l.To.Request, Limit: l.least()}
@@ -60,24 +59,23 @@ func (s *State) Proven(container, program string) (least memory.Size) {
 	return least
 }
 
-// lowest returns the lowering of that container and program, maybe only of proven ones, to the lowest limit; false:
-// none.
-func (s *State) lowest(container, program string, proven bool) (least Lowering, found bool) {
+// lowest returns the lowering of a container and program to the lowest limit; false: none.
+func (s *State) lowest(container, program string, onlyProven bool) (least Lowering, found bool) {
 	for _, l := range s.Lowerings {
-		if l.of(container, program) && (l.Proven || !proven) && (!found || l.least() < least.least()) {
+		if l.of(container, program) && (l.Proven || !onlyProven) && (!found || l.least() < least.least()) {
 			least, found = l, true
 		}
 	}
 	return least, found
 }
 
-// lower records that a pod gets a lower limit. It extends a lowering that is not proven, or to no more than the limit.
+// lower records that a pod gets a lower limit. It extends an unproven lowering, or one to the same or a lower limit.
 func (s *State) lower(l Lowering) {
 	s.Lowerings = slices.Clone(s.Lowerings)
 	for i := range s.Lowerings {
 		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.least() <= l.To.Limit) {
 			old.From = old.From.Max(l.From)
-			if !old.Proven && old.least() != l.To.Limit { // the canary of the earlier one is gone
+			if !old.Proven && old.least() != l.To.Limit { // no pod is watched with the earlier limit
 				old.To.Limit, old.At = l.To.Limit, later(old.At, toSeconds(l.At))
 				old.Least, old.LeastAt = 0, time.Time{}
 			}
@@ -88,24 +86,24 @@ func (s *State) lower(l Lowering) {
 	s.Lowerings = newest(append(s.Lowerings, l), maxLowerings)
 }
 
-// unproven returns the unproven lowering that a container runs with, or is about to; false: none.
+// unproven returns the unproven lowering to which the limit in a container's spec belongs; false: none.
 func (s *State) unproven(c Container) (Lowering, bool) {
 	for _, l := range s.Lowerings {
-		never := c.Spec.Limit <= c.Owner.Limit && l.least() > c.Owner.Limit // it has not been raised yet
-		if !l.Proven && l.of(c.Name, c.Program) && c.Spec.Limit > 0 && c.Spec.Limit <= l.least() && !never {
+		notRaised := c.Spec.Limit <= c.Owner.Limit && l.least() > c.Owner.Limit // it has the owner's limit
+		if !l.Proven && l.of(c.Name, c.Program) && c.Spec.Limit > 0 && c.Spec.Limit <= l.least() && !notRaised {
 			return l, true
 		}
 	}
 	return Lowering{}, false
 }
 
-// takesBack reports whether a change only reverses memfit's own raise: an ended loan, or a guess above the need.
-func (d *decider) takesBack(ch *change) bool {
+// reversesRaise reports whether a change only reverses memfit's own raise: a loan that ended, or too high a guess.
+func (d *decider) reversesRaise(ch *change) bool {
 	return ch.kind&lowerings != 0 && (d.returnsLoan(ch) ||
 		d.State.TakesBack(ch.c.Key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
 }
 
-// TakesBack reports whether a limit reverses a guess: once, and not below the owner's limit.
+// TakesBack reports whether a lower limit reverses a guess: each guess once, and not below the owner's limit.
 func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.Bytes) bool {
 	return guess != nil && limit >= max(guess.From, owner) && !slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
 		return l.of(of.Container, of.Program) && l.At.After(guess.At) && l.least() > limit
@@ -122,7 +120,7 @@ func (p *Pod) programs(of map[string]memory.Size) map[string]string {
 	return all
 }
 
-// runs reports whether the containers run these programs, as far as known.
+// runs reports whether the containers run these programs. An unknown program matches any program.
 func (p *Pod) runs(programs map[string]string) bool {
 	return !slices.ContainsFunc(p.Containers, func(c Container) bool { return !sameProgram(c.Program, programs[c.Name]) })
 }
@@ -156,7 +154,7 @@ func (s *State) prove(st *Step) {
 	}
 }
 
-// raise records that pods get a higher limit again: lower ones are not proven for the current need.
+// raise records that pods get a higher limit again: lower limits do not count as proven any more.
 func (s *State) raise(of Key, to memory.Bytes, at time.Time) {
 	s.Lowerings = slices.DeleteFunc(slices.Clone(s.Lowerings), func(l Lowering) bool {
 		return l.of(of.Container, of.Program) && to >= l.From.Limit
@@ -168,22 +166,22 @@ func (s *State) raise(of Key, to memory.Bytes, at time.Time) {
 	}
 }
 
-// ForgetLowerings drops the lowerings of a container and program, because its owner has set other numbers or the
-// program is unknown by now, so that they prove nothing.
+// ForgetLowerings drops the lowerings of a container and program. They prove nothing if the owner has set other sizes,
+// or if the program has become unknown.
 func (s *State) ForgetLowerings(of Key) {
 	s.Lowerings = slices.DeleteFunc(slices.Clone(s.Lowerings), func(l Lowering) bool {
 		return l.of(of.Container, of.Program)
 	})
 }
 
-// recordCreated records lowerings of pods that the webhook created with less than their owner's limit, or than other
-// pods had. Pods that still run with a rolled back limit do not count.
+// recordCreated records the lowerings of pods that were created with less than their owner's limit, or less than other
+// pods had. Pods that still have a rolled back limit do not count.
 func (o *observation) recordCreated() {
 	for i := range o.Pods {
 		pod := &o.Pods[i]
 		for _, c := range pod.Containers {
-			again := c.Changed && !o.Policy.OnlyWatch // it is to be raised
-			if c.Done || again || !o.state.unexplained(pod, c) || c.Actual.Limit != c.Spec.Limit ||
+			willRaise := c.Changed && !o.Policy.OnlyWatch
+			if c.Done || willRaise || !o.state.unexplained(pod, c) || c.Actual.Limit != c.Spec.Limit ||
 				c.Spec.Limit == c.Owner.Limit {
 				continue
 			}
@@ -197,29 +195,29 @@ func (o *observation) recordCreated() {
 	}
 }
 
-// originalSize returns the size of pods of the container's program before one was watched with less.
+// originalSize returns the size that the container would have if memfit had not lowered its limit.
 func (c *Container) originalSize() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
 
 // sizedForAnother reports whether a container got its unproven lower limit for another program, before its image was
-// changed in its pod.
+// changed in the running pod.
 func (d *decider) sizedForAnother(pod *Pod, c Container) bool {
 	return c.Changed && c.originalSize().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
 		d.State.unexplained(pod, c)
 }
 
-// unexplained reports whether a container has a lower limit than given, which is neither from another writer, nor from
-// earlier numbers of its owner, nor from a lowering.
+// unexplained reports whether a container has a lower limit than its original limit, which was set neither by another
+// writer, nor by its owner earlier, nor by a recorded lowering.
 func (s *State) unexplained(pod *Pod, c Container) bool {
-	given := c.originalSize().Limit
-	return given > 0 && lowers(given, c.Actual.Limit) && pod.Writer == "" && !c.Outdated &&
-		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool { return l.gave(pod, &c) })
+	original := c.originalSize().Limit
+	return original > 0 && lowers(original, c.Actual.Limit) && pod.Writer == "" && !c.Outdated &&
+		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool { return l.explains(pod, &c) })
 }
 
-// adopt follows pods with an unproven lower limit and without a step: they were created with it, or a change of other
-// pods replaced theirs.
+// adopt adds steps for pods that have an unproven lower limit and no step: they were created with this limit, or a
+// change of other pods removed their step.
 func (o *observation) adopt() {
 	if !o.state.Rollout.Decrease && o.state.busy() {
-		return // raises end soon
+		return // wait for raises, which end soon
 	}
 	for i := range o.Pods {
 		pod := &o.Pods[i]
@@ -234,9 +232,9 @@ func (o *observation) adopt() {
 			}
 			since := later(l.At, c.Started)
 			if c.Started.Before(l.At) && pod.Created.Before(l.At) {
-				since = o.Now // it was resized, effective at an unknown time
+				since = o.Now // the container was resized, and the resize became effective at an unknown time
 			}
-			since = later(since, o.state.returnedAt(pod.UID, c.Name)) // it had a loan until then
+			since = later(since, o.state.returnedAt(pod.UID, c.Name)) // the container had a loan until then
 			st.From[c.Name], st.To[c.Name], st.At = l.From, c.Spec, toSeconds(l.At)
 			st.Watch.Since = toSeconds(later(st.Watch.Since, since))
 		}
@@ -246,7 +244,8 @@ func (o *observation) adopt() {
 	}
 }
 
-// followFrom follows a pod with a lower limit from now on.
+// followFrom adds a step for a pod with a lower limit. It begins with the watch or, if the pod's status does not show
+// the limit yet, with the resize.
 func (o *observation) followFrom(pod *Pod, st Step) {
 	st.Phase, st.Programs = Watching, pod.programs(st.To)
 	st.Watch.Restarts, st.Watch.Created = pod.restarts(st.To), true
@@ -266,7 +265,7 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 	}
 }
 
-// decrease makes the lower limits of a pod the change under way.
+// decrease begins a rollout to the lower limits of a pod, or adds these limits to the current rollout.
 func (o *observation) decrease(pod *Pod, st *Step) {
 	o.state.begin(true, st.At)
 	e := &o.state.Rollout
@@ -278,16 +277,16 @@ func (o *observation) decrease(pod *Pod, st *Step) {
 	}
 }
 
-// disproved finds the lowering that a kill disproves: of its container and program, with From above the limit of the
-// kill. Of several it is the last one, with the highest From, because the kill disproves the judgement and not its last
-// step; not with none, which no resize gives a pod. The limit excludes kills in pods that still have From, and in those
-// to which another writer gave less than memfit. The node's clock does not matter: it may be behind.
+// disproved returns the lowering of the killed container and program that a kill disproves: the limit of the kill is
+// below From and not below To, which excludes pods that still have From, and pods whose limit another writer lowered
+// further. Of several lowerings, it returns the last one, with the highest From of all except NoLimit: the kill
+// disproves all of them, and a resize cannot remove a limit. The clock of the node may be behind.
 func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.preventedKills()) {
-		given := func(l Lowering) bool {
+		explains := func(l Lowering) bool {
 			return l.of(k.Container.Container, k.Program) && l.To.Limit <= k.Limit.Plus(memory.CgroupRounding)
 		}
-		if k.Limit == 0 || !slices.ContainsFunc(o.state.Lowerings, given) {
+		if k.Limit == 0 || !slices.ContainsFunc(o.state.Lowerings, explains) {
 			continue
 		}
 		var most memory.Size
@@ -305,7 +304,7 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			l.To.Limit = max(old.To.Limit, min(k.Limit, old.least()))
 			why = fmt.Sprintf("pod %s %s at that limit at %s; the change began at %s", k.Container.Pod,
-				cmp.Or(harms[k.Kind], "was OOM killed"), killedAt(k, old.At), format.Time(old.At))
+				cmp.Or(harmVerbs[k.Kind], "was OOM-killed"), killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
 			l.From = l.From.Max(most)
@@ -315,25 +314,25 @@ func (o *observation) disproved() (l Lowering, pod Pod, why string) {
 	return Lowering{}, Pod{}, ""
 }
 
-// harms are what happened to containers at too low a limit; others were OOM-killed.
-var harms = map[memory.OOMKind]string{
+// harmVerbs describe what happened to a container at too low a limit; other kinds are OOM kills.
+var harmVerbs = map[memory.OOMKind]string{
 	memory.OOMStall:        "stalled",
 	memory.OOMHeapAbort:    "ran out of heap",
-	memory.OOMSuspected:    "was probably OOM killed",
+	memory.OOMSuspected:    "was probably OOM-killed",
 	memory.OOMChildProcess: "lost a child process to the OOM killer",
 	notKilled:              "needed more (sizing.rescue)",
 }
 
-// permitDelay is how long the permit of a canary may take to reach the caches of the webhooks. They take
-// milliseconds, and so does a ReplicaSet to create the successor.
+// permitDelay is how long the permission to create a canary may take to reach the caches of the webhooks. It usually
+// takes milliseconds, but a ReplicaSet creates the successor as quickly.
 const permitDelay = 2 * time.Second
 
-// awaitsPermit reports whether a pod is not evicted yet, so that a webhook does not give its successor the old size.
+// awaitsPermit reports whether an eviction must wait, because a webhook could still set the old size on the successor.
 func (d *decider) awaitsPermit(st *Step) bool {
 	return d.State.canary(st) && d.Now.Sub(st.At) < permitDelay
 }
 
-// canary returns the pod that runs with an unproven lower limit, or is about to; false: none.
+// canary returns the pod that has an unproven lower limit, or is getting one; false: none.
 func (d *decider) canary() (uid types.UID, name string, found bool) {
 	for i := range d.State.Steps {
 		if st := &d.State.Steps[i]; d.State.canary(st) {
@@ -348,7 +347,7 @@ func (d *decider) canary() (uid types.UID, name string, found bool) {
 	return "", "", false
 }
 
-// LoweringByEviction returns when a pod was evicted whose successor is awaited and gets a lower limit.
+// LoweringByEviction returns when the eviction of a pod began whose successor is awaited and gets a lower limit.
 func (s *State) LoweringByEviction() (at time.Time, awaited bool) {
 	for _, st := range s.Steps {
 		if st.evicts() && s.Rollout.Decrease {
@@ -365,7 +364,7 @@ func (s *State) HasCanary(pods []Pod) bool {
 	})
 }
 
-// restore rolls back a lowering, and those to lower limits, from every pod.
+// restore rolls back a lowering on every pod, and with it all lowerings from the same or a lower limit.
 func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	o.state.Lowerings = slices.DeleteFunc(slices.Clone(o.state.Lowerings), func(other Lowering) bool {
 		return other.of(l.Container, l.Program) && other.From.Limit <= l.From.Limit
@@ -384,11 +383,11 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	if l.From.Limit == NoLimit {
 		to = nil
 	}
-	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
+	o.state.record(withSizes(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
-// RolledBack returns the rollbacks since a time as they were found, as far as the pods that disproved them exist: a
-// process may end after it stored one and before it reported it.
+// RolledBack returns the findings of the rollbacks since a time again, if the pods that caused them still exist: memfit
+// may end after it stored a rollback and before it reported the rollback.
 func RolledBack(in Input, since time.Time) (all []Finding) {
 	o := observation{Input: in, state: in.State}
 	for i := range in.State.Reverts {
@@ -419,7 +418,7 @@ func (o *observation) rolledBack(r *Revert, pod string, uid types.UID) Finding {
 	}
 }
 
-// rolledBackWhere describes the rollback. No resize removes the limit of a running pod.
+// rolledBackWhere returns from where a limit is removed. A resize cannot remove the limit of a running pod.
 func (o *observation) rolledBackWhere(to memory.Bytes) string {
 	onlyRecommend := o.Policy.OnlyRecommend || o.Conflict != ""
 	switch {
@@ -433,7 +432,7 @@ func (o *observation) rolledBackWhere(to memory.Bytes) string {
 
 // revert rolls back lower limits after kills, and after a symptom of a watched pod ([observation.findSymptom]).
 func (o *observation) revert() {
-	for range maxLowerings { // each kill may disprove another one
+	for range maxLowerings { // each kill may disprove another lowering
 		l, pod, why := o.disproved()
 		if why == "" {
 			break
@@ -449,18 +448,18 @@ func (o *observation) revert() {
 	if !o.state.Rollout.Decrease {
 		return
 	}
-	b := o.findSymptom()
-	if b == nil {
+	s := o.findSymptom()
+	if s == nil {
 		return
 	}
 	for _, l := range slices.Clone(o.state.Lowerings) {
-		tried := b.st.To[l.Container].Limit
-		if l.Proven && l.least() != tried || !sameProgram(l.Program, b.st.Programs[l.Container]) ||
-			!slices.Contains(b.containers, l.Container) {
+		tried := s.st.To[l.Container].Limit
+		if l.Proven && l.least() != tried || !sameProgram(l.Program, s.st.Programs[l.Container]) ||
+			!slices.Contains(s.containers, l.Container) {
 			continue
 		}
 		l.To.Limit = tried
-		o.restore(l, *b.pod, b.why, false)
+		o.restore(l, *s.pod, s.why, false)
 	}
 	o.state.end(o.pods)
 }

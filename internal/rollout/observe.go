@@ -21,24 +21,24 @@ import (
 const (
 	// These periods depend on kubelets and on starting programs, so they are real time.
 	//
-	// resizeTimeout is how long a resize may be deferred, fail or go unanswered before it is undone, or the pod evicted
-	// if that is allowed. The kubelet tries again about every 30 s; VPA waits as long.
+	// resizeTimeout is how long a resize may be deferred, fail or be ignored before it is undone, and the pod evicted if
+	// that is allowed. The kubelet retries about every 30 s; VPA waits as long.
 	resizeTimeout = 5 * time.Minute
 	// successorTimeout is how long the successor of an evicted pod may take to become ready.
 	successorTimeout = 10 * time.Minute
-	// restartsToRollBack is the number of restarts of a watched container that roll its lower limit back without a
-	// visible kill: its node may restart once.
+	// restartsToRollBack is the number of restarts of a watched container after which its lower limit is rolled back, even
+	// without a kill. One restart may be due to the node.
 	restartsToRollBack = 2
-	// unreadyTimeout is how long a watched pod may be not ready before its lower limit is rolled back: a probe may fail
-	// for other reasons. A pod that has just started has successorTimeout plus the start time of pods with the higher
-	// limit, at most maxStartTime, because these may have been ready before.
+	// unreadyTimeout is how long a watched pod may be unready before its lower limit is rolled back: a probe may fail for
+	// other reasons. For a pod that has just started, it is successorTimeout plus the start time of pods with the higher
+	// limit, at most maxStartTime.
 	unreadyTimeout = time.Minute
 	maxStartTime   = time.Hour
 )
 
-// Observe compares pods with the started changes: it confirms, gives up, rolls back. kills are the workload's kills
-// that a higher limit prevents. Call it before sizes are recommended, because a rollback replaces the recommendation
-// ([State.ActiveRevert]).
+// Observe compares the pods with the stored steps and returns the next state, in which changes are confirmed, given up
+// or rolled back. kills are the workload's kills that a higher limit would have prevented. Call it before sizes are
+// recommended, because a rollback replaces the recommendation ([State.ActiveRevert]).
 func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}, kills: kills}
 	for i := range in.Pods {
@@ -48,7 +48,7 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o.recordCreated()
 	o.revert()
 	o.follow()
-	o.followLoans() // after follow, which finds the effective resizes
+	o.followLoans() // after follow, which determines the effective resizes
 	o.adopt()
 	o.followRestart()
 	if in.Policy.OnlyRecommend {
@@ -65,10 +65,10 @@ type observation struct {
 	findings []Finding
 }
 
-// found reports the result of a step: the text for an Event, pod and why for a [Change].
+// found adds the result of a step: the formatted text as a [Finding], pod and why as a [Change].
 func (o *observation) found(kind FindingKind, st *Step, pod, why, format string, args ...any) {
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
-	c := resized(Change{Kind: kind, At: o.Now, Pod: pod, Why: why}, st.From, st.To)
+	c := withSizes(Change{Kind: kind, At: o.Now, Pod: pod, Why: why}, st.From, st.To)
 	o.state.record(c, cmp.Or(o.state.Rollout.Began, st.At))
 }
 
@@ -98,27 +98,27 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 		if o.unseen(st) == "" {
 			o.state.prove(st)
 		}
-		return true, true // it ran to completion with the lower limit
+		return true, true // the pod ran to completion with the lower limit
 	case pod == nil || pod.Terminating:
 		return true, false
 	case st.Phase == Undoing:
 		return pod.has(st.From, spec), false
 	case st.Phase == Watching && !pod.runs(st.Programs):
-		return true, false // its image was changed, so it proves nothing about the watched program
+		return true, false // the image was changed, so the pod proves nothing about the watched program
 	case st.Phase == Watching:
 		return o.watch(st, pod)
 	case pod.has(st.To, spec):
-		return o.awaited(st, pod)
+		return o.followResize(st, pod)
 	case pod.has(st.From, spec), len(st.Request.Spec) > 0 && pod.has(st.Request.Spec, spec):
-		st.Phase = Resizing // not sent: Decide sends it
+		st.Phase = Resizing // Decide sends the resize
 		return false, false
 	}
 	o.recordConflict(st, pod)
 	return true, false
 }
 
-// awaited follows a resize that is in the pod's spec, until it is effective or given up.
-func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
+// followResize updates a step whose resize is in the pod's spec, until it is effective or given up.
+func (o *observation) followResize(st *Step, pod *Pod) (done, passed bool) {
 	waited, since, r := o.Now.Sub(st.Request.At), format.Time(st.Request.At), pod.Resize
 	if st.Phase = Resizing; r.Deferred && waited >= statusDelay {
 		st.Phase = Deferred
@@ -130,20 +130,20 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 			o.found(NotResized, st, st.Pod, why, "%s: %s", st.describe(), why)
 			return true, false
 		}
-		if c, held := pod.ineffective(st.To); held {
-			return o.unproven(st, pod, c), false
+		if c, found := pod.ineffective(st.To); found {
+			return o.handleIneffective(st, pod, c), false
 		}
 		if o.doubted(st, pod) {
 			return false, false
 		}
-		what := st.describe() // with the request
+		what := st.describe() // needs st.Request
 		st.Phase, st.Request = Watching, request{}
 		st.Watch = watch{Since: toSeconds(o.Now), Restarts: pod.restarts(st.To)}
 		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after the request", what,
 			format.InWords(max(waited, 0)))
 		lowering := lowersAny(st.From, st.To)
 		if lowering && !o.state.underWay() && !o.state.hasLoan(st.UID) {
-			o.decrease(pod, st) // its change ended meanwhile
+			o.decrease(pod, st) // its rollout has ended
 		}
 		if o.state.Rollout.Decrease && lowering {
 			return false, false
@@ -153,18 +153,18 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= resizeTimeout:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed to resize it since "+since+": "+r.Message)
-	case r.Deferred && waited >= resizeTimeout && (o.Policy.OnlyWatch || pod.restartsFor(st) || // counts as unavailable
+	case r.Deferred && waited >= resizeTimeout && (o.Policy.OnlyWatch || pod.restartsFor(st) || // such a pod is disrupted
 		o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had too little free memory since "+since+": "+r.Message)
 	case r.Deferred:
-	case o.reachedNoInstance(st, pod):
+	case o.giveUpUnreached(st, pod):
 	case !r.InProgress && o.ignored(st, pod):
 		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since the request at "+since)
 	}
 	return false, false
 }
 
-// giveUp undoes a resize in the pod's spec, which would mislead the scheduler and users.
+// giveUp undoes an ineffective resize, because its sizes in the pod's spec would mislead the scheduler and users.
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Phase, st.Request = Undoing, request{}
 	o.refuse(st, reason, why)
@@ -177,14 +177,14 @@ func (o *observation) refuse(st *Step, reason, why string) {
 	})
 }
 
-// watch reports whether a pod has run with its lower limit for the time of watching.
+// watch reports whether the watch of a pod with a lower limit has ended, and whether with success.
 func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	if !pod.has(limits(st.To), spec) {
 		o.recordConflict(st, pod)
 		return true, false
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
-	changing := pod.Resize.InProgress || pod.Resize.Infeasible // a deferred resize came later
+	changing := pod.Resize.InProgress || pod.Resize.Infeasible // a deferred resize is a later one
 	queried := o.QueryResult == nil || o.QueryResult.Against(o.Now) == "" && o.QueryResult.At.After(st.Watch.Since)
 	over := !o.Now.Before(end) && pod.has(limits(st.To), actual) && !changing && st.Watch.Unready.IsZero() &&
 		(pod.Ready || !st.Served) && queried && o.unseen(st) == ""
@@ -194,7 +194,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	return over, over
 }
 
-// unseen describes a running container without readings whose limit a step lowers; empty: none.
+// unseen describes a running container without readings whose limit a step lowers; empty: there is none.
 func (in *Input) unseen(st *Step) string {
 	for _, name := range lowered(st.From, st.To) {
 		if why := in.Unseen[name]; why != "" {
@@ -218,7 +218,7 @@ func (o *observation) recordConflict(st *Step, pod *Pod) {
 		who = "field manager " + pod.Writer
 	}
 	why := fmt.Sprintf(
-		"%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To),
+		"%s changed the memory of pod %s after memfit had changed it (%s): %s", who, pod.Name, changes(st.From, st.To),
 		strings.Join(now, ", "),
 	)
 	o.state.ConflictingWriter = &conflict{Until: toSeconds(o.Now.Add(conflictHold.Duration())), Why: why}
@@ -227,7 +227,7 @@ func (o *observation) recordConflict(st *Step, pod *Pod) {
 		format.Time(o.state.ConflictingWriter.Until))
 }
 
-// followEviction waits until the pod is gone and its successor is ready.
+// followEviction updates the step of an evicted pod, until its successor is ready or successorTimeout has passed.
 func (o *observation) followEviction(st *Step) (done bool) {
 	if pod := o.pods[st.UID]; pod != nil && !pod.Terminating {
 		st.Phase = Evicting
@@ -245,7 +245,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 			o.found(Replaced, st, next.Name, st.Why, "Pod %s runs instead of %s: %s", next.Name, st.Pod,
 				changes(st.From, st.To))
 		case !o.state.Rollout.Decrease && o.killedWith(next, st.To):
-			// Waiting until it is ready would delay the size that it needs.
+			// To wait until the pod is ready would delay the higher limit that it needs.
 			o.found(Replaced, st, next.Name, st.Why, "Pod %s was created instead of %s: %s; it was OOM-killed with that "+
 				"size as well", next.Name, st.Pod, changes(st.From, st.To))
 		default:
@@ -273,19 +273,19 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	return false
 }
 
-// refuseUnsized refuses further evictions if pods came since and all lack the new size, because the webhook does not
-// answer or another policy rejects it: the next one would lack it as well. Of pods that came since, only the canary has
-// a lower limit. A lower limit waits longer.
+// refuseUnsized refuses further evictions if pods were created since the eviction and all lack the new size: the
+// webhook did not answer, or another policy rejected the size, and the next pod would lack it as well. For a lower
+// limit, the refusal lasts longer.
 func (o *observation) refuseUnsized(st *Step) {
-	came := slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool {
+	created := slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool {
 		return p.Terminating || !st.Present.isNewer(&p) || !p.runs(st.Programs)
 	})
-	sized := func(p Pod) bool { // it is only slow
-		given, _ := p.given(st.To)
+	sized := func(p Pod) bool { // this pod has the size, but was not ready in time
+		given, _ := p.webhookSizes(st.To)
 		_, lacks := p.first(st.To, func(c Container) bool { return currentSize(c).Limit != given[c.Name].Limit })
 		return !lacks
 	}
-	if len(came) == 0 || slices.ContainsFunc(came, sized) {
+	if len(created) == 0 || slices.ContainsFunc(created, sized) {
 		return
 	}
 	lowering, hold := lowersAny(st.From, st.To), refusalHold
@@ -294,16 +294,16 @@ func (o *observation) refuseUnsized(st *Step) {
 	}
 	o.state.refuse(Refusal{
 		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(hold), Evict: true, All: true, OnlyLower: lowering, Sizes: st.To,
-		Reason: v1alpha1.ReasonWaitingForNewPods, Why: fmt.Sprintf("pod %s was evicted at %s for %s, and pod %s came "+
-			"without it: memfit's webhook did not answer, or another policy refuses that (Event PodsNotCreated)", st.Pod,
-			format.Time(st.At), changes(st.From, st.To), came[0].Name),
+		Reason: v1alpha1.ReasonWaitingForNewPods, Why: fmt.Sprintf("pod %s was evicted at %s for %s, but pod %s was created "+
+			"without it: memfit's webhook did not answer, or another policy refuses the size (Event PodsNotCreated)", st.Pod,
+			format.Time(st.At), changes(st.From, st.To), created[0].Name),
 	})
 }
 
 func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {
 	return slices.ContainsFunc(o.kills, func(k memory.OOMKill) bool {
-		size, asked := sizes[k.Container.Container]
-		return asked && k.Container.UID == pod.UID && k.Kind != memory.OOMStall && k.Asked == 0 && k.Limit >= size.Limit
+		size, found := sizes[k.Container.Container]
+		return found && k.Container.UID == pod.UID && k.Kind != memory.OOMStall && k.Asked == 0 && k.Limit >= size.Limit
 	})
 }
 
@@ -316,7 +316,7 @@ func limits(sizes map[string]memory.Size) map[string]memory.Size {
 	return out
 }
 
-// killedAt formats the time of a kill after a change; clocks differ: it may be earlier.
+// killedAt formats the time of a kill after a change. Clocks differ, so that the time may be before the change.
 func killedAt(k memory.OOMKill, began time.Time) string {
 	if !k.Time.Before(toSeconds(began)) {
 		return format.Time(k.Time)
@@ -333,16 +333,15 @@ func later(a, b time.Time) time.Time {
 
 // symptom is a sign that a pod's lower limits harm it.
 type symptom struct {
-	pod *Pod
-	st  *Step
-	// containers are those whose limits may be the cause; why describes the symptom.
-	containers []string
-	why        string
+	pod        *Pod
+	st         *Step
+	containers []string // whose limits may be the cause
+	why        string   // describes the symptom
 }
 
-// findSymptom finds a watched pod that restarts, is not ready, or for which the owner's query has a series; nil: none.
+// findSymptom returns the first symptom of watched pods: restarts, unreadiness or a series of the owner's query.
 func (o *observation) findSymptom() *symptom {
-	for _, sign := range []func(*Pod, *Step, []string) *symptom{o.keepsRestarting, o.notReady, o.queryHasSeries} {
+	for _, find := range []func(*Pod, *Step, []string) *symptom{o.keepsRestarting, o.notReady, o.queryHasSeries} {
 		for i := range o.state.Steps {
 			st := &o.state.Steps[i]
 			pod := o.pods[st.UID]
@@ -350,8 +349,8 @@ func (o *observation) findSymptom() *symptom {
 				continue
 			}
 			if names := lowered(st.From, st.To); len(names) > 0 {
-				if b := sign(pod, st, names); b != nil {
-					return b
+				if s := find(pod, st, names); s != nil {
+					return s
 				}
 			}
 		}
@@ -359,8 +358,8 @@ func (o *observation) findSymptom() *symptom {
 	return nil
 }
 
-// keepsRestarting finds a container that keeps restarting since its limit was lowered: some applications end by
-// themselves before an OOM kill, with an exit code other than 0.
+// keepsRestarting finds a container that keeps restarting since its limit was lowered: some applications exit before
+// they are OOM-killed, with an exit code other than 0.
 func (o *observation) keepsRestarting(pod *Pod, st *Step, names []string) *symptom {
 	for _, name := range names {
 		c, _ := pod.container(name)
@@ -373,16 +372,16 @@ func (o *observation) keepsRestarting(pod *Pod, st *Step, names []string) *sympt
 			continue
 		}
 		if n := c.Restarts - before; n >= restartsToRollBack {
-			return &symptom{pod, st, []string{name}, fmt.Sprintf("container %s of pod %s restarted %d times within %s of it",
-				name, pod.Name, n, format.InWords(o.Now.Sub(st.Watch.Since)))}
+			return &symptom{pod, st, []string{name}, fmt.Sprintf("container %s of pod %s restarted %d times within %s with "+
+				"that limit", name, pod.Name, n, format.InWords(o.Now.Sub(st.Watch.Since)))}
 		}
 	}
 	return nil
 }
 
-// notReady finds a container that has not been ready for a while, in a pod that was ready before or was created with
-// the lower limit: without enough memory it may hang, collect garbage or refuse work. The pod's readiness also depends
-// on its node and other containers. While a pod with the higher limit is not ready either, the time restarts.
+// notReady finds a container that has been unready for a while, in a pod that was ready before or was created with the
+// lower limit: without enough memory, it may hang, collect garbage or refuse work. The pod's readiness also depends on
+// other containers. While a pod with the higher limit is unready as well, the period starts again.
 func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 	var unready []string
 	starts := pod.restartsFor(st) || st.Watch.Created
@@ -396,7 +395,7 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 		st.Watch.Unready = time.Time{}
 		return nil
 	}
-	othersReady, slowest := o.higher()
+	othersReady, slowest := o.withHigherLimit()
 	if st.Watch.Unready.IsZero() || !othersReady {
 		st.Watch.Unready = toSeconds(o.Now)
 	}
@@ -406,7 +405,7 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 		most = successorTimeout + slowest
 	}
 	if !st.Watch.Created {
-		why += ", and was before it"
+		why += ", and was ready before that limit"
 	}
 	if o.Now.Sub(st.Watch.Unready) < most {
 		return nil
@@ -414,14 +413,15 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *symptom {
 	return &symptom{pod, st, unready, why}
 }
 
-// higher reports whether all older pods with the higher limit are ready, and how long the quickest took.
-func (o *observation) higher() (ready bool, took time.Duration) {
+// withHigherLimit reports whether all older pods with the higher limit are ready, and the shortest time that one took
+// to become ready, at most maxStartTime; 0: unknown.
+func (o *observation) withHigherLimit() (ready bool, took time.Duration) {
 	e := &o.state.Rollout
 	ready = true
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		switch {
-		case p.Terminating || !p.Created.Before(e.Began) || !p.above(e):
+		case p.Terminating || !p.Created.Before(e.Began) || !p.exceedsTarget(e):
 		case !p.Ready:
 			ready = false
 		case !p.ReadyAt.IsZero():
@@ -433,8 +433,8 @@ func (o *observation) higher() (ready bool, took time.Duration) {
 	return ready, min(max(took, 0), maxStartTime)
 }
 
-// above reports whether a container's limit exceeds the target of the change under way.
-func (p *Pod) above(e *Rollout) bool {
+// exceedsTarget reports whether the limit of a container exceeds the target of the rollout.
+func (p *Pod) exceedsTarget(e *Rollout) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		target, known := e.Targets[c.Key()]
 		return known && lowers(currentSize(c).Limit, target.Limit)
@@ -460,7 +460,7 @@ func displayName(name string) string {
 	return "container " + name
 }
 
-// describe describes the change of a pod, or of its spec only.
+// describe describes the change of a pod. If only the spec differs from To, it describes that difference.
 func (st *Step) describe() string {
 	return cmp.Or(changes(st.From, st.To), changes(st.Request.Spec, st.To))
 }

@@ -10,30 +10,30 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// QueryResult is the result of sizing.disruption.rollbackQuery: without a series the workload is healthy, as in an
-// alerting rule.
+// QueryResult is the result of sizing.disruption.rollbackQuery. As in an alerting rule, the workload is healthy if the
+// result has no series.
 type QueryResult struct {
 	At      time.Time // when the newest result was requested; zero: no result yet
-	Series  int       // its number of series
+	Series  int       // the number of series in this result
 	Problem string    // why the last query failed; empty: it succeeded
 }
 
-// resultHolds is how long a result is valid: Prometheus itself evaluates rules once a minute by default. recheckAfter
-// is half of it.
-const resultHolds = time.Minute
+// resultValid is how long a result is valid: Prometheus evaluates rules once a minute by default. A decision follows
+// within half of it (recheckAfter).
+const resultValid = time.Minute
 
-func (q *QueryResult) holds(now time.Time) bool {
-	return !q.At.IsZero() && now.Sub(q.At) <= resultHolds
+func (q *QueryResult) valid(now time.Time) bool {
+	return !q.At.IsZero() && now.Sub(q.At) <= resultValid
 }
 
-// Against returns why no limit may be lowered; empty: its result is empty, or no query is set.
+// Against returns why no limit may be lowered; empty: the result has no series, or no query is set.
 func (q *QueryResult) Against(now time.Time) string {
 	switch {
 	case q == nil:
 		return ""
-	case q.holds(now) && q.Series > 0:
+	case q.valid(now) && q.Series > 0:
 		return fmt.Sprintf("rollbackQuery returned %d series at %s", q.Series, format.Time(q.At))
-	case q.holds(now):
+	case q.valid(now):
 		return ""
 	case q.Problem != "":
 		return "rollbackQuery has no answer: " + q.Problem
@@ -41,10 +41,10 @@ func (q *QueryResult) Against(now time.Time) string {
 	return "rollbackQuery has no answer yet"
 }
 
-// queryHasSeries finds a series in the result of the owner's query, requested after a limit was lowered.
+// queryHasSeries finds a series in a result of the owner's query that was requested after a limit was lowered.
 func (o *observation) queryHasSeries(pod *Pod, st *Step, names []string) *symptom {
 	q := o.QueryResult
-	if q == nil || !q.holds(o.Now) || q.Series == 0 || !q.At.After(st.Watch.Since) {
+	if q == nil || !q.valid(o.Now) || q.Series == 0 || !q.At.After(st.Watch.Since) {
 		return nil
 	}
 	return &symptom{pod, st, names, fmt.Sprintf("%s, and none when the limit of pod %s was lowered", q.Against(o.Now),

@@ -15,12 +15,11 @@ import (
 
 // Candidate is a pod to replace by a new one of the same size (drift.action: Restart).
 type Candidate struct {
-	Pod string
-	UID types.UID
-	Why string
-	// Measured is when its use was read; WorkingSetOnly: the reading contains page cache.
-	Measured       time.Time
-	WorkingSetOnly bool
+	Pod            string
+	UID            types.UID
+	Why            string
+	Measured       time.Time // when the pod's use was read
+	WorkingSetOnly bool      // the reading includes page cache
 	Held           Held
 }
 
@@ -30,7 +29,7 @@ type Held struct {
 	Demand    memory.Bytes `json:"demand"`
 }
 
-// maxRestarts bounds the state: 100 bytes each. It is the maximum of drift.maxPerDay.
+// maxRestarts bounds the restarts in the state, of 100 bytes each. It is the maximum of drift.maxPerDay.
 const maxRestarts = 100
 
 // PastRestart is a pod that was evicted to restart it.
@@ -49,7 +48,7 @@ func restartsOf(last period.Evidence, all []PastRestart, now time.Time) []PastRe
 // evictionTimeout is the age after which an eviction counts as failed if its pod is present and not terminating.
 const evictionTimeout = time.Minute
 
-// evicted records that the pod to restart was evicted, or may have been.
+// evicted records that the eviction of the pod to restart was sent.
 func (s *State) evicted(uid types.UID) {
 	if s.Restart == nil || s.Restart.UID != uid || s.Restart.Phase == AwaitingSuccessor {
 		return
@@ -61,6 +60,7 @@ func (s *State) evicted(uid types.UID) {
 	s.PastRestarts = newest(append(slices.Clip(s.PastRestarts), past), maxRestarts)
 }
 
+// followRestart ends the current restart when the successor is ready or successorTimeout has passed.
 func (o *observation) followRestart() {
 	st := o.state.Restart
 	if st == nil {
@@ -71,7 +71,7 @@ func (o *observation) followRestart() {
 		if st.Phase == AwaitingSuccessor && waited >= evictionTimeout {
 			o.state.Restart = nil
 		}
-		return // if no eviction was sent, Decide decides again
+		return // if the eviction was not sent, Decide decides again
 	}
 	if o.state.evicted(st.UID); pod != nil {
 		return
@@ -85,17 +85,17 @@ func (o *observation) followRestart() {
 		}
 	}
 	if waited >= successorTimeout {
-		o.state.Restart = nil // it counts without a ready pod
+		o.state.Restart = nil // it counts as a restart anyway
 	}
 }
 
-// restartsFor reports whether the kubelet has to restart a container for a step.
+// restartsFor reports whether the kubelet must restart a container for the resize of a step.
 func (p *Pod) restartsFor(st *Step) bool {
 	return slices.ContainsFunc(p.sized(st.To), func(c Container) bool { return c.RestartsOnResize })
 }
 
-// decideRestart evicts a pod to restart it, if the gates permit it. A restart that was not sent is decided again;
-// for another pod after a minute, because an earlier leader may have sent it.
+// decideRestart evicts the pod to restart, if the gates permit it. It first drops a restart that was not sent; if the
+// pod to restart is another one now, only after evictionTimeout, because an earlier leader may have sent the eviction.
 func (d *decider) decideRestart() {
 	c, st := d.Restart, d.State.Restart
 	if st != nil && st.Phase != AwaitingSuccessor && d.pods[st.UID] != nil &&

@@ -360,10 +360,10 @@ func (c *cluster) setClock(ahead time.Duration) {
 
 // tooFew returns why an action may not be carried out, as the controller decides it.
 func (c *cluster) tooFew(a Action, s *State) string {
-	disturbs := func(p *Pod, a Action) bool {
+	disrupts := func(p *Pod, a Action) bool {
 		return p.serves() && (a.Evict || !a.Undo && p.restartsFor(&Step{To: a.Sizes}))
 	}
-	if c.wanted == 0 || !disturbs(c.find(a.UID), a) {
+	if c.wanted == 0 || !disrupts(c.find(a.UID), a) {
 		return ""
 	}
 	return s.Availability(c.in.Pods, c.wanted, a.UID).TooFew(c.in.Policy.MaxUnavailable)
@@ -514,7 +514,7 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.expectLimits("256Mi 256Mi 256Mi")
 	if !c.told(
 		"Reverted web-1: Limit 100Mi of container app is rolled back from every pod that has it, to 256Mi, because pod " +
-			"web-1 was OOM killed at that limit",
+			"web-1 was OOM-killed at that limit",
 	) {
 		t.Error(c.log)
 	}
@@ -636,7 +636,7 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
 	if !c.told("Reverted web-1: Limit 100Mi of container app is rolled back from every pod that has it, to 256Mi, " +
-		"because pod web-1 has not been ready since 2026-03-02T09:31:35Z, and was before it") {
+		"because pod web-1 has not been ready since 2026-03-02T09:31:35Z, and was ready before that limit") {
 		t.Error(c.log)
 	}
 	c.in.Pods[0].Ready = true
@@ -1035,7 +1035,7 @@ func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
 		c.passes(time.Minute)
 	}
 	c.expectLimits("0 0")
-	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "it has no limit", "new pods get 100Mi, one of them first")
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "it has no limit", "new pods get a limit of 100Mi, one of them first")
 	if got := c.app(1).Actual.Request; got != small.Request {
 		t.Errorf("the request is %s, want %s", got, small.Request)
 	}
@@ -1048,7 +1048,7 @@ func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonWatching, "limit of container app none to 100Mi")
 	c.killed(0)
 	c.reconcile()
-	if !c.told("rolled back from new pods, to none, because pod web-3 was OOM killed at that limit") {
+	if !c.told("rolled back from new pods, to none, because pod web-3 was OOM-killed at that limit") {
 		t.Error(c.log)
 	}
 	for range 20 {
@@ -1413,7 +1413,7 @@ func TestWhatAnotherWriterGaveAPodStaysForADay(t *testing.T) {
 		c.passes(time.Hour)
 	}
 	c.expectLimits("2Gi 100Mi 100Mi")
-	c.expectReason(v1alpha1.ReasonConflict, "field manager kubectl-patch gave pod", "limit 2Gi")
+	c.expectReason(v1alpha1.ReasonConflict, "field manager kubectl-patch set pod", "limit 2Gi")
 	for range 10 {
 		c.passes(time.Hour)
 		c.reconcile()

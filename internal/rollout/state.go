@@ -22,33 +22,30 @@ import (
 
 // State is stored between two decisions, also across a restart of memfit. The zero value is empty.
 type State struct {
-	// Rollout is the change under way; zero: none. Steps are the pods that it changes or watches, oldest first, at most
-	// maxSteps.
-	Rollout Rollout `json:"rollout,omitzero"`
-	Steps   []Step  `json:"steps,omitempty"`
-	// LastChange is when a pod was last changed.
-	LastChange time.Time  `json:"lastChange,omitzero"`
+	Rollout    Rollout    `json:"rollout,omitzero"`    // the current change; zero: none
+	Steps      []Step     `json:"steps,omitempty"`     // pods being changed or watched, oldest first, at most maxSteps
+	LastChange time.Time  `json:"lastChange,omitzero"` // when a pod was last changed
 	Lowerings  []Lowering `json:"lowerings,omitempty"` // at most maxLowerings
 	Reverts    []Revert   `json:"reverts,omitempty"`   // of the last week, one per container and program
-	Refusals   []Refusal  `json:"refusals,omitempty"`  // until they end, at most maxRefusals
-	// Restart is a step without sizes: a pod evicted for a new one, which is not ready yet. Nil: none.
+	Refusals   []Refusal  `json:"refusals,omitempty"`  // until they expire, at most maxRefusals
+	// Restart is a step without sizes: a pod is evicted for a new one of the same size, which is not ready yet. Nil: none.
 	Restart *Step `json:"restart,omitempty"`
-	// PastRestarts are the pods evicted for a new one within the last week, oldest first, at most maxRestarts.
+	// PastRestarts are the restarted pods of the last week, oldest first, at most maxRestarts.
 	PastRestarts      []PastRestart `json:"pastRestarts,omitempty"`
 	ConflictingWriter *conflict     `json:"conflictingWriter,omitempty"`
 	Changes           []Change      `json:"changes,omitempty"` // oldest first, at most maxChanges
 	// Spent is the use of the cluster's change budget within the last hour, at most maxSpent. It is stored before an
-	// action, so that it is counted once, also across a restart of memfit.
+	// action is sent, so that the action is counted once, also across a restart of memfit.
 	Spent []Spent `json:"spent,omitempty"`
-	// Loans are higher limits of single containers (sizing.rescue), oldest first: current ones, and ended ones for an
-	// hour. [rescue.Decide] gives at most rescue.MaxWorkloadLoans of 300 bytes.
+	// Loans are higher limits of single containers (sizing.rescue), oldest first: the current loans, and those that ended
+	// within the last hour. [rescue.Decide] allows at most rescue.MaxWorkloadLoans, of 300 bytes each.
 	Loans []rescue.Loan `json:"loans,omitempty"`
 }
 
 // Rollout is one change of a workload's pods to one set of sizes.
 type Rollout struct {
 	Began time.Time `json:"began"`
-	// Previous is State.LastChange before it, restored if it changes no pod.
+	// Previous is State.LastChange before the rollout. It is restored if the rollout changes no pod.
 	Previous time.Time           `json:"previous,omitzero"`
 	Targets  map[Key]memory.Size `json:"targets"`
 	Decrease bool                `json:"decrease,omitempty"` // a limit is lowered, so that pods are watched
@@ -61,28 +58,28 @@ type Step struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
-	// Why is the summary of the recommendation when the step began, at most maxWords.
+	// Why is the summary of the recommendation when the step began, at most maxText.
 	Why string `json:"why,omitempty"`
-	// Programs, From and To are by container: what it runs, the size before and the new one.
+	// The maps have the container names as keys.
 	Programs map[string]string      `json:"programs,omitempty"`
-	From     map[string]memory.Size `json:"from"`
-	To       map[string]memory.Size `json:"to"`
+	From     map[string]memory.Size `json:"from"` // the previous sizes
+	To       map[string]memory.Size `json:"to"`   // the new sizes
 	// Served is true if the pod was ready when its change began.
 	Served bool `json:"served,omitempty"`
 
 	Phase   Phase   `json:"phase"`
 	Request request `json:"request,omitzero"` // in Resizing and Deferred
-	Present present `json:"present,omitzero"` // in Evicting and AwaitingSuccessor: none of these is the successor
+	Present present `json:"present,omitzero"` // in Evicting and AwaitingSuccessor: pods that cannot be the successor
 	Watch   watch   `json:"watch,omitzero"`   // in Watching
 	Held    Held    `json:"held,omitzero"`    // of a restart
 }
 
-// request is the last sent resize. An ineffective one is sent again with another number.
+// request is the last sent resize. An ineffective resize is sent again with a slightly different limit.
 type request struct {
 	At time.Time `json:"at,omitzero"`
-	// Spec are the sizes in the pod's spec then, if they differ from Step.From.
+	// Spec holds the sizes in the pod's spec before the request, if they differ from Step.From.
 	Spec      map[string]memory.Size `json:"spec,omitempty"`
-	Instances int32                  `json:"lives,omitempty"` // [Pod.instances] then
+	Instances int32                  `json:"lives,omitempty"` // [Pod.instances] at the request
 	Tries     int                    `json:"tries,omitempty"` // the number of earlier requests
 }
 
@@ -94,22 +91,21 @@ const (
 	// Resizing: To is not effective yet. The step is stored before the request is sent, so only the pod's spec shows
 	// whether it was sent.
 	Resizing Phase = "Resizing"
-	// Deferred: To waits for memory of the node, maybe for days. Changes of other pods do not wait for that.
+	// Deferred: the node lacks free memory for To, maybe for days. Changes of other pods do not wait.
 	Deferred Phase = "Deferred"
 	Undoing  Phase = "Undoing"  // the resize was ineffective, and From is written again
-	Evicting Phase = "Evicting" // the pod is to be evicted, and exists
-	// AwaitingSuccessor: it is gone; its successor replaces it in the step when it is ready.
+	Evicting Phase = "Evicting" // the pod still exists and must be evicted
+	// AwaitingSuccessor: the pod is gone. Its successor replaces it in the step when the successor is ready.
 	AwaitingSuccessor Phase = "AwaitingSuccessor"
 	Watching          Phase = "Watching" // the pod runs with To
 )
 
 // watch is the observation of a pod with a lower limit.
 type watch struct {
-	// Since is when the new size was seen effective, Restarts the count of each container then, or when it last ended
-	// with exit code 0.
-	Since    time.Time        `json:"since"`
+	Since time.Time `json:"since"` // when the new size was seen to be effective
+	// Restarts holds the restart count of each container at Since or, if later, when it last ended with exit code 0.
 	Restarts map[string]int32 `json:"counts,omitempty"`
-	Unready  time.Time        `json:"unready,omitzero"`  // when the pod became not ready; zero: it is ready
+	Unready  time.Time        `json:"unready,omitzero"`  // when the pod became unready; zero: it is ready
 	Created  bool             `json:"created,omitempty"` // the pod was created with To
 }
 
@@ -133,49 +129,46 @@ type Revert struct {
 	Why       string      `json:"why"`
 }
 
-// Refusal is a pod that could not be changed.
+// Refusal is a refused change of a pod, which is not retried before Until.
 type Refusal struct {
 	Pod   string    `json:"pod"`
 	UID   types.UID `json:"uid"`
 	Until time.Time `json:"until"`
-	// Sizes are the refused ones, by container. The refusal does not apply to others.
-	Sizes map[string]memory.Size `json:"sizes,omitempty"`
-	// Evict: the eviction was refused. All: the cause is not the pod, so it applies to all pods of the workload.
-	Evict bool `json:"evict,omitempty"`
-	All   bool `json:"all,omitempty"`
-	// OnlyLower: it does not apply to a higher limit.
-	OnlyLower bool   `json:"onlyLower,omitempty"`
-	Reason    string `json:"reason"`
-	Why       string `json:"why"`
+	// Sizes holds the refused sizes by container. The refusal does not apply to other sizes.
+	Sizes     map[string]memory.Size `json:"sizes,omitempty"`
+	Evict     bool                   `json:"evict,omitempty"`     // an eviction was refused, not a resize
+	All       bool                   `json:"all,omitempty"`       // the refusal applies to all pods of the workload
+	OnlyLower bool                   `json:"onlyLower,omitempty"` // the refusal does not apply to a higher limit
+	Reason    string                 `json:"reason"`
+	Why       string                 `json:"why"`
 }
 
-// conflict is a conflict with another writer.
+// conflict is a conflict with another writer. Before Until, memfit changes nothing except rollbacks.
 type conflict struct {
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"`
 }
 
 const (
-	// RevertHold is how long a rolled back size is not tried again: a week contains the weekly rhythm.
+	// RevertHold is how long a rolled back size is not tried again: a week includes the weekly rhythm.
 	RevertHold = 7 * period.Day
-	// refusalHold is how long memfit waits after the API server or the kubelet refused a change, rightHold after a
-	// missing right, which a user may grant soon, budgetHold after a PodDisruptionBudget refused. In real time.
-	refusalHold = time.Hour
-	rightHold   = 10 * time.Minute
-	budgetHold  = time.Minute
-	// conflictHold is how long memfit stops after another writer resized the same pods, unsizedHold how long no pod is
-	// evicted for a lower limit that a new pod did not get.
+	// How long memfit waits after a refusal, in real time.
+	refusalHold = time.Hour        // by the API server or the kubelet
+	rightHold   = 10 * time.Minute // for a missing right, which a user may grant soon
+	budgetHold  = time.Minute      // by a PodDisruptionBudget
+	// conflictHold is how long memfit stops after another writer resized the same pods.
 	conflictHold = period.Day
-	unsizedHold  = period.Day
-	// The numbers of pods bound the state: 200 bytes each, and maxWords for a reason. maxHeld are refused or deferred, so
-	// a larger workload has as many attempts per hour; full pods have another maxHeld.
+	// unsizedHold is how long memfit evicts no pod for a lower limit after a new pod did not get it.
+	unsizedHold = period.Day
+	// These numbers of pods bound the state: each takes 200 bytes, and up to maxText for a reason. At most maxHeld pods
+	// are refused or deferred, and as many more that use all of their limit.
 	maxHeld     = 128
 	maxRefusals = 2 * maxHeld
-	maxWatched  = 32
+	maxWatched  = 32 // pods being changed or watched
 	maxSteps    = maxHeld + maxWatched
 )
 
-// ActiveRevert returns the rollback of a container and program whose restored size still holds; false: none.
+// ActiveRevert returns the rollback of a container and program within the last [RevertHold]; false: none.
 func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 	for _, r := range s.Reverts {
 		if r.Container == of.Container && sameProgram(r.Program, of.Program) && now.Sub(r.At) < RevertHold.Duration() {
@@ -185,17 +178,17 @@ func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 	return Revert{}, false
 }
 
-// Override returns the recommendation during a rollback: the restored size, for new pods as well. A recommendation for
-// more is unchanged.
-func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
-	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
+// Override replaces a recommendation during a rollback by the restored size, also for new pods. It returns a higher
+// recommendation unchanged. current is the current size.
+func (r Revert) Override(rec recommend.Recommendation, current memory.Size) recommend.Recommendation {
+	same := rec.Size.Limit == r.Restored.Limit // only the reason is added, unless the request is raised
 	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || r.Restored.Limit == NoLimit ||
 		same && rec.Decision == recommend.Increase {
 		return rec
 	}
 	rec.Size = r.Restored.Max(memory.Size{Request: rec.Size.Request})
 	rec.Decision = recommend.Keep
-	if have.Limit < rec.Size.Limit {
+	if current.Limit < rec.Size.Limit {
 		rec.Decision, rec.Urgent = recommend.Increase, true
 	}
 	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s is kept until %s", r.Tried.Limit,
@@ -208,9 +201,8 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 // Outcome is the outcome of an action.
 type Outcome struct {
 	Kind OutcomeKind
-	// Why it was refused. All: the cause is not the pod.
-	Why string
-	All bool
+	Why  string // why the action was refused
+	All  bool   // the refusal applies to all pods of the workload
 }
 
 // OutcomeKind is a kind of outcome.
@@ -218,17 +210,17 @@ type OutcomeKind int
 
 // The outcomes.
 const (
-	OutcomeUnknown OutcomeKind = iota // it succeeded, or this is unknown; the next decision reads what exists
-	OutcomeGone                       // the pod no longer exists, or another has its name
-	OutcomeBudget                     // a PodDisruptionBudget does not allow it now
-	OutcomeTooFew                     // it was not sent, because fewer pods than the owner allows would serve
-	OutcomeRefused                    // the API server refuses it
+	OutcomeUnknown OutcomeKind = iota // success, or unknown: the next decision reads the pods
+	OutcomeGone                       // the pod no longer exists, or another pod has its name
+	OutcomeBudget                     // a PodDisruptionBudget does not allow the action now
+	OutcomeTooFew                     // not sent: maxUnavailable would be exceeded
+	OutcomeRefused                    // the API server refuses the action
 	OutcomeNoRight                    // the installation does not grant memfit the right
 )
 
-// Note records the outcome of an action; one without a note was not sent. A refused one is not retried immediately. Any
-// other failure is retried by the next decision, because the action is still in the state; except for a restart
-// (drift.action: Restart), where the pod may have been evicted, and which counts as done.
+// Note records the outcome of an action; an action without a note was not sent. A refused action is not retried
+// immediately. After an unknown outcome, the next decision repeats the action if the pods do not show it, except for a
+// restart (drift.action: Restart), which then counts as done, because the pod may have been evicted.
 func (s *State) Note(a Action, o Outcome, now time.Time) {
 	r := Refusal{
 		Pod: a.Pod, UID: a.UID, Evict: a.Evict, All: o.All, Sizes: a.Sizes, Reason: v1alpha1.ReasonRefused, Why: o.Why,
@@ -276,7 +268,7 @@ func (s *State) drop(a Action) {
 	s.abandon()
 }
 
-// dropRestart removes a restart that was not sent, with its use of the budget. A sent one ends with its pod.
+// dropRestart removes a restart that was not sent, and its use of the change budget. A sent restart ends with its pod.
 func (s *State) dropRestart(uid types.UID) {
 	if s.Restart != nil && s.Restart.UID == uid && s.Restart.Phase != AwaitingSuccessor {
 		s.refund(uid, s.Restart.At)
@@ -286,19 +278,19 @@ func (s *State) dropRestart(uid types.UID) {
 
 func (s *State) underWay() bool { return s.Rollout.Targets != nil }
 
-// begin starts a rollout, unless one of its kind is under way.
+// begin starts a rollout, unless one in the same direction is under way. It keeps the steps that change a pod's spec.
 func (s *State) begin(decrease bool, at time.Time) {
 	if s.underWay() && s.Rollout.Decrease == decrease {
 		return
 	}
 	s.Rollout = Rollout{Began: toSeconds(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{}}
-	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { // what the kubelet was asked for is followed
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool {
 		return st.Phase == Watching || st.evicts()
 	})
 }
 
-// replace removes from earlier steps the containers of a pod that are changed again, and returns their sizes before
-// changes that are not effective. An unchanged limit is still watched.
+// replace removes from a pod's steps the containers that are now changed to other sizes. It returns the previous sizes
+// of those whose change is not effective yet. A container with the same limit is still watched.
 func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]memory.Size {
 	from := map[string]memory.Size{}
 	kept := make([]Step, 0, len(s.Steps))
@@ -306,10 +298,10 @@ func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]mem
 		if st.UID == uid {
 			again := maps.Clone(to)
 			for name, size := range to {
-				switch old, asked := st.To[name]; {
-				case asked && st.Phase != Watching:
+				switch old, changed := st.To[name]; {
+				case changed && st.Phase != Watching:
 					from[name] = st.From[name]
-				case asked && old.Limit == size.Limit:
+				case changed && old.Limit == size.Limit:
 					delete(again, name)
 				}
 			}
@@ -331,7 +323,7 @@ func without(sizes, changed map[string]memory.Size) map[string]memory.Size {
 	return rest
 }
 
-// end removes the rollout and its steps, except resizes in the spec of pods, which are followed to their end.
+// end removes the rollout and its steps, except resizes that are in a pod's spec: these are followed to their end.
 func (s *State) end(pods map[types.UID]*Pod) {
 	s.Rollout = Rollout{}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool {
@@ -340,7 +332,7 @@ func (s *State) end(pods map[types.UID]*Pod) {
 	})
 }
 
-// busy reports whether pods are changed or watched.
+// busy reports whether pods are being changed or watched. A deferred resize does not count.
 func (s *State) busy() bool {
 	return slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Phase != Deferred })
 }
@@ -358,7 +350,7 @@ func (s *State) abandon() {
 	}
 }
 
-// refusal returns a refused resize of all pods or of this one; false: none.
+// refusal returns the refusal of a resize that applies to a pod, preferably one that applies to all pods; false: none.
 func (s *State) refusal(uid types.UID) (refused Refusal, found bool) {
 	for _, r := range s.Refusals {
 		if !r.Evict && (r.All || r.UID == uid && !found) {
@@ -383,7 +375,7 @@ func (s *State) Changing(pod types.UID) bool {
 	return begun && st.Phase != Watching
 }
 
-// clone returns a copy that shares nothing that is changed in place.
+// clone returns a copy. Fields that it shares with s are never changed in place.
 func (s *State) clone() State {
 	c := *s
 	c.Rollout.Targets = maps.Clone(s.Rollout.Targets)
@@ -397,8 +389,8 @@ func (s *State) clone() State {
 	return c
 }
 
-// forget removes what has expired. Before Kubernetes 1.36 an init container may not be resized, so that everything
-// requested together with it is refused, until it has ended.
+// forget removes expired entries. A refusal also expires when an init container in it has ended: before Kubernetes
+// 1.36, the API server refuses each resize that includes a running init container.
 func (s *State) forget(pods map[types.UID]*Pod, waiting []Waiting, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool {
@@ -419,23 +411,23 @@ func (s *State) revert(r Revert) {
 	s.Reverts = newest(append(s.Reverts, r), maxLowerings)
 }
 
-// Inherit copies a rollback to a program that replaces another with the same memory.
-func (s *State) Inherit(of Key, by string) {
+// Inherit copies a rollback to the program that replaces another program and needs the same memory.
+func (s *State) Inherit(of Key, program string) {
 	i := slices.IndexFunc(s.Reverts, func(r Revert) bool { return r.Container == of.Container && r.Program == of.Program })
 	if i >= 0 && of.Program != "" {
 		r := s.Reverts[i]
-		r.Program = by
+		r.Program = program
 		s.revert(r)
 	}
 }
 
-// newest drops the oldest entries of a list that has more than most.
-func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
+// newest returns the last n entries of a list.
+func newest[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
-// toSeconds returns a time as it is stored: in seconds, so that equal states are equal bytes.
+// toSeconds returns a time as it is stored: in UTC and whole seconds, so that equal states have equal bytes.
 func toSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// UnmarshalJSON reads a stored state, which a forged one may exceed: it drops the rest.
+// UnmarshalJSON decodes a stored state. A forged state may exceed the bounds: the surplus is dropped.
 func (s *State) UnmarshalJSON(data []byte) error {
 	type plain State // without this method
 	var read plain
@@ -464,11 +456,11 @@ func (p *Pod) container(name string) (Container, bool) {
 	return Container{}, false
 }
 
-// sized returns the containers that get a size.
+// sized returns the containers that have an entry in sizes.
 func (p *Pod) sized(sizes map[string]memory.Size) []Container {
 	return slices.DeleteFunc(slices.Clone(p.Containers), func(c Container) bool {
-		_, asked := sizes[c.Name]
-		return !asked
+		_, found := sizes[c.Name]
+		return !found
 	})
 }
 
@@ -480,7 +472,7 @@ func (p *Pod) restarts(of map[string]memory.Size) map[string]int32 {
 	return all
 }
 
-// has reports whether the containers have the sizes, as get reads them; 0 matches anything.
+// has reports whether get returns these sizes for the containers; 0 matches anything.
 func (p *Pod) has(sizes map[string]memory.Size, get func(Container) memory.Size) bool {
 	for name, want := range sizes {
 		c, found := p.container(name)

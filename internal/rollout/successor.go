@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// present distinguishes the pods that existed at an eviction from those created after it. Its only clock is the API
-// server's, in whole seconds: a pod of the same second may be the successor of an earlier eviction, or of this one.
+// present distinguishes the pods that existed at an eviction from those created after it. Creation times are whole
+// seconds of the API server's clock, so UIDs distinguish pods of the same second.
 type present struct {
-	Newest time.Time   `json:"newest,omitzero"` // the last time of creation
-	UIDs   []types.UID `json:"uids,omitempty"`  // of the pods created then
+	Newest time.Time   `json:"newest,omitzero"` // the latest creation time
+	UIDs   []types.UID `json:"uids,omitempty"`  // of the pods created at that time
 }
 
-// maxPresent bounds the UIDs: 40 bytes each. If more pods were created in one second, all of that second count as
-// present.
+// maxPresent bounds the UIDs, of 40 bytes each. If more pods were created in one second, all pods of that second count
+// as present.
 const maxPresent = 8
 
 func presentOf(pods []Pod) present {
@@ -37,7 +37,7 @@ func presentOf(pods []Pod) present {
 	return p
 }
 
-// isNewer reports whether a pod was created after all of p.
+// isNewer reports whether a pod was created after all pods in p.
 func (p present) isNewer(pod *Pod) bool {
 	if created := toSeconds(pod.Created); !created.Equal(p.Newest) {
 		return created.After(p.Newest)

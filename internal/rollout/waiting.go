@@ -15,23 +15,22 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Waiting is a pod that no node takes with the requests that memfit gave it.
+// Waiting is a pending pod for whose requests no node has memory, because memfit raised them.
 type Waiting struct {
-	Name  string
-	UID   types.UID
-	Since time.Time
-	// Scheduler is the scheduler's message.
-	Scheduler string
-	// From are the sizes of the containers with such a request, and To those with their template's.
-	From, To map[string]memory.Size
-	// Stays: no resize can return the requests. Completes, Undisturbed: as of a [Pod].
-	Stays, Completes bool
-	Undisturbed      string
+	Name        string
+	UID         types.UID
+	Since       time.Time
+	Scheduler   string                 // the scheduler's message
+	From        map[string]memory.Size // the current sizes of the containers with a raised request
+	To          map[string]memory.Size // these sizes with the requests of the template
+	Stays       bool                   // a resize cannot restore the requests
+	Completes   bool                   // as in [Pod]
+	Undisturbed string                 // as in [Pod]
 }
 
-// takeBackRequests gives waiting pods their template's requests: in place or, where that is not possible and the mode
-// evicts, by new pods. None runs, so only another writer can be against it.
-func (d *decider) takeBackRequests() {
+// restoreRequests restores the template's requests in waiting pods: in place or, if that is impossible and the mode
+// allows evictions, by new pods. The pods do not run, so only a conflict with another writer prevents it.
+func (d *decider) restoreRequests() {
 	if d.Conflict != "" || d.State.ConflictingWriter != nil {
 		return
 	}
@@ -46,14 +45,14 @@ func (d *decider) takeBackRequests() {
 	}
 }
 
-// evicts reports whether a waiting pod is evicted because no resize is possible, or why nothing is.
+// evicts reports whether a waiting pod is evicted because a resize is impossible, or why its requests are not restored.
 func (d *decider) evicts(w *Waiting) (evict bool, refused Verdict) {
 	r, found := d.State.refusal(w.UID)
 	switch refused = (Verdict{r.Reason, r.Why}); {
 	case !found && !w.Stays:
 		return false, Verdict{}
 	case !found:
-		refused = Verdict{v1alpha1.ReasonUnschedulable, "no resize removes a request, or changes that of a whole pod"}
+		refused = Verdict{v1alpha1.ReasonUnschedulable, "a resize cannot remove a request, or change that of a whole pod"}
 	}
 	pod := &Pod{UID: w.UID, Completes: w.Completes, Undisturbed: w.Undisturbed}
 	ch := &change{kind: rollBackByEviction, pod: pod, evict: true}
@@ -63,26 +62,26 @@ func (d *decider) evicts(w *Waiting) (evict bool, refused Verdict) {
 	return true, cmp.Or(d.paused(ch), d.refusedRecently(ch))
 }
 
-// waits describes the first unschedulable pod; empty: none.
-func (d *decider) waits() (reason, message string) {
+// describeWaiting describes the first unschedulable pod; empty: none.
+func (d *decider) describeWaiting() (reason, message string) {
 	if len(d.Waiting) == 0 || d.Conflict != "" || d.State.ConflictingWriter != nil {
 		return "", ""
 	}
 	w := &d.Waiting[0]
-	message = fmt.Sprintf("No node has taken pod %s since %s with the request that memfit gave it (%s)", w.Name,
+	message = fmt.Sprintf("Pod %s has been unschedulable since %s with the request that memfit set (%s)", w.Name,
 		format.Time(w.Since), w.Scheduler)
 	if n := len(d.Waiting) - 1; n > 0 {
 		message += fmt.Sprintf(", and %d more", n)
 	}
 	switch evict, refused := d.evicts(w); {
 	case refused != (Verdict{}):
-		message += fmt.Sprintf("; it is not taken back (%s), because %s: delete the pod (kubectl delete pod %s -n %s), and "+
-			"its successor gets its template's request", changes(w.From, w.To), refused.Message, w.Name, d.Namespace)
+		message += fmt.Sprintf("; the request is not restored (%s), because %s: delete the pod (kubectl delete pod %s "+
+			"-n %s), and its successor gets its template's request", changes(w.From, w.To), refused.Message, w.Name, d.Namespace)
 		return refused.Reason, message
 	case evict:
 		message += ": the pod is evicted, and its successor gets its template's request"
 	default:
-		message += ": it is taken back, " + changes(w.From, w.To)
+		message += ": the request is restored, " + changes(w.From, w.To)
 	}
 	return v1alpha1.ReasonUnschedulable, message
 }

@@ -57,7 +57,7 @@ func TestTheWatchAsksForTheContainerWhoseLimitIsLower(t *testing.T) {
 			"container app of pod web-1 restarted 2 times"},
 		"it is not ready": {func(c *cluster, pod *Pod) {
 			c.apart, pod.Ready, pod.Containers[0].Ready = true, false, false
-		}, "pod web-1 has not been ready since 2026-03-02T09:01:05Z, and was before it"},
+		}, "pod web-1 has not been ready since 2026-03-02T09:01:05Z, and was ready before that limit"},
 		"it starts anew": {func(c *cluster, pod *Pod) {
 			c.apart, pod.Ready, pod.Containers[0].Ready = true, false, false
 			pod.Containers[0].Restarts, pod.Containers[0].Started = 1, c.in.Now

@@ -12,18 +12,18 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// WholePod is the name of the pod-level size (spec.resources) among sizes by container, so that it is requested,
-// followed and rolled back like those. No container has this name.
+// WholePod is the key of the pod-level size (spec.resources) in maps of sizes by container, so that this size is
+// requested, followed and rolled back like theirs. No container has this name.
 const WholePod = ""
 
 // Whole is the pod-level size.
 type Whole struct {
-	// Spec is the size in the pod's spec, Actual the one in its status.
-	Spec, Actual memory.Size
-	FixedBecause string // why it cannot be changed while the pod runs; empty: it can
-	Young        bool   // the kubelet has not reported it yet, and FixedBecause may be empty once it has
-	// Follow returns the size for new sizes of some containers, while the others keep theirs, and why it is not possible.
-	// parts are the shares that containers without a limit need.
+	Spec         memory.Size // in the pod's spec
+	Actual       memory.Size // in the pod's status
+	FixedBecause string      // why the size cannot be changed while the pod runs; empty: it can be
+	Young        bool        // the kubelet has not reported the size yet; FixedBecause may be empty when it has
+	// Follow returns the pod-level size for new sizes of some containers, or why that size is not possible. The other
+	// containers keep their sizes. parts holds the shares that containers without a limit need.
 	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused Verdict)
 }
 
@@ -45,7 +45,7 @@ func (d *decider) parts(pod *Pod) map[string]memory.Size {
 	return parts
 }
 
-// sharedNeed returns the pod-level limit for the need of a container without one, and whether that is worth a change.
+// sharedNeed returns the pod-level limit that a container without a limit needs, and whether it is worth a change.
 func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed bool) {
 	if !c.Shared || !pod.follows() {
 		return 0, false
@@ -62,7 +62,7 @@ func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed 
 	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.Key()].Policy)
 }
 
-// addWhole adds the pod-level size to new sizes of containers, or returns why that is not possible. evictionHelps: an
+// addWhole adds the pod-level size to new sizes of containers, or returns why that size is refused and whether an
 // eviction may help.
 func (d *decider) addWhole(pod *Pod, sizes map[string]memory.Size) (refused Verdict, evictionHelps bool) {
 	if !pod.follows() || len(sizes) == 0 {
@@ -81,18 +81,18 @@ func (d *decider) addWhole(pod *Pod, sizes map[string]memory.Size) (refused Verd
 	return refused, evictionHelps
 }
 
-// wholeChange returns the change of the pod-level size, which quotas and the node count instead of its containers'.
+// wholeChange returns the change of the pod-level size. Quotas and nodes count this size, not those of the containers.
 func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.Size) *change {
 	ch := &change{kind: podSize, pod: pod, from: pod.Whole.Spec, to: to, nodeSize: pod.NodeSize, sizes: sizes}
 	for _, c := range pod.sized(sizes) {
-		ch.Quota = d.Desired[c.Key()].Quota // of the namespace, for whichever container
+		ch.Quota = d.Desired[c.Key()].Quota // the same for all containers
 		ch.urgent = ch.urgent || d.changeOf(pod, c, sizes[c.Name], false).urgent
 	}
 	return ch
 }
 
-// boundByWhole bounds a size by the pod-level one if that cannot be changed, and reports whether it is unchanged.
-func (d *decider) boundByWhole(pod *Pod, c Container, to memory.Size) (memory.Size, bool) {
+// boundByWhole bounds a new size by a pod-level size that cannot be changed, and reports whether all of it fits.
+func (d *decider) boundByWhole(pod *Pod, c Container, to memory.Size) (fits memory.Size, all bool) {
 	if pod.Whole == nil || pod.follows() {
 		return to, true
 	}
@@ -105,9 +105,9 @@ func (d *decider) boundByWhole(pod *Pod, c Container, to memory.Size) (memory.Si
 	return size, size == to
 }
 
-// inWhole returns the part of a size within a pod-level size that cannot be changed. some: that is worth a change.
-// evictionHelps: a new pod may allow more.
-func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Size, some, helps bool) {
+// inWhole returns the part of a container's size that fits in a pod-level size that cannot be changed. worthIt: this
+// part is worth a change. evictionHelps: a new pod may allow more.
+func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Size, worthIt, evictionHelps bool) {
 	fits, all := d.boundByWhole(pod, c, to)
 	if all {
 		return to, true, false
@@ -115,9 +115,9 @@ func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Si
 	before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // the API server explains more
 	refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
 		"which keeps its %s: %s", sizeWords(to), sizeWords(pod.Whole.Spec), pod.Whole.FixedBecause))
-	d.noteRefusal(refused.Reason, d.about(pod, c)+refused.Message)
-	some = recommend.Differs(currentSize(c), fits, d.Desired[c.Key()].Policy)
-	return fits, some, !pod.Whole.Young || before != (Verdict{})
+	d.noteRefusal(refused.Reason, d.podPrefix(pod, c)+refused.Message)
+	worthIt = recommend.Differs(currentSize(c), fits, d.Desired[c.Key()].Policy)
+	return fits, worthIt, !pod.Whole.Young || before != (Verdict{})
 }
 
 func sizeWords(s memory.Size) string {

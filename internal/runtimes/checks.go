@@ -12,22 +12,22 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Check warns about an invalid value of the user, with which the process does not start, ignores it, or is killed.
+// Check finds an invalid value of the user: the process does not start with it, ignores it, or is OOM-killed.
 type Check struct {
 	// Env is the variable whose whole value is checked. Empty: the check is about Flag.
 	Env     string
 	Flag    string // the prefix of a word on the command line or in a variable, after [Runtime.Fold]: "-Xmx"
-	Against string // the flag whose value [Own.Other] is; empty: none
+	Against string // the flag of [Own.Other]; empty: none
 	// Heap returns the heap that the value permits; 0: none, or unknown. nil: the setting is not a number of bytes.
 	Heap func(value string) memory.Bytes
-	// Wrong returns the effect of the value and what to set instead, as a predicate of the setting. Empty: valid.
+	// Wrong returns the effect of the value and what to set instead; the caller prepends the setting. Empty: valid.
 	Wrong func(Own, Facts) string
 }
 
 // Own is a value that the user set.
 type Own struct {
-	Value  string // the variable's value, or what follows the flag
-	Direct bool   // the runtime reads the variable itself ([Runtime.Sources]); no script can change the value first
+	Value  string // the variable's value, or the text after the flag
+	Direct bool   // the runtime reads the variable itself ([Runtime.Sources]), so no script can change the value
 	Other  string // the effective value of [Check.Against]; empty: none
 }
 
@@ -39,7 +39,7 @@ func aboveLimit(f Facts, advised string) string {
 		advised)
 }
 
-// goChecks are about GOMEMLIMIT, which has Go's units, not Kubernetes units.
+// goChecks check GOMEMLIMIT, which has Go's units, not Kubernetes units.
 var goChecks = []Check{{Env: "GOMEMLIMIT", Heap: goMemory, Wrong: func(own Own, f Facts) string {
 	limit, unlimited, ok := goBytes(own.Value)
 	switch {
@@ -60,7 +60,7 @@ var (
 	kubeBinary = regexp.MustCompile(`^([0-9]{1,12})([KMGT])i?$`)
 )
 
-// goBytes parses a value like Go's runtime (parseByteCount in runtime/string.go).
+// goBytes parses a value like Go's runtime (parseByteCount in runtime/string.go); ok is false for an invalid one.
 func goBytes(text string) (b memory.Bytes, unlimited, ok bool) {
 	if text == "" || text == "off" {
 		return 0, true, true
@@ -93,7 +93,7 @@ func goSpelling(value string) string {
 	return "a number of bytes or a unit of Go, for example GOMEMLIMIT=900MiB"
 }
 
-// v8Checks are about V8's old space, which is in MiB. variable is where V8's runtime takes flags from.
+// v8Checks check the size of V8's old space, in MiB. variable is the one from which the runtime reads flags.
 func v8Checks(variable string) []Check {
 	heap := func(value string) memory.Bytes { return v8OldSpace(oldSpaceFlag+"="+value, 0) }
 	return []Check{{Flag: oldSpaceFlag + "=", Heap: heap, Wrong: func(own Own, f Facts) string {
@@ -104,7 +104,7 @@ func v8Checks(variable string) []Check {
 		case err != nil && own.Direct:
 			return "stops the process at start, because " + variable + " takes a whole number of MiB: set " + oldSpaceFlag +
 				"=" + mebibytes(own.Value)
-		case err != nil || n <= 0: // also 0 and less
+		case err != nil || n <= 0: // no check: the effect is unknown
 			return ""
 		case f.Cgroup > 0 && n > int64(f.Cgroup.CeilTo(memory.MiB)/memory.MiB):
 			return "(MiB) " + aboveLimit(f, fmt.Sprintf("%s=%d", oldSpaceFlag, f.Cgroup.Percent(nodePercent).MiB()))
@@ -121,23 +121,23 @@ func mebibytes(text string) string {
 	if m == nil {
 		return "512"
 	}
-	size, _ := strconv.ParseFloat(m[1], 64) // of a few digits
+	size, _ := strconv.ParseFloat(m[1], 64) // the pattern allows only numbers
 	if strings.ToUpper(m[2]) == "G" {
 		size *= 1024
 	}
 	return strconv.FormatInt(max(int64(size), 1), 10)
 }
 
-// jvmChecks are about the size of the heap.
+// jvmChecks check the size of the heap.
 var jvmChecks = []Check{
-	{Flag: "-Xmx", Heap: jvmHeap, Wrong: jvmMost("-Xmx")},
-	{Flag: "-XX:MaxHeapSize=", Heap: jvmHeap, Wrong: jvmMost("-XX:MaxHeapSize=")},
-	{Flag: "-Xms", Against: "-Xmx", Wrong: jvmLeast},
+	{Flag: "-Xmx", Heap: jvmHeap, Wrong: jvmMaximum("-Xmx")},
+	{Flag: "-XX:MaxHeapSize=", Heap: jvmHeap, Wrong: jvmMaximum("-XX:MaxHeapSize=")},
+	{Flag: "-Xms", Against: "-Xmx", Wrong: jvmMinimum},
 	{Flag: maxRAMName + "=", Wrong: jvmShare},
 	{Flag: minRAMName + "=", Wrong: jvmShare},
 }
 
-func jvmMost(flag string) func(Own, Facts) string {
+func jvmMaximum(flag string) func(Own, Facts) string {
 	return func(own Own, f Facts) string {
 		heap, ok := jvmBytes(own.Value)
 		switch {
@@ -152,7 +152,7 @@ func jvmMost(flag string) func(Own, Facts) string {
 	}
 }
 
-func jvmLeast(own Own, f Facts) string {
+func jvmMinimum(own Own, f Facts) string {
 	least, ok := jvmBytes(own.Value)
 	most, known := jvmBytes(own.Other)
 	switch {
@@ -169,14 +169,14 @@ func jvmLeast(own Own, f Facts) string {
 	return ""
 }
 
-// otherFlag: the word is a longer flag, such as OpenJ9's -Xmso256k.
+// otherFlag reports whether value is the end of a longer flag, such as OpenJ9's -Xmso256k.
 func otherFlag(value string) bool { return value != "" && (value[0] < '0' || value[0] > '9') }
 
-// typed matches a number with a unit. A word with other characters may be part of a nested text, such as JSON.
-var typed = regexp.MustCompile(`^[-+]?[0-9A-Za-z.%]*$`)
+// plainWord matches words without quotes or braces. Other words may be part of a nested text, such as JSON.
+var plainWord = regexp.MustCompile(`^[-+]?[0-9A-Za-z.%]*$`)
 
 func jvmMalformed(flag, value string) string {
-	if !typed.MatchString(value) {
+	if !plainWord.MatchString(value) {
 		return ""
 	}
 	return fmt.Sprintf("stops the JVM at start (exit code 1), which takes a whole number with unit k, m or g: set %s%sm",
@@ -185,7 +185,8 @@ func jvmMalformed(flag, value string) string {
 
 var jvmForm = regexp.MustCompile(`^([0-9]{1,19})([KMGT]?)$`)
 
-// jvmBytes parses a size like HotSpot. Hexadecimal ones become 0, which all checks accept.
+// jvmBytes parses a size like HotSpot; ok is false for an invalid one. Hexadecimal sizes become 0, which all checks
+// accept.
 func jvmBytes(text string) (b memory.Bytes, ok bool) {
 	text = strings.ToUpper(text)
 	if strings.HasPrefix(text, "0X") {
@@ -206,7 +207,7 @@ func jvmHeap(text string) memory.Bytes {
 func jvmShare(own Own, _ Facts) string {
 	percent, err := strconv.ParseFloat(own.Value, 64)
 	switch {
-	case !typed.MatchString(own.Value):
+	case !plainWord.MatchString(own.Value):
 		return ""
 	case err != nil || percent < 0 || percent > 100:
 		return "stops the JVM at start (exit code 1): set a number from 1.0 to 100.0"
@@ -216,12 +217,12 @@ func jvmShare(own Own, _ Facts) string {
 	return ""
 }
 
-// dotnetChecks are about numbers that .NET parses as hexadecimal, with and without 0x.
+// dotnetChecks check numbers that .NET parses as hexadecimal, with and without 0x.
 var dotnetChecks = []Check{
 	{Env: dotnetPercentName, Wrong: dotnetShare},
 	{Env: "COMPlus_GCHeapHardLimitPercent", Wrong: dotnetShare},
-	{Env: dotnetLimitName, Heap: dotnetHeap, Wrong: dotnetMost},
-	{Env: "COMPlus_GCHeapHardLimit", Heap: dotnetHeap, Wrong: dotnetMost},
+	{Env: dotnetLimitName, Heap: dotnetHeap, Wrong: dotnetMaximum},
+	{Env: "COMPlus_GCHeapHardLimit", Heap: dotnetHeap, Wrong: dotnetMaximum},
 }
 
 func dotnetShare(own Own, _ Facts) string {
@@ -238,7 +239,7 @@ func dotnetShare(own Own, _ Facts) string {
 
 func dotnetHeap(text string) memory.Bytes { return memory.Bytes(hex(text)) }
 
-func dotnetMost(own Own, f Facts) string {
+func dotnetMaximum(own Own, f Facts) string {
 	heap := dotnetHeap(own.Value)
 	if f.Cgroup == 0 || heap <= f.Cgroup {
 		return ""

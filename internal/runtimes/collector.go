@@ -14,11 +14,11 @@ import (
 // MoreLimit is the increase of a limit for [Cost].
 const MoreLimit = 64 * memory.MiB
 
-// Cost is the garbage collection cost of a limit, as shares of the process's processor time.
+// Cost is the cost of garbage collection under a limit, as fractions (0 to 1) of the process's CPU time.
 type Cost struct {
-	Collector float64 // the share of collections since the process started; 0: unknown
-	// Saved is the share saved with a limit higher by [MoreLimit]; 0: none, or unknown. It is a lower bound: runtimes
-	// count work after a collection, such as sweeping, as the program's.
+	Collector float64 // the fraction used by the collector since the process started; 0: unknown
+	// Saved is the fraction that a limit higher by [MoreLimit] would save; 0: none, or unknown. It is a lower bound,
+	// because runtimes count work after a collection, such as sweeping, as the program's.
 	Saved float64
 }
 
@@ -30,13 +30,14 @@ func (c Cost) String() string {
 	return fmt.Sprintf("%s, a limit higher by %s would save %.0f %% or more", took, MoreLimit, 100*c.Saved)
 }
 
-// worthSaving is the least share of processor time to mention.
+// worthSaving is the least fraction of CPU time to report.
 const worthSaving = 0.03
 
-// minBusyTime is the least processor time of a program, to exclude its start.
+// minBusyTime is the least CPU time of a process, to exclude its start.
 const minBusyTime = 10 * time.Second
 
-// collectorShare returns the collector's share of processor time; false: the process ran too briefly, or forged it.
+// collectorShare returns the collector's fraction of CPU time. known is false if the process ran too briefly, or its
+// numbers are impossible.
 func collectorShare(a amounts.Usage) (share float64, known bool) {
 	took, busy := a.Details[amounts.CollectorTime], a.Details[amounts.BusyTime]
 	if took < 0 || took > busy || time.Duration(busy) < minBusyTime {
@@ -45,9 +46,9 @@ func collectorShare(a amounts.Usage) (share float64, known bool) {
 	return float64(took) / float64(busy), true
 }
 
-// fewer returns the saved share of collections if the program may allocate more between two of them, up to most. The
-// work of a collection depends on live memory, so the total time is proportional to their number.
-func fewer(between, more, most memory.Bytes) float64 {
+// collectionsSaved returns the saved fraction of collections if the program can allocate more bytes between two of
+// them, up to most. The work of a collection depends on live memory, so the total time is proportional to their number.
+func collectionsSaved(between, more, most memory.Bytes) float64 {
 	then := max(between, min(between.Plus(more), most), 1)
 	return 1 - float64(between)/float64(then)
 }

@@ -28,7 +28,7 @@ func TestFewerCollections(t *testing.T) {
 		"more than there can be":        {20 * mib, memory.Max, memory.Max, 1},
 		"nothing is allocated":          {0, 0, 0, 1},
 	} {
-		if got := fewer(tc.between, tc.more, tc.most); math.Abs(got-tc.saved) > 1e-6 {
+		if got := collectionsSaved(tc.between, tc.more, tc.most); math.Abs(got-tc.saved) > 1e-6 {
 			t.Errorf("%s: %g, want %g", name, got, tc.saved)
 		}
 	}

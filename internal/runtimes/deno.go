@@ -10,13 +10,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Deno has V8 but not Node's options: it ignores NODE_OPTIONS, and its heap cap is 4192 MiB for any limit
-// (measured, 2.9.6). A bad V8 flag stops it at start, so the cap is set only if the profile requests one.
+// Deno uses V8 and ignores NODE_OPTIONS. Its heap cap is 4192 MiB for any limit (measured, 2.9.6). An invalid V8 flag
+// stops Deno at start, so memfit sets a cap only if the profile requests one.
 var _ = row(&Runtime{
 	Name: "Deno", Title: "Deno", Order: 9,
 	Images:   []Image{{Name: "denoland/deno", Tagged: true}},
 	Commands: []string{"deno"},
-	// 2.9.6; the hash after the version distinguishes it from the versions of linked libraries
+	// checked with 2.9.6; the hash after the version distinguishes it from the versions of linked libraries
 	Marks: []Mark{{Program: true, File: "deno*", Versions: []VersionAt{
 		{Text: regexp.MustCompile(`Deno/(\d+\.\d+\.\d+)\+[0-9a-f]{7}`)},
 	}}},
@@ -29,7 +29,7 @@ var _ = row(&Runtime{
 		SkipIf: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},
 		Form:   `^--max-old-space-size=[1-9][0-9]+$`,
 		Derive: denoOldSpace, Caps: v8OldSpace, MinPercentOfLive: v8MinOfLive,
-	}}, glibc(0, "", tryArenas)...),
+	}}, glibc(0, "", suggestArenas)...),
 	FullHeap: FullHeap{
 		Exits: v8Exits, Words: v8LastWords,
 		Raise: "raise --max-old-space-size in DENO_V8_FLAGS (heapPercent in the profile)",
@@ -46,8 +46,8 @@ var _ = row(&Runtime{
 const (
 	denoFlags = "DENO_V8_FLAGS"
 
-	// denoSemiSpace does not follow the limit, which Deno does not detect: 32 MiB from 256Mi to 4Gi, so three of them add
-	// 96 MiB to the old space (measured, 2.9.6 on a machine of 24 GiB).
+	// denoSemiSpace is the size of one of three semi-spaces, which add 96 MiB to the old space. Deno does not detect the
+	// limit: the size was equal with limits from 256Mi to 4Gi (measured, 2.9.6 on a machine with 24 GiB).
 	denoSemiSpace = 32 * memory.MiB
 )
 

@@ -12,16 +12,16 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// .NET. Numbers in its environment are hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is silently ignored.
-// The runtime uses 75 % of the limit by itself, so nothing is set unless the profile requests it. From sources and
-// documentation, not measured.
+// .NET parses numbers in its environment as hexadecimal: DOTNET_GCHeapHardLimitPercent=75 means 117 and is silently
+// ignored. By default it uses 75 % of the limit, so memfit sets nothing unless the profile requests it. The row is
+// based on sources and documentation, not on measurements.
 var _ = row(&Runtime{
 	Name: "DotNet", Title: ".NET", Order: 7,
 	Images: []Image{
 		{Name: "dotnet/aspnet", Tagged: true}, {Name: "dotnet/runtime", Tagged: true}, {Name: "dotnet/sdk", Tagged: true},
 	},
 	Commands: []string{"dotnet"},
-	Marks: []Mark{ // by documentation; not in a package registry
+	Marks: []Mark{ // from documentation
 		{File: "libcoreclr.so", Versions: []VersionAt{
 			{Path: regexp.MustCompile(`Microsoft\.NETCore\.App/(\d+\.\d+\.\d+)`)},
 		}},
@@ -43,7 +43,7 @@ var _ = row(&Runtime{
 			SkipIf: []Sign{{Text: "COMPlus_GCConserveMemory", In: AsVariable}},
 			Form:   `^0x[0-9]$`, Derive: dotnetConserve,
 		},
-	}, glibc(0, "", tryArenas)...),
+	}, glibc(0, "", suggestArenas)...),
 	Levers: glibcLevers("call it after a burst"),
 	Growth: func(f Facts, set bool) Growth {
 		percent := dotnetPercentOwn
@@ -53,7 +53,7 @@ var _ = row(&Runtime{
 		return Growth{HeapPercent: percent}
 	},
 	FullHeap: FullHeap{
-		Faults: []int32{Abort}, // any exception that is not handled aborts
+		Faults: []int32{Abort}, // any unhandled exception aborts
 		Words:  []string{"OutOfMemoryException"},
 		Raise:  "raise DOTNET_GCHeapHardLimitPercent (heapPercent in the profile)",
 	},
@@ -81,14 +81,15 @@ const (
 	dotnetMinOfLive = 120 // see [Knob.MinPercentOfLive]; as for V8, not measured
 )
 
-// hardLimits are the user's own: limits per heap (SOH, LOH, POH) combined with memfit's may prevent a start.
+// hardLimits are signs of the user's own heap limits. Limits per heap (SOH, LOH, POH) combined with memfit's may
+// prevent a start.
 var hardLimits = []Sign{
 	{Text: "DOTNET_GCHeapHardLimit*", In: AsVariable},
 	{Text: "COMPlus_GCHeapHardLimit*", In: AsVariable},
 	{Text: "DOTNET_GCHeapAffinitizeMask", In: AsVariable},
 }
 
-// fixedHardLimits are the limits in bytes.
+// fixedHardLimits are signs of the user's heap limits in bytes.
 var fixedHardLimits = []Sign{
 	{Text: "DOTNET_GCHeapHardLimit", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimit", In: AsVariable},
 	{Text: "DOTNET_GCHeapHardLimitSOH", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimitSOH", In: AsVariable},
@@ -142,9 +143,10 @@ func dotnetConserve(f Facts) Verdict {
 	}
 }
 
-// hexBytes and hexPercent parse .NET's numbers.
+// hexBytes parses a heap limit of .NET in bytes.
 func hexBytes(text string, _ memory.Bytes) memory.Bytes { return memory.Bytes(hex(text)) }
 
+// hexPercent parses a heap limit of .NET in percent of limit.
 func hexPercent(text string, limit memory.Bytes) memory.Bytes {
 	percent := hex(text)
 	if percent > 100 {

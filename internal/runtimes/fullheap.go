@@ -8,27 +8,26 @@ import (
 	"strings"
 )
 
-// FullHeap describes the end of a process at its own heap cap, independent of the limit.
+// FullHeap describes how a process ends when its heap is full, which can be far below the memory limit.
 type FullHeap struct {
-	// Exits are exit codes of the runtime for a full heap. 128+n is death by signal n.
-	Exits   []int32
-	Faults  []int32  // exit codes of a full heap and also of bugs: they count if memory was at the cap
-	Words   []string // the runtime's log messages for a full heap
-	NotHeap []string // its log messages for other memory that ran out, after which it ends with the same codes
+	Exits   []int32  // exit codes of the runtime for a full heap; 128+n is death by signal n
+	Faults  []int32  // exit codes of a full heap and also of bugs, which count if usage was at the cap
+	Words   []string // log messages for a full heap
+	NotHeap []string // log messages for other exhausted memory, after which the process ends with the same codes
 	// Raise is the instruction to raise the cap: "raise -Xmx (heapPercent in the profile)". Empty: the default.
 	Raise string
 }
 
 // The exit codes of processes that a signal ended.
 const (
-	// Abort is SIGABRT, used by several runtimes and possibly by any program.
+	// Abort is the code after SIGABRT, which several runtimes use for a full heap, and any program may use.
 	Abort int32 = 134
 
 	trap  int32 = 133 // SIGTRAP
 	fault int32 = 139 // SIGSEGV
 )
 
-// HeapWords returns a runtime's message for a full heap in a log; empty: none.
+// HeapWords returns the first message of any runtime for a full heap that a log contains; empty: none.
 func HeapWords(log string) string {
 	for _, r := range table {
 		for _, words := range r.FullHeap.Words {
@@ -40,7 +39,7 @@ func HeapWords(log string) string {
 	return ""
 }
 
-// NotHeap reports whether a runtime's message in a log names other memory that ran out.
+// NotHeap reports whether a log contains a runtime's message for exhausted memory other than the heap.
 func NotHeap(log string) bool {
 	return slices.ContainsFunc(table, func(r *Runtime) bool {
 		return slices.ContainsFunc(r.FullHeap.NotHeap, func(words string) bool { return strings.Contains(log, words) })
@@ -55,8 +54,8 @@ func RaiseCap(name string) string {
 	return "raise the cap (heapPercent in the profile)"
 }
 
-// EndWith returns the titles of the runtimes with this exit code for a full heap.
-func EndWith(code int32) []string {
+// TitlesByExit returns the titles of the runtimes that end with this exit code when their heap is full.
+func TitlesByExit(code int32) []string {
 	var titles []string
 	for _, r := range table {
 		if slices.Contains(r.FullHeap.Exits, code) {

@@ -10,13 +10,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Names of the glibc settings. Tunables of the same meaning in GLIBC_TUNABLES win over them, so they never conflict.
+// Names of the glibc settings. A tunable with the same meaning in GLIBC_TUNABLES wins over the variable.
 const (
 	arenaMaxName      = "MALLOC_ARENA_MAX"
 	trimThresholdName = "MALLOC_TRIM_THRESHOLD_" // the underscore at the end is part of the name
 )
 
-// Bounds of the API, checked again here because the API server did not validate a profile from a file.
+// Bounds of the API, checked again because the API server does not validate a profile from a file.
 const (
 	arenaMaxBound                  = 64
 	trimThresholdMin               = 64 * memory.KiB
@@ -32,8 +32,8 @@ var otherAllocators = []Sign{
 	{Text: "libmimalloc", Why: "and mimalloc ignores glibc's settings"},
 }
 
-// glibc returns the pair of malloc settings that no version refuses, and other allocators never read. byDefault is the
-// number of arenas set by default (0: none); try is the suggestion otherwise.
+// glibc returns glibc's two malloc settings. No version of glibc refuses them, and other allocators ignore them.
+// byDefault is the number of arenas set by default, with reason why; 0: none, and try is the suggestion.
 func glibc(byDefault int32, why, try string) []Knob {
 	return []Knob{
 		mallocKnob(arenaMaxName, "glibc.malloc.arena_max", `^[1-9][0-9]?$`,
@@ -68,7 +68,7 @@ func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
 	return set(strconv.Itoa(int(*asked)), "arenaMax of the profile")
 }
 
-// trimThreshold has only digits: glibc before 2.40 parses "128k" as 128 bytes.
+// trimThreshold returns the threshold in bytes, without a unit: glibc before 2.40 parses "128k" as 128 bytes.
 func trimThreshold(f Facts) Verdict {
 	asked := f.Ask.TrimThreshold
 	switch {
@@ -82,10 +82,10 @@ func trimThreshold(f Facts) Verdict {
 	return set(strconv.FormatInt(int64(asked), 10), "trimThreshold of the profile")
 }
 
-// tryArenas is the suggestion for runtimes where measurements went both ways.
-const tryArenas = "MALLOC_ARENA_MAX is not set by default: with many live threads on a large node arenaMax: 2 took a " +
-	"C program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. " +
-	"Try it on one replica first"
+// suggestArenas is the suggestion for runtimes in which fewer arenas helped some programs and not others.
+const suggestArenas = "MALLOC_ARENA_MAX is not set by default: with many live threads on a large node arenaMax: 2 " +
+	"reduced a C program from 1076 to about 600 MB, but other programs retained more and allocated half as fast. Try it " +
+	"on one replica first"
 
 // badPercent returns the error of the requested heapPercent; empty if valid.
 func badPercent(p int32) string {
@@ -119,7 +119,7 @@ func badShare(f Facts) string {
 	return ""
 }
 
-// noLimit returns the verdict for a setting derived from a missing limit.
+// noLimit returns the verdict for a setting that needs a limit, in a container without one.
 func noLimit(name string) Verdict {
 	return skipf("the container has no memory limit to derive it from: set resources.limits.memory, and new pods get %s",
 		name)
@@ -132,12 +132,13 @@ func percentOr(a Ask, byDefault int32) int32 {
 	return byDefault
 }
 
-// suggestShare returns the verdict of an unrequested knob. A runtime's heap may grow to own percent of the limit that
-// it sees: a suggestion if this exceeds most percent of a process's part.
+// suggestShare returns the verdict of a heap knob that the profile does not set. By default the runtime's heap may grow
+// to own percent of the container's limit. If this exceeds most percent of one process's limit, suggestShare suggests
+// heapPercent.
 func suggestShare(f Facts, name string, own, most int32) Verdict {
 	if heap := f.Cgroup.Percent(own); f.Limit > 0 && heap > f.Limit.Percent(most) {
-		return suggestf("each heap may grow to %s, which %s takes by itself (%d %% of %s), and a process can have %s: "+
-			"heapPercent: %d in the profile makes the heap a share of that", heap, name, own, f.Cgroup, f.LimitText, most)
+		return suggestf("each heap may grow to %s (%d %% of %s, the default of %s), above %d %% of the limit of one "+
+			"process, %s: set heapPercent: %d in the profile", heap, own, f.Cgroup, name, most, f.LimitText, most)
 	}
 	return notRequested()
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Go. GOMEMLIMIT is plain bytes: Kubernetes' own "512Mi" stops a Go program at start.
+// Go. GOMEMLIMIT is set in bytes without a unit: Kubernetes' "512Mi" stops a Go program at start.
 var _ = row(&Runtime{
 	Name: "Go", Title: "Go", Order: 4,
 	Images: []Image{
 		{Name: "golang", Tagged: true}, {Name: "caddy"}, {Name: "traefik"}, {Name: "etcd"}, {Name: "prometheus"},
 	},
 	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", Reads: []string{"GOGC"}, Checks: goChecks,
-	// strip leaves this section; only packers (upx) hide it
+	// stripped programs have this section; only packers (upx) hide it
 	Marks:  []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
-	Sights: []Sight{{}}, // a Go program knows only GOMEMLIMIT
+	Sights: []Sight{{}}, // no version detects the limit
 	Knobs: append([]Knob{
 		goMemLimit,
 		{
 			Name: "AUTOMEMLIMIT", Env: "AUTOMEMLIMIT", Tier: TierB,
 			SkipIf: append([]Sign{
-				{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"},
-			}, ownLimit...),
+				{Text: "GOMEMLIMIT", In: AsVariable, Why: "which disables the automemlimit library"},
+			}, ownsLimit...),
 			Form:   `^(0\.[0-9]+|1)$`,
 			Derive: autoMemLimit,
 		},
@@ -57,8 +57,8 @@ var _ = row(&Runtime{
 	},
 })
 
-// collectsOnlyAtLimit: GOGC=off. With any other value the heap is about twice the live heap, and GOMEMLIMIT matters
-// only if that is more. The user's value wins over the profile's.
+// collectsOnlyAtLimit reports whether GOGC is off, by the user or otherwise by the profile. With GOGC on, GOMEMLIMIT
+// matters only if the heap between two collections, about twice the live heap, would exceed it.
 func collectsOnlyAtLimit(f Facts) bool {
 	if own, set := f.Own["GOGC"]; set {
 		return own == "off"
@@ -66,11 +66,11 @@ func collectsOnlyAtLimit(f Facts) bool {
 	return f.Ask.OnlyAtLimit
 }
 
-// ownLimit are flags of programs that set their own memory limit, or were configured not to. The first covers the flags
-// around the automemlimit library: --auto-gomemlimit.ratio, --no-auto-gomemlimit, --enable-feature=auto-gomemlimit
-// (Prometheus), --auto-gomemlimit-ratio (kube-state-metrics), --enable-auto-gomemlimit (Thanos). With GOMEMLIMIT the
-// library does nothing after a resize, and an owner who switched it off wants no memory limit.
-var ownLimit = []Sign{
+// ownsLimit are signs of flags by which the owner decides about the program's memory limit. The first covers the flags
+// for the automemlimit library: --auto-gomemlimit.ratio, --no-auto-gomemlimit, --enable-feature=auto-gomemlimit
+// (Prometheus), --auto-gomemlimit-ratio (kube-state-metrics), --enable-auto-gomemlimit (Thanos). GOMEMLIMIT would
+// disable the library, which adapts to a resize; and an owner who disabled it wants no memory limit.
+var ownsLimit = []Sign{
 	{Text: "auto-gomemlimit",
 		Why: "so its owner decided how the program limits its memory: set GOMEMLIMIT in the pod to overrule that"},
 	{Text: "--max-go-memory", Why: "which wins over GOMEMLIMIT (CockroachDB)"},
@@ -81,10 +81,10 @@ var goMemLimit = Knob{
 	Name: "GOMEMLIMIT", Env: "GOMEMLIMIT", Tier: TierA, Follows: Literal,
 	SkipIf: append([]Sign{
 		{Text: "AUTOMEMLIMIT", In: AsVariable,
-			Why: "so the program follows its limit itself, and GOMEMLIMIT would switch that off"},
-	}, ownLimit...),
-	Form:  `^[1-9][0-9]*$`,
-	Turns: goMemory,
+			Why: "so the program follows its limit itself, and GOMEMLIMIT would disable that"},
+	}, ownsLimit...),
+	Form:    `^[1-9][0-9]*$`,
+	SoftCap: goMemory,
 	Derive: func(f Facts) Verdict {
 		if f.Ask.AutoMemLimit {
 			return notRequested()
@@ -93,7 +93,7 @@ var goMemLimit = Knob{
 	},
 }
 
-// cgoOnly omits glibc's settings for programs with only their own allocator.
+// cgoOnly returns glibc's knobs with a skip for programs that do not use cgo, because Go has its own allocator.
 func cgoOnly(knobs []Knob) []Knob {
 	for i := range knobs {
 		derive := knobs[i].Derive
@@ -107,19 +107,20 @@ func cgoOnly(knobs []Knob) []Knob {
 	return knobs
 }
 
-// goFree: spans without objects are certainly returned. The preceding collection may free more.
+// goFree returns the gain of debug.FreeOSMemory: at least the spans without objects, and the garbage of its collection.
 func goFree(_ Process, a amounts.Usage) (Gain, bool) {
-	return between(a.Returnable, a.Resident(), "%s of spans hold no objects; how much of %s of objects is garbage "+
+	return gainBetween(a.Returnable, a.Resident(), "%s of spans hold no objects; how much of %s of objects is garbage "+
 		"is unknown before a collection", a.Returnable, a.Bytes(amounts.Objects))
 }
 
-// goLimitEffect returns the effect of an existing GOMEMLIMIT: nothing now. If it leaves less than half of the live heap
-// between two collections, they are at least twice as frequent as with GOGC=100. A lower GOGC may leave less.
+// goLimitEffect returns no gain, because GOMEMLIMIT is already set, and the cost of collections. If the limit leaves
+// less than half of the live heap for allocations between two collections, these are at least twice as frequent as with
+// GOGC=100: the gain then has a limit and says to raise it.
 func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 	limit := goMemory(text)
 	live := a.Bytes(amounts.Live)
 	if limit == 0 || live == 0 {
-		return effective("GOMEMLIMIT")
+		return alreadySet("GOMEMLIMIT")
 	}
 	// As the runtime computes its heap goal (memoryLimitHeapGoal in runtime/mgcpacer.go).
 	beside := a.Bytes(amounts.MappedReady).Minus(a.Bytes(amounts.HeapIdle)).Minus(a.Bytes(amounts.Objects))
@@ -127,17 +128,17 @@ func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 	left := limit.Minus(beside).Minus(headroom).Minus(live)
 	paced := goPaced(p.Env["GOGC"], live)
 	cost := goCost(p, a, limit, paced)
-	if paced <= left { // the limit costs nothing, even if the live heap was smaller before
+	if paced <= left { // GOGC triggers collections before the limit does
 		cost.Saved = 0
 	}
 	if left >= min(live/2, paced) {
-		g, ok := effective("GOMEMLIMIT")
+		g, ok := alreadySet("GOMEMLIMIT")
 		if g.Cost = cost; cost.Saved >= worthSaving {
 			g.Why += "; " + cost.String()
 		}
 		return g, ok
 	}
-	// the GOMEMLIMIT that leaves as much as the live heap between two collections, and the headroom of 3 %
+	// the GOMEMLIMIT that leaves as much as the live heap for allocations, and the headroom of 3 %
 	runtime := beside.Plus(live).Plus(live)
 	eased := max(memory.Bytes(float64(runtime)/0.97), runtime.Plus(memory.MiB))
 	at, share, took := memory.Bytes(0), "", ""
@@ -148,21 +149,21 @@ func goLimitEffect(p Process, a amounts.Usage, text string) (Gain, bool) {
 	if cost.Collector > 0 {
 		took = cost.String() + "; "
 	}
-	g, ok := exactly(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: %sa higher one helps (%s "+
-		"leaves as much as is alive%s)", live, left, limit, took, eased, share)
+	g, ok := exactGain(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: %sa higher one helps "+
+		"(%s leaves as much as is alive%s)", live, left, limit, took, eased, share)
 	g.Limit, g.Cost = at, cost
 	return g, ok
 }
 
 const (
-	minCollections = 16 // fewer are the start of a program
+	minCollections = 16 // with fewer, the start of a program dominates
 
 	// goFilled is the percentage of additional memory that is used before a collection: the limit has a headroom of 3 %,
 	// and a collection begins at 70 to 95 % of the way to its goal (runtime/mgcpacer.go).
 	goFilled = 80
 )
 
-// goCost returns the cost of the runtime's limit, which is a share of the container's.
+// goCost returns the collection cost of GOMEMLIMIT. paced is the allocation between two collections by GOGC alone.
 func goCost(p Process, a amounts.Usage, limit, paced memory.Bytes) Cost {
 	share, known := collectorShare(a)
 	collections := a.Details[amounts.Collections]
@@ -174,7 +175,7 @@ func goCost(p Process, a amounts.Usage, limit, paced memory.Bytes) Cost {
 		more = memory.Bytes(float64(more) * (float64(limit) / float64(p.Limit)))
 	}
 	between := a.Bytes(amounts.Allocated) / memory.Bytes(collections)
-	return Cost{Collector: share, Saved: share * fewer(between, more.Percent(goFilled), paced)}
+	return Cost{Collector: share, Saved: share * collectionsSaved(between, more.Percent(goFilled), paced)}
 }
 
 // goPaced returns the allocation between two collections by GOGC alone, a percentage of the live heap.
@@ -189,13 +190,14 @@ func goPaced(text string, live memory.Bytes) memory.Bytes {
 	return live.Percent(int32(percent))
 }
 
-// goMemory returns goBytes; 0: unlimited or invalid.
+// goMemory returns a value of GOMEMLIMIT in bytes; 0: unlimited or invalid.
 func goMemory(text string) memory.Bytes {
 	limit, _, _ := goBytes(text)
 	return limit
 }
 
-// goLimitGain: the runtime stays below its limit while enough is free or garbage.
+// goLimitGain returns the gain of memfit's GOMEMLIMIT: the runtime's excess above the limit, as far as it is free or
+// garbage.
 func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
 		return goLimitEffect(p, a, text)
@@ -204,20 +206,21 @@ func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 	held := a.Bytes(amounts.MappedReady)
 	switch {
 	case limit == 0:
-		return noLever()
+		return noGain()
 	case held <= limit:
-		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives nothing back now",
+		return exactGain(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives nothing back now",
 			held, limit)
 	}
-	return between(min(a.Returnable, held-limit), held-limit, "the runtime holds %s, and its limit would be %s; %s of it "+
-		"hold no objects", held, limit, a.Returnable)
+	return gainBetween(min(a.Returnable, held-limit), held-limit, "the runtime holds %s, and its limit would be %s; %s "+
+		"of it hold no objects", held, limit, a.Returnable)
 }
 
-// goLimitMin: below, the remaining 10 % are less than the binary and its stacks.
+// goLimitMin is the least container limit for GOMEMLIMIT. 10 % of a smaller one are less than the binary and its
+// stacks.
 const goLimitMin = 64 * memory.MiB
 
-// goPercent leaves 10 % for memory outside of the Go runtime (the binary, cgo, mmap), the same share as the
-// automemlimit library and within the 5 to 10 % of Go's own guide; 20 % with cgo.
+// goPercent returns GOMEMLIMIT's default share of the limit. It leaves 10 % for memory outside of the Go runtime (the
+// binary, mmap), as the automemlimit library does, within the 5 to 10 % of Go's own guide; with cgo 20 %.
 func goPercent(f Facts) int32 {
 	if f.Ask.Cgo {
 		return 80
@@ -263,7 +266,7 @@ func requestedMemLimit(f Facts) Verdict {
 	return fixed(set(strconv.FormatInt(int64(f.Ask.HeapLimit), 10), "heapLimit of the profile"))
 }
 
-// autoMemLimit returns a share that the library applies to the current limit.
+// autoMemLimit returns AUTOMEMLIMIT, the fraction of the current limit that the program's automemlimit library sets.
 func autoMemLimit(f Facts) Verdict {
 	percent := percentOr(f.Ask, goPercent(f))
 	switch {

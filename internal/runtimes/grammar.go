@@ -5,21 +5,20 @@ package runtimes
 
 import "strings"
 
-// Grammar is how a runtime splits the value of a variable with several settings, and when it is unsafe to prepend a
-// word. Words are always prepended, so that the user's later words win.
+// Grammar describes a variable with several settings: how the runtime splits its value, and when prepending a word is
+// unsafe. memfit always prepends words, so that the user's later words win.
 type Grammar struct {
 	// Split splits value into words like the runtime. hazard is why value must not be extended, as the end of the sentence
-	// "NAME skipped: its value ..."; empty if safe.
+	// "the pod's own NAME ..."; empty if safe.
 	Split func(value string) (words []string, hazard string)
-	// MaxLength and MaxWords are the bounds of the strictest versions; Strict names these. 0: no bound.
+	// MaxLength, in bytes, and MaxWords bound the value in versions for which Strict is true. 0: no bound.
 	MaxLength, MaxWords int
 	Strict              func(Version) bool
-	// StrictWhy names the limit: "JDK 8 reads only 1024 bytes and 64 options of it".
-	StrictWhy string
+	StrictWhy           string // describes the bounds: "JDK 8 reads only 1024 bytes and 64 options of it"
 }
 
-// splitWords splits value at spaces outside of quotes; with escapes, "\" inside quotes escapes. A pair of quotes around
-// nothing is not a word. closed is false if a quote or an escape is incomplete.
+// splitWords splits value at spaces outside of quotes; with escapes, "\" inside quotes escapes. Empty quotes are not a
+// word. closed is false if a quote or an escape is incomplete.
 func splitWords(value, spaces, quotes string, escapes bool) (words []string, closed bool) {
 	var word []byte
 	var quote byte

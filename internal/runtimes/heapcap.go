@@ -17,7 +17,8 @@ func (r *Runtime) CapsHeap() bool {
 	return slices.ContainsFunc(r.Knobs, func(k Knob) bool { return k.Caps != nil })
 }
 
-// BelowLiveHeap returns why a value is too small for the live heap of running replicas; empty: it fits, or unknown.
+// BelowLiveHeap returns why a heap cap is too small for the live heap of running replicas; empty: it is large enough,
+// or the live heap is unknown.
 func (k *Knob) BelowLiveHeap(v Verdict, f Facts) string {
 	if f.Live == 0 || k.Caps == nil {
 		return ""
@@ -36,19 +37,20 @@ func (k *Knob) BelowLiveHeap(v Verdict, f Facts) string {
 		f.Live, each, need.CeilTo(memory.MiB), heap, v.Why, k.remedy(v, f, need))
 }
 
-// remedy returns what the owner can do for a large enough heap.
+// remedy returns what the owner can do to get a large enough heap.
 func (k *Knob) remedy(v Verdict, f Facts, need memory.Bytes) string {
 	if limit := k.limitFor(f, need); limit > 0 && !v.Fixed {
 		return fmt.Sprintf("raise the limit to %s", limit)
 	}
-	return "ask for that much, or raise the limit"
+	return "set that much in the profile, or raise the limit"
 }
 
-// limitFor returns the least limit, in steps of 16Mi, that gives a heap of this size. 0: none.
+// limitFor returns the least limit of the container, in steps of 16Mi, whose derived heap cap is at least need; 0:
+// none.
 func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 	const step, tries = 16 * memory.MiB, 64
 	parts := f.parts()
-	beside := f.Cgroup.Minus(f.Limit * parts) // memory-backed volumes and reserve
+	beside := f.Cgroup.Minus(f.Limit * parts) // volumes and the reserve
 	f.Limit = max(f.Limit, need).CeilTo(step)
 	for range tries {
 		f.Cgroup = (f.Limit * parts).Plus(beside)
@@ -65,23 +67,24 @@ func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 	return 0
 }
 
-// HeapCapIn returns the heap cap in a process's environment, as far as memfit's variables set it; 0: none. value
-// returns the text of a variable, shares are of limit. Of several the smallest counts.
+// HeapCapIn returns the smallest heap cap that the variables of all runtimes' knobs set; 0: none. value returns the
+// text of a variable; percentages are of limit.
 func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes {
 	var least memory.Bytes
 	for _, r := range table {
 		for i := range r.Knobs {
 			k := &r.Knobs[i]
 			if k.Caps != nil {
-				least = lesser(least, k.Caps(value(k.Env), limit))
+				least = smallerKnown(least, k.Caps(value(k.Env), limit))
 			}
 		}
 	}
 	return least
 }
 
-// CollectAt returns the heap size at which the runtime collects all it can, by the process's settings: words of its
-// command line, or NAME=value of its environment; 0: unknown. Shares are of limit. Of several the smallest counts.
+// CollectAt returns the heap size above which the runtime collects as much as it can: the smallest hard or soft cap in
+// settings, which are words of the command line and NAME=value of the environment. Percentages are of limit. 0:
+// unknown.
 func (r *Runtime) CollectAt(settings []string, limit memory.Bytes) memory.Bytes {
 	var least memory.Bytes
 	for i := range r.Knobs {
@@ -90,27 +93,27 @@ func (r *Runtime) CollectAt(settings []string, limit memory.Bytes) memory.Bytes 
 			text, named := strings.CutPrefix(text, k.Env+"=")
 			var heap memory.Bytes
 			switch {
-			case named == (k.List != nil): // list words have no variable name, values do
+			case named == (k.List != nil): // a list's words come without the variable's name, other values with it
 			case k.Caps != nil:
 				heap = k.Caps(text, limit)
-			case k.Turns != nil:
-				heap = k.Turns(text)
+			case k.SoftCap != nil:
+				heap = k.SoftCap(text)
 			}
-			least = lesser(least, heap)
+			least = smallerKnown(least, heap)
 		}
 	}
 	return least
 }
 
-// lesser returns the smaller of two heaps; 0: unknown.
-func lesser(a, b memory.Bytes) memory.Bytes {
+// smallerKnown returns the smaller of two sizes; 0 is unknown.
+func smallerKnown(a, b memory.Bytes) memory.Bytes {
 	if a > 0 && b > 0 {
 		return min(a, b)
 	}
 	return max(a, b)
 }
 
-// flagPercent parses a flag with a share of the limit, such as "60.0".
+// flagPercent returns a [Knob.Caps] for a flag with a percentage of the limit, such as "60.0".
 func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {
 	return func(text string, limit memory.Bytes) memory.Bytes {
 		percent, err := strconv.ParseFloat(flagValue(text, flag), 32)

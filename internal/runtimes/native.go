@@ -5,14 +5,14 @@ package runtimes
 
 import "regexp"
 
-// native is a program without a managed heap: C, C++, Rust, nginx.
+// native is the row for programs without a managed heap: C, C++, Rust, nginx.
 var native = row(&Runtime{
 	Name: "Native", Title: "native code",
-	Knobs:  glibc(0, "", tryArenas),
+	Knobs:  glibc(0, "", suggestArenas),
 	Levers: glibcLevers("call it after a burst"),
 })
 
-// unlisted are common programs with their own heap that memfit has no settings for.
+// unlisted has common programs with their own heap, for which memfit has no settings.
 var unlisted = []Unlisted{
 	{"Bun", []Mark{{Program: true, File: "bun", Versions: []VersionAt{
 		{Text: regexp.MustCompile(`Bun/(\d+\.\d+\.\d+)`)},

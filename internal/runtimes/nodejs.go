@@ -14,13 +14,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Node.js. Measured with 12 to 25: docs/evidence/runtimes.md. V8's own default is 259 MiB for every limit up to 512Mi,
-// so that a small pod is killed before V8 collects.
+// Node.js, measured with 12 to 25: docs/evidence/runtimes.md. V8's default heap is 259 MiB for every limit up to 512Mi,
+// so a small pod can be OOM-killed before V8 collects.
 var _ = row(&Runtime{
 	Name: "NodeJS", Title: "Node.js", Order: 2,
 	Images:   []Image{{Name: "node", Tagged: true}},
 	Commands: []string{"node", "nodejs"},
-	Marks: []Mark{ // 18 to 26 of npm's package, and Debian's
+	Marks: []Mark{ // checked with 18 to 26 from npm, and Debian's
 		{Program: true, Symbol: nodeStart, Versions: nodeVersions},
 		{File: "libnode.so*", Versions: nodeVersions},
 	},
@@ -28,12 +28,12 @@ var _ = row(&Runtime{
 	Fold:    foldV8,
 	Reads:   []string{semiSpaceFlag},
 	Sources: []string{"NODE_OPTIONS", ""}, Checks: v8Checks("NODE_OPTIONS"),
-	// with -percentage they are shares
+	// the "=" excludes the variants that end with -percentage
 	Heap: oldSpaceFlag, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{
 		{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,
-			SkipIf: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, clusters...),
+			SkipIf: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, processManagers...),
 			Form:   `^--max-old-space-size=[1-9][0-9]+$`,
 			Derive: nodeOldSpace, Caps: v8OldSpace, MinPercentOfLive: v8MinOfLive,
 		},
@@ -43,12 +43,12 @@ var _ = row(&Runtime{
 			Form:   `^--max-semi-space-size=[1-9][0-9]{0,2}$`,
 			Derive: nodeSemiSpace,
 		},
-	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: arenaMax: 2 took one service from 350 to 280 MiB (article "+
-		"1), but a zlib burst from 200 to 340 MB. Try it on one replica first")...),
+	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: arenaMax: 2 reduced one service from 350 to 280 MiB "+
+		"(article 1), but raised a zlib burst from 200 to 340 MB. Try it on one replica first")...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := percentOr(f.Ask, nodePercent)
 		if !set {
-			percent = 50 // above 512Mi V8 takes half the limit, up to 2 or 4 GiB
+			percent = 50 // above 512Mi V8's default is half of the limit, up to 2 or 4 GiB
 		}
 		return Growth{HeapPercent: percent, Overhead: nodeBare + 3*semiSpace(f)}
 	},
@@ -64,9 +64,9 @@ var _ = row(&Runtime{
 		{Action: oldSpaceFlag, Knob: oldSpaceFlag, Reader: amounts.V8, Gain: nodeCapGain,
 			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
 		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Reader: amounts.V8, Gain: nodeYoungGain,
-			How: "nodejs.semiSpace: 16Mi in the profile, for new pods; more of what is short-lived is then copied"},
-		{Action: "malloc_trim", Unreachable: true, Reader: amounts.Glibc, Gain: trimGain, // only a native addon could
-			How: "Node.js has no call for it: this is how much is free, and not a way to get it back"},
+			How: "nodejs.semiSpace: 16Mi in the profile, for new pods; V8 then copies more short-lived objects"},
+		{Action: "malloc_trim", Unreachable: true, Reader: amounts.Glibc, Gain: trimGain, // only a native addon could call it
+			How: "Node.js cannot call it: the amount only shows how much memory is free"},
 	}, arenaLevers()...),
 	Advisories: []Advisory{
 		{Before: V(0, 6, 8), Text: "Node.js before 0.6.8 keeps a slab per UDP packet, so memory grows with traffic: upgrade",
@@ -80,10 +80,10 @@ var _ = row(&Runtime{
 	},
 })
 
-// nodeStart is int node::Start(int, char**), called by programs that embed Node.js.
+// nodeStart is the symbol of int node::Start(int, char**).
 const nodeStart = "_ZN4node5StartEiPPc"
 
-// nodeVersions: process.release.sourceUrl, with the file name, is a constant of the program.
+// nodeVersions finds the version in constants of the program: in process.release.sourceUrl, or by itself.
 var nodeVersions = []VersionAt{
 	{Text: regexp.MustCompile(`node-v(\d+\.\d+\.\d+)\.tar\.gz`)},
 	{Text: regexp.MustCompile(`\x00v(\d+\.\d+\.\d+)\x00`)},
@@ -94,24 +94,25 @@ const (
 	semiSpaceFlag = "--max-semi-space-size"
 
 	nodePercent = 75 // recommended by Node's documentation: 1536 MiB on a 2 GiB machine
-	// nodeBare is the memory of a bare process besides its heap: 41 to 45 MiB measured, plus a margin.
+	// nodeBare is the memory of an idle process besides its heap: 41 to 45 MiB measured, plus a margin.
 	nodeBare = 60 * memory.MiB
-	// nodeLimitMin and nodeOldMin: below them a cap only turns a rare OOM kill into a certain heap abort (exit 134).
+	// nodeLimitMin and nodeOldMin are the least limit and cap. A smaller cap replaces a rare OOM kill by a certain heap
+	// abort (exit 134).
 	nodeLimitMin = 192 * memory.MiB
 	nodeOldMin   = 96 * memory.MiB
 )
 
-// clusters are programs that start several V8 processes, each with the whole heap.
-var clusters = []Sign{cluster("pm2"), cluster("pm2-runtime"), cluster("pm2-docker")}
+// processManagers are signs of programs that start several V8 processes, each of which would get the whole heap.
+var processManagers = []Sign{processManager("pm2"), processManager("pm2-runtime"), processManager("pm2-docker")}
 
-func cluster(program string) Sign {
+func processManager(program string) Sign {
 	return Sign{Text: program, In: InCommand, UnlessDivided: true,
 		Why: "which starts several processes, and each would get the whole heap: set their number with tuning.processes, " +
 			"or set the flag in its configuration"}
 }
 
-// overridesWorkers is why flags that override resourceLimits of worker threads are omitted (nodejs/node#43991): a
-// worker with 64 MB had a heap of 112 MiB without the flag and 429 MiB with --max-old-space-size=381 (measured, 20).
+// overridesWorkers is the skip reason for flags that override resourceLimits of worker threads. A worker with a limit
+// of 64 MB had a heap of 112 MiB without the flag, and 429 MiB with --max-old-space-size=381 (measured, 20).
 const overridesWorkers = "the profile sets limits of their own for worker threads (nodejs.workerThreads: " +
 	"OwnLimits), and V8 prefers the flag to them (nodejs/node#43991)"
 
@@ -144,9 +145,9 @@ func nodeKnowsSemiSpace(v Version) bool {
 	return v.AtLeast(V(18, 13)) && (v.Below(V(19)) || v.AtLeast(V(20)))
 }
 
-// semiSpace returns Node.js' semi-space: the user's or the profile's, otherwise V8's default for its limit. Up to 512Mi
-// it is 1 MiB. Above, it is 1/128 of half the limit, rounded up to a power of two, at most 16 MiB; in Node.js 24 and
-// later, and if the version is unknown, 1/32, at most 64 MiB.
+// semiSpace returns the size of a semi-space of Node.js: the user's or the profile's, otherwise V8's default. The
+// default is 1 MiB for limits up to 512Mi. Above, it is 1/128 of half the limit, rounded up to a power of two, at most
+// 16 MiB; in Node.js 24 and later, and for an unknown version, 1/32, at most 64 MiB.
 func semiSpace(f Facts) memory.Bytes {
 	if own, err := strconv.Atoi(f.Own[semiSpaceFlag]); err == nil && own > 0 && own <= 1024 {
 		return memory.Bytes(own) * memory.MiB
@@ -165,46 +166,47 @@ func semiSpace(f Facts) memory.Bytes {
 	return min(1<<bits.Len64(uint64((seen/2/share).CeilTo(memory.MiB)-1)), most) //nolint:gosec // at least 1 MiB
 }
 
-// nodeCapGain: the old generation is at most the cap. Below it V8 may collect earlier, which is unpredictable.
+// nodeCapGain returns the gain of memfit's heap cap. The least is the excess of the old generation above the cap. Below
+// the cap, how much V8 collects is unpredictable.
 func nodeCapGain(p Process, a amounts.Usage) (Gain, bool) {
 	const lower = "; with a lower one (heapLimit in the profile) V8 collects earlier"
 	old := a.Bytes(amounts.OldInUse)
 	if options := foldV8(p.Env["NODE_OPTIONS"]); strings.Contains(options, oldSpaceFlag) {
 		if heap := v8OldSpace(options, p.Limit); old < heap {
-			return exactly(0, "the old generation holds %s, garbage included, and the cap in effect is %s"+lower, old, heap)
+			return exactGain(0, "the old generation holds %s, garbage included, and the cap in effect is %s"+lower, old, heap)
 		}
-		return effective(oldSpaceFlag)
+		return alreadySet(oldSpaceFlag)
 	}
 	v := nodeOldSpace(Facts{Version: p.Version, Limit: p.Limit, Cgroup: p.Limit, LimitText: p.Limit.String()})
 	heap := v8OldSpace(v.Value, p.Limit)
 	switch {
 	case heap == 0:
-		return noLever()
+		return noGain()
 	case old <= heap:
-		return exactly(0, "the old generation holds %s, garbage included, and the cap for this limit is %s: it bounds "+
+		return exactGain(0, "the old generation holds %s, garbage included, and the cap for this limit is %s: it bounds "+
 			"bursts, and gives nothing back now"+lower, old, heap)
 	}
-	return between(old.Minus(heap), old, "the old generation holds %s, garbage included, and the cap for this limit is %s",
-		old, heap)
+	return gainBetween(old.Minus(heap), old, "the old generation holds %s, garbage included, and the cap for this limit "+
+		"is %s", old, heap)
 }
 
-// nodeYoungGain: the young generation is at most three semi-spaces of 16 MiB.
+// nodeYoungGain returns the gain of semi-spaces of 16 MiB: the young generation is then at most three of them.
 func nodeYoungGain(p Process, a amounts.Usage) (Gain, bool) {
 	if !nodeKnowsSemiSpace(p.Version) {
-		return noLever()
+		return noGain()
 	}
 	if strings.Contains(foldV8(p.Env["NODE_OPTIONS"]), semiSpaceFlag) {
-		return effective(semiSpaceFlag)
+		return alreadySet(semiSpaceFlag)
 	}
 	const kept = 3 * 16 * memory.MiB
 	young := a.Bytes(amounts.YoungResident)
 	if young <= kept {
-		return exactly(0, "the young generation takes %s, and with the setting it may take %s", young, kept)
+		return exactGain(0, "the young generation takes %s, and with the setting it may take %s", young, kept)
 	}
-	return exactly(young-kept, "the young generation takes %s, and with the setting at most %s", young, kept)
+	return exactGain(young-kept, "the young generation takes %s, and with the setting at most %s", young, kept)
 }
 
-// nodeOptions is NODE_OPTIONS: only spaces separate words; '"' quotes, and inside quotes "\" escapes.
+// nodeOptions parses NODE_OPTIONS: only spaces separate words; '"' quotes, and inside quotes "\" escapes.
 var nodeOptions = &Grammar{Split: splitNode}
 
 func splitNode(value string) (words []string, hazard string) {

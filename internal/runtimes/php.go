@@ -7,18 +7,18 @@ import "regexp"
 
 var phpVersions = []VersionAt{{Text: regexp.MustCompile(`X-Powered-By: PHP/(\d+\.\d+\.\d+)`)}}
 
-// PHP reads its memory_limit from php.ini, not from the environment, and it applies per request.
+// PHP has no memory variable: it reads memory_limit, the limit of one request, from php.ini.
 var _ = row(&Runtime{
 	Name: "PHP", Title: "PHP", Order: 8,
 	Images:   []Image{{Name: "php", Tagged: true}, {Name: "wordpress"}, {Name: "drupal"}, {Name: "nextcloud"}},
 	Commands: []string{"php", "php*", "php-fpm", "php-fpm*"},
-	Marks: []Mark{ // 8.2 of Debian
+	Marks: []Mark{ // checked with Debian's 8.2
 		{Program: true, Symbol: "php_module_startup", Versions: phpVersions},
 		{File: "libphp*.so", Versions: phpVersions},
 	},
 	Knobs:  glibc(0, "", ""),
 	Levers: glibcLevers("call it after a burst"),
-	FullHeap: FullHeap{ // of one request: no process ends
+	FullHeap: FullHeap{ // ends a request, not the process
 		Words: []string{"Allowed memory size of"},
 		Raise: "raise memory_limit in php.ini, which no profile reaches",
 	},

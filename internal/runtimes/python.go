@@ -9,19 +9,19 @@ import (
 	"github.com/memfit/memfit/internal/attribution/amounts"
 )
 
-// cpythonVersions: Py_Version exists since 3.11; before, the text of Py_GetVersion must agree with the file name.
+// cpythonVersions has Py_Version, which exists since 3.11. In older ones, a constant and the file name must agree.
 var cpythonVersions = []VersionAt{
 	{Hex: "Py_Version"},
 	{Text: regexp.MustCompile(`(3\.\d{1,2}\.\d{1,2})\+?\x00`)},
 	{Path: regexp.MustCompile(`python(3\.\d{1,2})`)},
 }
 
-// Python has no heap cap, and an unknown value of PYTHONMALLOC, its only variable, is a fatal error.
+// Python has no heap cap. Its only memory variable, PYTHONMALLOC, is not set: an unknown value is a fatal error.
 var _ = row(&Runtime{
 	Name: "Python", Title: "Python", Order: 5,
 	Images:   []Image{{Name: "python", Tagged: true}, {Name: "pypy"}},
 	Commands: []string{"python", "python*", "gunicorn", "uvicorn", "celery", "uwsgi", "ipython*"},
-	Marks: []Mark{ // CPython 3.9 to 3.13, of pyenv and of Debian
+	Marks: []Mark{ // checked with CPython 3.9 to 3.13 from pyenv and Debian
 		{Program: true, Symbol: "Py_GetVersion", Versions: cpythonVersions},
 		{File: "libpython3*.so*", Versions: cpythonVersions},
 	},

@@ -16,13 +16,13 @@ var rubyVersions = []VersionAt{
 	{Path: regexp.MustCompile(`libruby[^/]*?(\d+\.\d+)`)},
 }
 
-// Ruby has no heap cap. glibc's arenas retain its memory, and two of them are the established default (Heroku since
-// 2019; article 3). This row must not set RUBYOPT: a bad option stops Ruby at start.
+// Ruby has no heap cap. glibc's arenas retain its memory, so two arenas are a common default (Heroku since 2019;
+// article 3). This row must not set RUBYOPT: an invalid option stops Ruby at start.
 var _ = row(&Runtime{
 	Name: "Ruby", Title: "Ruby", Order: 6,
 	Images:   []Image{{Name: "ruby", Tagged: true}, {Name: "rails"}, {Name: "redmine"}},
 	Commands: []string{"ruby", "ruby*", "bundle", "bundler", "rails", "rake", "puma", "unicorn", "sidekiq", "irb"},
-	Marks: []Mark{ // 3.1 of Debian
+	Marks: []Mark{ // checked with Debian's 3.1
 		{Program: true, Symbol: rubyVersion, Versions: rubyVersions},
 		{File: "libruby*.so*", Versions: rubyVersions},
 	},

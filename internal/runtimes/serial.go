@@ -10,39 +10,42 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// heapFull is the share of the maximum from which the heap counts as full: a larger one would be used.
+// heapFull is the fraction of its maximum from which a heap counts as full, so that it would use a larger maximum.
 const heapFull = 0.75
 
-// heapCost returns the collection cost of a JVM's heap size, and with Serial the saving of a larger one.
+// heapCost returns the collection cost of a JVM's heap size, and for Serial the saving with a larger heap. There is no
+// gain of memory.
 func heapCost(p Process, a amounts.Usage) (Gain, bool) {
 	share, _ := collectorShare(a)
 	cost := Cost{Collector: share}
 	if share < worthSaving {
-		return noLever()
+		return noGain()
 	}
 	cost.Saved = cost.Collector * serialOf(a).saved(heapGrowth(a, p.Limit))
 	onlyYoung := a.Details[amounts.YoungCollections] > 0 && a.Details[amounts.FullCollections] == 0
 	full := float64(a.Resident()) >= heapFull*float64(a.Bytes(amounts.MaxHeapSize))
 	if cost.Saved == 0 && (onlyYoung || !full) {
-		return noLever()
+		return noGain()
 	}
-	g, ok := exactly(0, "%s", cost)
+	g, ok := exactGain(0, "%s", cost)
 	g.Cost = cost
 	return g, ok
 }
 
-// heapGrowth returns the heap's factor with a limit higher by [MoreLimit]; 1: unknown, or not a share of the limit.
+// heapGrowth returns the factor by which a limit higher by [MoreLimit] enlarges the heap; 1: unknown, or the heap is
+// not a share of the limit.
 func heapGrowth(a amounts.Usage, limit memory.Bytes) float64 {
 	heap := float64(a.Bytes(amounts.MaxHeapSize))
 	now, then := heapShare(a, limit), heapShare(a, limit.Plus(MoreLimit))
-	const rounded = 2 * float64(memory.MiB) // the JVM rounds up to this
+	const rounded = 2 * float64(memory.MiB) // the JVM rounds the heap up to a multiple
 	if limit == 0 || a.Details[amounts.HeapByMemory] != 1 || now <= 0 || math.Abs(now-heap) > max(rounded, 0.02*heap) {
 		return 1
 	}
 	return then / now
 }
 
-// heapShare returns the heap that HotSpot computes from a limit (set_heap_size in runtime/arguments.cpp).
+// heapShare returns the maximum heap that HotSpot derives from a limit, in bytes (set_heap_size in
+// runtime/arguments.cpp).
 func heapShare(a amounts.Usage, limit memory.Bytes) float64 {
 	const least = 125 * memory.MiB
 	small := float64(limit) * float64(a.Details[amounts.MinRAMPercentage]) / 10000
@@ -52,13 +55,14 @@ func heapShare(a amounts.Usage, limit memory.Bytes) float64 {
 	return max(float64(limit)*float64(a.Details[amounts.MaxRAMPercentage])/10000, float64(least))
 }
 
-// serial has the generations of a JVM with Serial, at their maximum, and the times of their collections. A young
-// collection copies eden's live objects, in proportion to allocations, so that a larger eden saves nothing. A full one
-// runs when the old generation is full; with a larger heap it takes as long, but runs less often.
+// serial has the generations of a JVM with the Serial collector, and its collections so far. The time of young
+// collections is proportional to allocations, so a larger eden saves nothing. A full collection runs when the old
+// generation is full; with a larger heap it takes as long, but runs less often.
 type serial struct {
-	eden, old, live     float64 // bytes; live 0: unknown
-	young, full         float64 // count
-	youngTime, fullTime float64
+	eden, old           float64 // the generations' maximum bytes
+	live                float64 // bytes in use after a full collection; 0: unknown
+	young, full         float64 // the number of collections
+	youngTime, fullTime float64 // their total times
 }
 
 func serialOf(a amounts.Usage) serial {
@@ -70,15 +74,16 @@ func serialOf(a amounts.Usage) serial {
 	}
 }
 
-// saved returns the least saved share of collection time if generations grow by this factor.
+// saved returns the least fraction of collection time that is saved if the generations grow by this factor.
 func (s serial) saved(growth float64) float64 {
 	if growth <= 1 || s.live == 0 || s.full == 0 || s.young+s.full < minCollections || s.eden == 0 || s.fullTime == 0 {
 		return 0
 	}
-	// Between two full collections, this much passes through eden, and a part of it fills the old generation.
+	// Between two full collections, through bytes are allocated in eden, and a part of them fills space in the old
+	// generation.
 	through, space := s.eden*s.young/s.full, s.old-s.live
 	if space > through {
-		return 0 // not full: full collections have other causes
+		return 0 // full collections have other causes than a full old generation
 	}
 	moved := 1.0
 	if space > 0 {
@@ -89,7 +94,7 @@ func (s serial) saved(growth float64) float64 {
 	if allocated <= 0 || then <= allocated {
 		return 0
 	}
-	perByte := 0.0 // of the time of young collections
+	perByte := 0.0 // the time of young collections per allocated byte
 	if s.young > 0 {
 		perByte = s.youngTime / (s.young * s.eden)
 	}

@@ -15,27 +15,27 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Tier is the required certainty about the runtime for a setting.
+// Tier is how certain the runtime must be before memfit writes a setting.
 type Tier string
 
-// The tiers. docs/reference/settings.md lists what is never set.
+// The tiers. docs/reference/settings.md lists the settings that memfit never writes.
 const (
-	// TierA cannot stop any process: unknown settings are ignored.
+	// TierA settings cannot stop any process: other programs ignore them.
 	TierA Tier = "A"
-	// TierB can stop the wrong process or version: only with a declared runtime or an unambiguous command.
+	// TierB settings can stop another runtime or version, so the runtime must be certain.
 	TierB Tier = "B"
 )
 
-// Follows is how a setting depends on the container's memory limit, and so the effect of a resize.
+// Follows is how a setting depends on the container's memory limit.
 type Follows string
 
 // The dependencies.
 const (
 	// Nothing: the setting does not depend on the limit.
 	Nothing Follows = ""
-	// Literal: a number computed from the limit at admission. It remains for the pod's life, also over restarts.
+	// Literal: a number computed from the limit at admission. Only a new pod gets another number.
 	Literal Follows = "Literal"
-	// AtStart: a share that the runtime applies to the limit each time it starts; a restart adopts a new limit.
+	// AtStart: a share that the runtime applies to the current limit each time it starts.
 	AtStart Follows = "AtStart"
 )
 
@@ -46,58 +46,52 @@ type Runtime struct {
 	Order int    // its position in lists for users, from 1; rows without one follow, by name
 	// Commands are basenames of programs that are certainly this runtime. "python3*" also matches digits and dots.
 	Commands []string
-	// Images are images for it, by their documentation; see [ByImage]. They are only a suggestion for users.
-	Images   []Image
-	Marks    []Mark   // its traces in a running process; see [Mark]
-	Sights   []Sight  // the versions from which it sizes its heap by the container's limit, the oldest first
+	Images   []Image  // images that usually run this runtime; see [ByImage]
+	Marks    []Mark   // identify the runtime of a running process
+	Sights   []Sight  // ranges of versions, the oldest first
 	Variants []string // its builds with different settings, as in runtime.variant
 	Knobs    []Knob   // the settings, in their order in a shared variable
-	// Fold normalizes text for signs, for runtimes with several spellings of a flag. nil: unchanged.
+	// Fold normalizes text before it is searched, for runtimes with several spellings of a flag. nil: unchanged.
 	Fold    func(string) string
 	Reads   []string // names of knobs whose user values affect other knobs; see [Facts.Own]
 	Sources []string // the variables from which it reads flags itself, the weakest first; "" is its command line
 	Checks  []Check
-	// Heap names the knob that caps the managed heap; empty if none does.
-	Heap string
-	// HeapByProgram names the knob with which a program caps its heap itself, instead of Heap; empty if none does.
+	Heap    string // the name of the knob that caps the managed heap; empty: none
+	// HeapByProgram is the name of the knob with which a program caps its own heap, instead of Heap; empty: none.
 	HeapByProgram string
 	HeapFixed     []Sign     // signs of a user's heap cap in bytes
 	Launchers     []Launcher // variables from which start scripts in images take the heap cap, sorted by name
-	// NoHeapLimit is why its profile must not set tuning.heapLimit: "is not for ...: use ...". Empty: it may.
+	// NoHeapLimit is why profiles must not set tuning.heapLimit: "is not for ...: use ...". Empty: they may.
 	NoHeapLimit string
 	// Growth returns how the runtime uses a limit with (set) or without memfit's heap knob. nil: unknown.
 	Growth     func(f Facts, set bool) Growth
 	FullHeap   FullHeap
-	HeapReader string     // the name of the reader of its managed heap (internal/attribution); empty: none
-	MaxHeap    string     // that reader's detail with the maximum heap of the process; empty: none
-	Levers     []Lever    // actions that may give memory of a running process back, with their gains
+	HeapReader string     // the reader of its managed heap in internal/attribution; empty: none
+	MaxHeap    string     // the name of that reader's detail with the maximum heap; empty: none
+	Levers     []Lever    // actions that may return memory of a running process
 	Advisories []Advisory // known facts about versions
-	Advice     string     // a hint for every version; may be empty
+	Advice     string     // advice for every version; may be empty
 }
 
 // Knob is one setting.
 type Knob struct {
 	Name string // its common name, also in tuning.replace: "GOMEMLIMIT", "--max-old-space-size"
 	Env  string // its environment variable
-	// List is how the variable's value is split into several settings. nil: the value is the setting.
+	// List parses a variable that holds several settings. nil: the variable's value is the setting.
 	List    *Grammar
-	Tier    Tier    // the required certainty about the runtime
-	Follows Follows // how the setting follows a resize
-	// Guard are words before the setting, once per variable, so that versions that do not know it start anyway.
-	Guard  []string
-	SkipIf []Sign // signs of the user's own decision, or of harm; the first match is the reason
-	// Needs names a knob that memfit must also set; empty: none.
-	Needs string
-	// Form is a regular expression of valid settings, for tests. Others stop a process or have another meaning, such as
-	// GOMEMLIMIT=512Mi.
+	Tier    Tier     // how certain the runtime must be
+	Follows Follows  // how the setting depends on the limit
+	Guard   []string // words before the setting, once per variable, so that other versions ignore it and start
+	SkipIf  []Sign   // signs of the user's own decision, or of harm; the first match is the reason
+	Needs   string   // the name of a knob that memfit must also set; empty: none
+	// Form is a regular expression of valid settings, for tests.
 	Form   string
 	Derive func(Facts) Verdict
-	// Caps returns the heap that a text of the variable allows under a limit; 0: unknown. nil: it is not a hard cap.
+	// Caps returns the heap cap that the variable's text sets under a limit; 0: unknown. nil: the knob is not a hard cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
-	// Turns returns the heap at which the runtime collects all it can, for soft caps; 0: unknown. nil: Caps, or unknown.
-	Turns func(text string) memory.Bytes
-	// MinPercentOfLive is the least cap, in percent of the observed live heap: the lowest RSS between collections of
-	// processes without a cap, an upper bound that includes garbage and memory besides the heap.
+	// SoftCap returns the heap above which the runtime collects as much as it can; 0: unknown. nil: not a soft cap.
+	SoftCap func(text string) memory.Bytes
+	// MinPercentOfLive is the least cap, in percent of [Facts.Live].
 	MinPercentOfLive int32
 }
 
@@ -107,27 +101,27 @@ type Sign struct {
 	In   Where  // the place of the search
 	// Why ends the sentence "X skipped: PLACE has TEXT, ...". Empty: "and the user's value wins".
 	Why string
-	// UnlessDivided is true if the sign shows an unknown number of processes, so it does not count with [Facts.Processes].
+	// UnlessDivided ignores the sign if the profile sets the number of processes ([Facts.Processes]).
 	UnlessDivided bool
-	// UnlessSince: the sign does not count if the version is certainly this one or later. Zero: it always counts.
+	// UnlessSince ignores the sign if the version is certainly this one or later. Zero: never.
 	UnlessSince Version
 }
 
-// Where is where a sign is searched.
+// Where is the place in which a sign is searched.
 type Where int
 
 // The places.
 const (
-	// Anywhere: in command, args and every literal environment value, because a script's text may become a command line.
+	// Anywhere: command, args and all literal environment values, which a start script may put on a command line.
 	Anywhere Where = iota
-	// InCommand: a word of command or args whose basename is the text.
+	// InCommand: a word of command or args whose basename is Text.
 	InCommand
-	// AsVariable: an environment variable of that name, with any source. A trailing "*" makes it a prefix.
+	// AsVariable: an environment variable with the name Text, from any source. A trailing "*" makes Text a prefix.
 	AsVariable
 )
 
-// Launcher is a variable from which a start script in an image takes the heap cap, which then wins over memfit's and
-// may not follow the limit.
+// Launcher is a variable from which a start script in an image takes the heap cap. That cap wins over memfit's, and may
+// not follow the limit.
 type Launcher struct {
 	Name   string // the variable
 	Holds  Holds  // the format of the value
@@ -147,7 +141,7 @@ const (
 	HoldsPercent Holds = "percent of the limit"
 )
 
-// Heap returns the heap that a value of the variable permits; 0: the value has none, or it cannot be read.
+// Heap returns the heap size in a value of the variable; 0: none, or unreadable.
 func (l Launcher) Heap(value string) memory.Bytes {
 	switch _, err := strconv.ParseUint(value, 10, 64); {
 	case l.Holds == HoldsMiB && err == nil:
@@ -176,32 +170,29 @@ func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
 	return Launcher{}, false
 }
 
-// Facts are the input of a setting.
+// Facts has the data about a container from which [Knob.Derive] derives a setting.
 type Facts struct {
-	Version Version // the declared version; the zero value is unknown
-	Variant string  // "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack"
-	NoGlibc string  // why MALLOC_* settings have no effect here; empty if they may
-	// Limit is the effective limit of one process. 0: none.
-	Limit memory.Bytes
-	// Cgroup is the limit that the runtime sees: Limit and what volumes, a reserve or other processes take. 0: none.
-	Cgroup memory.Bytes
-	// Processes is the profile's number of processes of the runtime in the container; each has Limit. 0: unset, as one.
-	Processes int32
-	LimitText string // Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)"
-	// Live is the upper bound of the live heap of one process, measured in replicas without a cap. 0: unknown.
-	Live memory.Bytes
-	// Proven is a heap cap of running replicas: one as large needs no other evidence. 0: unknown.
-	Proven      memory.Bytes
-	LimitUnseen bool              // in replicas the runtime sizes its heap by the node, in any version
+	Version   Version      // zero: unknown
+	Variant   string       // "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack"
+	NoGlibc   string       // why MALLOC_* settings have no effect here; empty if they may
+	Limit     memory.Bytes // the effective limit of one process; 0: none
+	LimitText string       // Limit for users: "448Mi (512Mi less 64Mi of memory-backed volumes)"
+	// Cgroup is the limit that the runtime reads, which includes volumes, a reserve and other processes. 0: none.
+	Cgroup    memory.Bytes
+	Processes int32 // the profile's number of processes of the runtime in the container; 0: unset, as one
+	// Live is the upper bound of one process's live heap: the lowest RSS between collections in replicas without a cap. It
+	// includes garbage and memory besides the heap. 0: unknown.
+	Live        memory.Bytes
+	Proven      memory.Bytes      // the heap cap of running replicas, known to be large enough; 0: unknown
+	LimitUnseen bool              // running replicas of any tag of the image size their heap by the node
 	Own         map[string]string // the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod
-	Ask         Ask               // the profile's request
+	Ask         Ask               // the profile's settings
 }
 
-// parts returns the divisor of the container's limit: at least 1.
+// parts returns the number of processes, at least 1.
 func (f Facts) parts() memory.Bytes { return memory.Bytes(max(f.Processes, 1)) }
 
-// share returns percent of the limit as a share of the runtime's visible limit, in tenths of a percent, rounded down.
-// It is less than percent if something takes a part unknown to the runtime.
+// share converts a percentage of Limit to a share of Cgroup, in tenths of a percent, rounded down.
 func (f Facts) share(percent int32) (tenths int64) {
 	if f.Cgroup <= f.Limit {
 		return int64(percent) * 10
@@ -236,13 +227,13 @@ type Ask struct {
 	ConserveMemory       *int32
 }
 
-// Verdict is the result of a knob for some facts: at most one of Value, SkipReason and Suggest.
+// Verdict is the result of a knob: at most one of Value, SkipReason and Suggest. All are empty for a knob that is not
+// requested.
 type Verdict struct {
 	Value string // the setting as in the variable: "483183820", "--max-old-space-size=381"
 	Why   string // the computation of the value: "90 % of 512Mi"
 	Fixed bool   // the profile sets the value itself, so it does not follow the limit even if the knob does
-	// AtCreation is true if the value is computed from the limit at creation, although the knob otherwise follows it at
-	// each start.
+	// AtCreation is true if the value depends on the limit at creation, although the knob's [Follows] is AtStart.
 	AtCreation bool
 	Warning    string // a message about the value for the creator of the pod
 	SkipReason string // why a requested or default setting is skipped
@@ -257,41 +248,35 @@ func suggest(advice string) Verdict               { return Verdict{Suggest: advi
 func suggestf(format string, args ...any) Verdict { return suggest(fmt.Sprintf(format, args...)) }
 func notRequested() Verdict                       { return Verdict{} }
 
-// Growth is how a runtime uses its limit, from which sizing distinguishes demand from a filled cap.
+// Growth describes how a runtime uses its limit. Sizing uses it to distinguish demand from a heap that fills its cap.
 type Growth struct {
-	// FollowsLimit is true if the managed heap is known to grow towards a cap derived from the limit. The peak is then not
-	// demand.
+	// FollowsLimit is true if the heap is known to grow towards a cap derived from the limit. The peak is then not demand.
 	FollowsLimit bool
-	// MayFollow is true if the runtime uses HeapPercent by itself, unless the image or its start script sets another cap.
-	// A higher limit may then not help a full heap, and a lower one may shrink it.
+	// MayFollow is true if HeapPercent is the runtime's own default, which the image or its start script may override. A
+	// higher limit may then not help a full heap, and a lower one may shrink it.
 	MayFollow   bool
-	HeapPercent int32 // the heap's maximum share of the limit, in percent; 0 without such a cap
-	Soft        bool  // that share only matters near it: use near it is demand, and growth below it is not a filling heap
-	// Overhead is the memory besides the heap: code, stacks, buffers; of all processes together. 0: unknown.
-	Overhead memory.Bytes
-	// Reserve is the part of the limit for anything but the runtime. It does not grow with the limit.
-	Reserve memory.Bytes
-	// OwnHeap is the heap that a number of the owner permits to all processes together, and OwnHeapBy is its setting; 0:
-	// the owner set none.
-	OwnHeap   memory.Bytes
-	OwnHeapBy string
-	Name      string // the runtime's common name: "Node.js"
+	HeapPercent int32        // the heap's maximum share of the limit, in percent; 0: no such cap
+	Soft        bool         // the cap affects the heap only near it: usage near it is demand
+	Overhead    memory.Bytes // code, stacks and buffers besides the heap, of all processes; 0: unknown
+	Reserve     memory.Bytes // the part of the limit that is not for the runtime; it does not grow with the limit
+	OwnHeap     memory.Bytes // the heap of all processes that the owner's setting permits in bytes; 0: no such setting
+	OwnHeapBy   string       // that setting
+	Name        string       // the runtime's common name: "Node.js"
 }
 
 // Advisory is a known fact about a range of versions.
 type Advisory struct {
-	// Since and Before bound its versions, [Since, Before); zero: unbounded.
-	Since, Before Version
-	// Variant limits it to one variant; empty: every one.
+	Since, Before Version // the affected versions, [Since, Before); zero: unbounded
+	// Variant is the affected variant, in all versions; empty: HotSpot, and every other runtime.
 	Variant string
 	Text    string // the problem and what to do
 	Source  string // the source of the fact
 }
 
-// table has every runtime; Auto, for an unknown one, is first.
+// table has all runtimes in the order for users. The first is Auto, for an unknown runtime.
 var table []*Runtime
 
-// row adds a runtime to the table. Its file calls it in a package variable, so that no other code names the runtime:
+// row adds a runtime to the table. The runtime's file calls it in a package variable, so that no other file changes:
 //
 //	var _ = row(&Runtime{Name: "NodeJS", ...})
 func row(r *Runtime) *Runtime {
@@ -315,7 +300,7 @@ func sorted(rows []*Runtime) []*Runtime {
 // All returns the runtimes in the order of the API's enum.
 func All() []*Runtime { return table }
 
-// Lookup finds a runtime by its API name. Unknown names get Auto's row, which is safe for every process.
+// Lookup returns the runtime with an API name. For an unknown name it returns Auto, which is safe for every process.
 func Lookup(name string) *Runtime {
 	for _, r := range table {
 		if r.Name == name {
@@ -325,7 +310,7 @@ func Lookup(name string) *Runtime {
 	return auto
 }
 
-// TitleOf returns the common name of a runtime of the API: "Java" for JVM. Unknown names are unchanged.
+// TitleOf returns the common name for an API name: "Java" for JVM. Unknown names are unchanged.
 func TitleOf(name string) string {
 	if r := Lookup(name); r.Name == name {
 		return r.Title
@@ -333,7 +318,7 @@ func TitleOf(name string) string {
 	return name
 }
 
-// ByCommand finds the runtime of a program by its path or basename; nil if uncertain.
+// ByCommand returns the runtime of a program with this path or basename; nil if uncertain.
 func ByCommand(program string) *Runtime {
 	base := path.Base(program)
 	for _, r := range table {
@@ -355,7 +340,7 @@ func matches(pattern, base string) bool {
 	return ok && strings.Trim(rest, "0123456789.") == ""
 }
 
-// ByHeapReader finds the runtime with this reader of internal/attribution; nil: none.
+// ByHeapReader returns the runtime with this [Runtime.HeapReader]; nil: none.
 func ByHeapReader(reader string) *Runtime {
 	for _, r := range table {
 		if reader != "" && r.HeapReader == reader {
@@ -365,26 +350,26 @@ func ByHeapReader(reader string) *Runtime {
 	return nil
 }
 
-// Advise returns suggestions and the advisories that apply to f, in the order of the table.
+// Advise returns the runtime's advice, and the advisories that apply to f.
 func (r *Runtime) Advise(f Facts) []string {
 	if r.Advice == "" {
-		return r.Known(f)
+		return r.VersionAdvisories(f)
 	}
-	return append([]string{r.Advice}, r.Known(f)...)
+	return append([]string{r.Advice}, r.VersionAdvisories(f)...)
 }
 
-// Known returns only the facts about the version that f declares.
-func (r *Runtime) Known(f Facts) []string {
+// VersionAdvisories returns the advisories that apply to the version or variant of f.
+func (r *Runtime) VersionAdvisories(f Facts) []string {
 	var out []string
 	for _, a := range r.Advisories {
-		if a.holds(f) {
+		if a.appliesTo(f) {
 			out = append(out, a.Text)
 		}
 	}
 	return out
 }
 
-func (a Advisory) holds(f Facts) bool {
+func (a Advisory) appliesTo(f Facts) bool {
 	// without a variant, versions are HotSpot versions
 	if a.Variant != "" || f.Variant == openJ9 || f.Variant == nativeImage {
 		return a.Variant == f.Variant

@@ -17,24 +17,24 @@ var v8Exits = []int32{Abort, trap}
 
 var v8LastWords = []string{
 	"JavaScript heap out of memory",
-	"Reached heap limit", // where the rest of its line is cut off
+	"Reached heap limit", // precedes the first message, which may be cut off
 	"Fatal JavaScript out of memory",
 }
 
-// v8MinOfLive is [Knob.MinPercentOfLive]: Node.js aborted with caps of up to 111 % of the live heap and not from 115 %
-// on, measured with a constantly replaced live set (docs/evidence/runtimes.md).
+// v8MinOfLive is V8's [Knob.MinPercentOfLive]. Node.js aborted with caps of up to 111 % of the live heap, and did not
+// with 115 % or more, while its live objects were constantly replaced (docs/evidence/runtimes.md).
 const v8MinOfLive = 120
 
-// v8 is a runtime with V8, Node.js or Deno.
+// v8 is a runtime that uses V8: Node.js or Deno.
 type v8 struct {
 	name      string
-	semiSpace memory.Bytes // the size of one of the three semi-spaces that V8 adds on top of its old space
+	semiSpace memory.Bytes // the size of one of the three semi-spaces, which V8 uses besides the old space
 }
 
-// oldSpace returns the flag for V8's old generation: the requested share of the limit (75 %) less three semi-spaces.
+// oldSpace returns the flag for V8's old space: the profile's share of the limit, or 75 %, less three semi-spaces.
 func (e v8) oldSpace(f Facts) Verdict {
 	if f.Ask.HeapLimit > 0 {
-		return fixed(e.asked(f, f.Ask.HeapLimit, "heapLimit of the profile"))
+		return fixed(e.requested(f, f.Ask.HeapLimit, "heapLimit of the profile"))
 	}
 	if f.Limit == 0 {
 		return noLimit("it")
@@ -49,14 +49,15 @@ func (e v8) oldSpace(f Facts) Verdict {
 	}
 	old := f.Limit.Percent(percent).Minus(3 * e.semiSpace)
 	why := fmt.Sprintf("%d %% of %s less three semi-spaces of %s", percent, f.LimitText, e.semiSpace)
-	if percent > nodePercent { // more than usual must be checked
-		return e.asked(f, old, why)
+	if percent > nodePercent { // may not fit, unlike the default
+		return e.requested(f, old, why)
 	}
 	return e.checked(f, old, why)
 }
 
-// asked checks that the profile's value fits below the limit together with memory that V8 does not count.
-func (e v8) asked(f Facts, old memory.Bytes, why string) Verdict {
+// requested returns the flag for the profile's value, or a skip if the value does not fit below the limit together with
+// the memory besides the old space.
+func (e v8) requested(f Facts, old memory.Bytes, why string) Verdict {
 	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
 		return skip(bad)
 	}
@@ -76,17 +77,18 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	return set(fmt.Sprintf("%s=%d", oldSpaceFlag, old.MiB()), why)
 }
 
-// v8Collection: pages in V8's pool are certainly returned; garbage is indistinguishable from live objects before.
+// v8Collection returns the gain of a full collection: at least the pages in V8's pool. How many objects are garbage is
+// unknown before it.
 func v8Collection(_ Process, a amounts.Usage) (Gain, bool) {
 	pool := a.Bytes(amounts.PoolResident)
-	return between(pool, a.Resident(), "V8 keeps %s of freed pages; how much of the allocated %s is garbage "+
+	return gainBetween(pool, a.Resident(), "V8 keeps %s of freed pages; how much of the allocated %s is garbage "+
 		"is unknown before a collection", pool, a.InUse)
 }
 
-// foldV8 normalizes flags: V8 accepts "_" for "-" anywhere in a flag's name.
+// foldV8 normalizes flags: V8 accepts "_" for "-" anywhere in the name of a flag.
 func foldV8(text string) string { return strings.ReplaceAll(text, "_", "-") }
 
-// v8OldSpace parses the flag, in whole MiB; the last one counts.
+// v8OldSpace returns the old space that the last flag in text sets; 0: none, or invalid.
 func v8OldSpace(text string, _ memory.Bytes) memory.Bytes {
 	n, err := strconv.ParseInt(flagValue(foldV8(text), oldSpaceFlag), 10, 32)
 	if err != nil {

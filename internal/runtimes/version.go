@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Version is a runtime's version as far as it is known: "20" leaves the minor version open. The zero value is unknown.
+// Version is a runtime's version. Less significant parts may be unknown: "20" can be 20.3. The zero value is unknown.
 type Version struct {
 	parts [4]int
-	n     int
+	n     int // the number of known parts
 }
 
-// V returns the version of these parts, most significant first.
+// V returns the version with these parts, most significant first.
 func V(parts ...int) Version {
 	v := Version{n: min(len(parts), 4)}
 	copy(v.parts[:], parts)
 	return v
 }
 
-// ParseVersion reads "20", "17.0.9", "17.0.9+9", "1.22", and the JDK 8 forms "8u191" and "1.8.0_191"; others are
-// unknown.
+// ParseVersion parses "20", "17.0.9", "17.0.9+9", "1.22", and the JDK 8 forms "8u191" and "1.8.0_191". Any other text
+// is an unknown version.
 func ParseVersion(text string) Version {
 	text, _, _ = strings.Cut(text, "+")
 	text = strings.ReplaceAll(text, "_", ".")

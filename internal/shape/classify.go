@@ -13,20 +13,20 @@ import (
 	"github.com/memfit/memfit/internal/stats"
 )
 
-const stepsKept = 8 // of a Shape
+const stepsKept = 8 // sizes in Shape.Steps
 
-// severity orders shapes by their consequences; of two equally frequent shapes, the more severe is reported.
+// severity decides between equally frequent shapes: the one with the worst consequences is reported.
 var severity = map[Kind]int{Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0}
 
 // Classify returns the shape of one container's memory over time. It classifies every instance, and the longer history
-// of the fullest one; then it takes the majority, and compares replicas.
+// of the instance with the highest use, and returns the most frequent shape. It also compares replicas.
 func Classify(in Input) Shape {
 	var points []series
 	for _, instance := range in.Instances {
 		points = append(points, newSeries(instance))
 	}
 	past := instancesOf(in.Past)
-	recent, long := judgeAll(points, in), judgeAll(past, in)
+	recent, long := classifyAll(points, in), classifyAll(past, in)
 	if died := crashedWhileGrowing(past, float64(in.Limit)); len(died) > 0 {
 		long = died
 	}
@@ -36,7 +36,7 @@ func Classify(in Input) Shape {
 	outliers := outlierReplicas(in)
 	winner, votes, ok := elect(recent, long, outliers)
 	if !ok {
-		return Shape{Kind: Unknown, Confidence: memory.Low, Outliers: outliers, Summary: tooLittle(in)}
+		return Shape{Kind: Unknown, Confidence: memory.Low, Outliers: outliers, Summary: tooFewSamples(in)}
 	}
 	s := Shape{
 		Kind: winner.kind, Confidence: winner.confidence, Outliers: outliers, Trough: toBytes(winner.growth.to),
@@ -56,16 +56,16 @@ func Classify(in Input) Shape {
 	return s
 }
 
-func judgeAll(lives []series, in Input) (all []classified) {
-	for _, s := range lives {
-		if j, ok := judgeSeries(s, in); ok {
+func classifyAll(instances []series, in Input) (all []classified) {
+	for _, s := range instances {
+		if j, ok := classifySeries(s, in); ok {
 			all = append(all, j)
 		}
 	}
 	return all
 }
 
-// instancesOf splits the history at the ends of instances.
+// instancesOf returns the history as one series per instance.
 func instancesOf(past []history.Span) []series {
 	var out []series
 	from := 0
@@ -78,17 +78,18 @@ func instancesOf(past []history.Span) []series {
 	return out
 }
 
-// crashedWhileGrowing returns instances that together show growth to the limit, in any shapes: at least
-// half of the ones longer than a start, and two or more, rose for hours to the limit, which at least one reached.
-func crashedWhileGrowing(lives []series, limit float64) []classified {
+// crashedWhileGrowing returns the instances that grew for hours, if there are at least two, they are at least half of
+// the instances that ran for minClimbSpan, and one of them ended near the limit. Growing instances that ended far below
+// the limit do not count.
+func crashedWhileGrowing(instances []series, limit float64) []classified {
 	var climbed []classified
-	whole, died := 0, 0
-	for i, s := range lives {
+	longLived, killed := 0, 0
+	for i, s := range instances {
 		if len(s.cells) < fewest/2 || s.span < minClimbSpan {
 			continue
 		}
-		whole++
-		ended, lows := replaced(lives[i:]), s.lows()[1:]
+		longLived++
+		ended, lows := replaced(instances[i:]), s.lows()[1:]
 		slope, slow, fast := stats.TheilSen(s.hours()[1:], lows)
 		if slow <= 0 || !stats.Rises(lows, trendZ) || lows[len(lows)-1] < 1.3*lows[len(lows)/8] {
 			continue
@@ -97,32 +98,34 @@ func crashedWhileGrowing(lives []series, limit float64) []classified {
 			if s.last < 0.85*limit {
 				continue
 			}
-			died++
+			killed++
 		}
 		g := growth{from: lows[0], to: lows[len(lows)-1], slope: slope, slow: slow, fast: fast}
 		climbed = append(climbed, classified{series: s, kind: Climb, confidence: memory.Medium, growth: g})
 	}
-	if died == 0 || len(climbed) < 2 || 2*len(climbed) < whole {
+	if killed == 0 || len(climbed) < 2 || 2*len(climbed) < longLived {
 		return nil
 	}
 	return climbed
 }
 
-// replaced reports whether a later instance of the same pod exists, so that the first one ended.
-func replaced(lives []series) bool {
-	return slices.ContainsFunc(lives[1:], func(l series) bool { return l.pod == lives[0].pod })
+// replaced reports whether the first instance ended, because a later instance of the same pod exists.
+func replaced(instances []series) bool {
+	return slices.ContainsFunc(instances[1:], func(l series) bool { return l.pod == instances[0].pod })
 }
 
-// elect returns the representative instance: of the most frequent shape, the one with the highest memory.
+// elect returns the instances with the most frequent shape, and first the one of these with the highest memory. It
+// returns false if there are no instances.
 func elect(recent, long []classified, outliers []string) (classified, []classified, bool) {
 	votes := recent
 	if len(long) > 0 {
-		votes = farther(recent, long)
+		votes = longerEvidence(recent, long)
 	}
-	if ill := slices.DeleteFunc(slices.Clone(recent), func(j classified) bool {
+	growing := slices.DeleteFunc(slices.Clone(recent), func(j classified) bool {
 		return !slices.Contains(outliers, j.pod) || j.kind != Climb && j.kind != StepRetention
-	}); len(ill) > 0 {
-		votes = ill
+	})
+	if len(growing) > 0 { // growing outliers count alone
+		votes = growing
 	}
 	count := map[Kind]int{}
 	for _, j := range votes {
@@ -143,13 +146,14 @@ func elect(recent, long []classified, outliers []string) (classified, []classifi
 	return slices.MaxFunc(votes, func(a, b classified) int { return cmp.Compare(a.last, b.last) }), votes, true
 }
 
-// farther chooses between the shape of the last minutes and of the history. A longer history of the same instance
-// counts more: a rise within an hour may repeat yesterday's. A new instance does not override earlier ones.
-func farther(recent, long []classified) []classified {
+// longerEvidence returns the classifications that count: those of the last minutes, or of the history. A longer history
+// of the running instance is preferred, because a rise within an hour may be a daily pattern. Earlier instances that
+// climbed count more than a new one.
+func longerEvidence(recent, long []classified) []classified {
 	if slices.ContainsFunc(recent, func(j classified) bool { return j.urgent }) {
 		return recent
 	}
-	if newest := long[len(long)-1:]; reachesFarther(newest[0], recent) {
+	if newest := long[len(long)-1:]; coversMore(newest[0], recent) {
 		return newest
 	}
 	if slices.ContainsFunc(long, func(j classified) bool { return j.kind == Climb }) {
@@ -158,8 +162,8 @@ func farther(recent, long []classified) []classified {
 	return recent
 }
 
-// reachesFarther reports whether the history is of the running instance, and longer than the last minutes.
-func reachesFarther(past classified, recent []classified) bool {
+// coversMore reports whether the history is of the running instance, and at least twice as long as the recent points.
+func coversMore(past classified, recent []classified) bool {
 	for _, j := range recent {
 		if past.newest.Before(j.newest) || past.span < 2*j.span {
 			return false
@@ -168,9 +172,9 @@ func reachesFarther(past classified, recent []classified) bool {
 	return true
 }
 
-// podsOf returns the known pods of instances.
-func podsOf(lives []classified) (pods []string) {
-	for _, l := range lives {
+// podsOf returns the known pods of instances, without duplicates.
+func podsOf(instances []classified) (pods []string) {
+	for _, l := range instances {
 		if l.pod != "" && !slices.Contains(pods, l.pod) {
 			pods = append(pods, l.pod)
 		}
@@ -197,11 +201,13 @@ func (j classified) steps() []memory.Bytes {
 	return out[max(0, len(out)-stepsKept):]
 }
 
-// rateMargin widens the interval of a rate either way, because ranks assume independent points. For recordings of
-// leaks, predicted at 60 %, the interval was right in 6 of 11 without it and in 10 with it.
+// rateMargin is the factor by which the interval of a rate is widened on both sides: the estimate of the interval
+// assumes independent points, which samples are not. For 11 recorded leaks, at 60 % of their duration, the interval was
+// right 6 times without the margin and 10 times with it.
 const rateMargin = 1.2
 
-// soonest returns the time to the limit of the first instance to reach it, by the rates of the window and its half.
+// soonest returns the shortest and the longest time to the limit, of the instance that reaches it first. It uses the
+// rates of the whole window and of its second half.
 func soonest(climbing []classified, limit memory.Bytes) [2]time.Duration {
 	var first [2]time.Duration
 	for _, j := range climbing {

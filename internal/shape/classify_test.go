@@ -310,7 +310,7 @@ func TestFollowsALimitThatWasRaised(t *testing.T) {
 	}
 }
 
-// TestDiedClimbing: three lives of four hours each, every one from 60 MiB to the limit.
+// TestDiedClimbing: three instances of four hours each, every one from 60 MiB to the limit.
 func TestDiedClimbing(t *testing.T) {
 	var in Input
 	in.Limit = 256 * memory.MiB

@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	outliersNamed  = 5 // pods in a Shape
-	fewestReplicas = 4 // with fewer, the outlier is ambiguous
-	// An outlier is above outlierPercent of the replicas' median, and outlierSpreads of their usual spread above it.
-	// Article 1: 640 MiB against 330.
+	outliersNamed  = 5 // pods in Shape.Outliers
+	fewestReplicas = 4 // with fewer, it is unclear which replica is unusual
+	// An outlier is above outlierPercent of the replicas' median, and above the median by minOutlier and by
+	// outlierSpreads median absolute deviations.
 	outlierPercent = 150
 	outlierSpreads = 6
 	minOutlier     = float64(16 * memory.MiB)
 )
 
-// outlierReplicas names the pods whose memory is far above the other replicas', the highest first. A pod with points
-// counts with its low points, so that a burst does not make it an outlier; a new one with its reading.
+// outlierReplicas returns the pods with far more memory than the other replicas, the highest first, at most
+// outliersNamed. It uses the low points of a pod, so that a burst does not make it an outlier. A pod without enough
+// points counts with its reading.
 func outlierReplicas(in Input) []string {
 	use := map[string]float64{}
 	for _, r := range in.Replicas {
@@ -44,8 +45,8 @@ func outlierReplicas(in Input) []string {
 	return outliers[:min(len(outliers), outliersNamed)]
 }
 
-// Outliers names the replicas whose memory is far above the others', the highest first, and the usual amount:
-// their median. It uses one reading of each, so it includes a pod in a burst.
+// Outliers returns the pods with far more memory than the other replicas, the highest first, and the usual amount: the
+// median of all. It uses one reading of each pod, so it includes a pod in a burst.
 func Outliers(replicas []Replica) (pods []string, usual memory.Bytes) {
 	use := make(map[string]float64, len(replicas))
 	for _, r := range replicas {
@@ -55,7 +56,7 @@ func Outliers(replicas []Replica) (pods []string, usual memory.Bytes) {
 	return pods, toBytes(middle)
 }
 
-// farAbove returns the pods far above the median of all, the highest first.
+// farAbove returns the pods far above the median, the highest first, and the median. use has the memory by pod.
 func farAbove(use map[string]float64) (outliers []string, usual float64) {
 	if len(use) < fewestReplicas {
 		return nil, 0
@@ -79,7 +80,7 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 	return outliers, usual
 }
 
-// followsAcrossLimits reports whether memory rose to the same share, at least half, of different limits, so that the
+// followsAcrossLimits reports whether memory rose to the same share of different limits, at least half of each: the
 // limit determines the use.
 func followsAcrossLimits(regimes []history.Regime) bool {
 	seen := slices.DeleteFunc(slices.Clone(regimes), func(r history.Regime) bool { return r.Limit == 0 || r.Peak == 0 })

@@ -14,37 +14,37 @@ type classified struct {
 	series
 	kind       Kind
 	confidence memory.Confidence
-	urgent     bool // the matching rule was aboutToHit
+	urgent     bool // the rule that matched is aboutToHit
 	growth     growth
 	level      level
 }
 
 const (
-	// urgentPercent of the limit, after urgentPoints samples: above, growth is reported for any window. A history has
-	// that many of a single instance within half an hour, and of each of four within its two hours.
+	// urgentPercent is the share of the limit from which growth is reported for any window, after urgentPoints samples. A
+	// history has 16 points of a single instance after half an hour, and of each of four instances after two hours.
 	urgentPercent = 70
 	urgentPoints  = 16
 )
 
-// rules are tried in this order; the first match gives the shape. Growth comes first, because it leads to kills.
+// rules are tried in this order; the first that fits is the shape. Growth comes first, because it leads to kills.
 var rules = []struct {
 	kind Kind
 	fits func(classified, Input) (memory.Confidence, bool)
 }{
-	{Climb, aboutToHit},            // any window: it reaches the limit soon
-	{Burst, burstsMoreThanItHolds}, // retained memory is small compared with bursts
-	{FollowsLimit, followsLimit},   // any growth that ended at the cap
+	{Climb, aboutToHit},            // reaches the limit soon; for any window
+	{Burst, burstsExceedGrowth},    // growth is small compared with bursts
+	{FollowsLimit, followsLimit},   // growth that ended at the cap
 	{StepRetention, stepsAndStays}, // growth in jumps
 	{Climb, climbs},                // growth without bound
-	{Flat, levelsOff},              // growth that ended elsewhere: a warm-up, a cache
-	{Climb, trendUnderSawtooth},    // growth below sawteeth of equal height
-	{Flat, standsStill},            //
-	{Burst, bursts},                // up and down again, mostly down
-	{Sawtooth, upAndDown},          // up and down, all the time
+	{Flat, levelsOff},              // growth that ended elsewhere: a warm-up or a cache
+	{Climb, trendUnderSawtooth},    // growth below sawteeth
+	{Flat, isFlat},                 // hardly any change
+	{Burst, bursts},                // short rises from a floor
+	{Sawtooth, risesAndFalls},      // rises and falls all the time
 }
 
-// judgeSeries classifies one instance; ok is false if it is too short.
-func judgeSeries(s series, in Input) (classified, bool) {
+// classifySeries classifies one instance; ok is false if it is too short.
+func classifySeries(s series, in Input) (classified, bool) {
 	if len(s.cells) < fewest {
 		return classified{series: s, kind: Unknown, confidence: memory.Low}, false
 	}
@@ -76,8 +76,8 @@ func followsLimit(j classified, in Input) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-// aboutToHit: memory grew steadily close to the limit, and at that rate reaches it within the length of the window.
-// With a known cap it must be beyond the cap, where filling would end.
+// aboutToHit reports whether memory grew steadily close to the limit, and at its rate reaches the limit within the
+// length of the window. With a known cap, memory must be above the cap, because a filling heap would stop there.
 func aboutToHit(j classified, in Input) (memory.Confidence, bool) {
 	g, limit := j.growth, float64(in.Limit)
 	if limit == 0 || j.points < urgentPoints || len(j.cells) < urgentPoints/2 || j.last < limit*urgentPercent/100 ||
@@ -94,24 +94,24 @@ func aboutToHit(j classified, in Input) (memory.Confidence, bool) {
 	return memory.Medium, (limit-j.last)/g.slow < j.span.Hours()
 }
 
-// burstsMoreThanItHolds: it rose and fell again four or more times, by far more in total than its floor rose.
-func burstsMoreThanItHolds(j classified, _ Input) (memory.Confidence, bool) {
+// burstsExceedGrowth reports whether memory rose and fell four times or more, by far more in total than its floor.
+func burstsExceedGrowth(j classified, _ Input) (memory.Confidence, bool) {
 	g, l := j.growth, j.level
 	total := 0.0
-	for _, up := range g.returned {
-		total += up
+	for _, height := range g.returned {
+		total += height
 	}
-	if g.all.endless() || len(g.returned) < 4 || l.still() || !l.peaked() || total < 4*g.gained() {
+	if g.all.endless() || len(g.returned) < 4 || l.flat() || !l.bursty() || total < 4*g.gained() {
 		return "", false
 	}
 	return memory.Medium, true
 }
 
-// trendUnderSawtooth: sawteeth hide the floor, but the whole rises, also in the second half.
+// trendUnderSawtooth reports whether sawteeth hide a rise of the low points that continues in the second half.
 func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < earlySpan || len(j.growth.returned) < 2 || j.growth.all.pace < keepsPace ||
+	if j.span < earlySpan || len(j.growth.returned) < 2 || j.growth.all.pace < minPace ||
 		j.growth.slow <= 0 || !stats.Rises(lows, 5) ||
 		!stats.Rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
@@ -135,7 +135,7 @@ func stepsAndStays(j classified, _ Input) (memory.Confidence, bool) {
 
 func climbs(j classified, in Input) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || !stats.Rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || g.ending < keepsEnding ||
+	if !g.significant() || !stats.Rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || g.ending < minEnding ||
 		j.span < minClimbSpan {
 		return "", false
 	}
@@ -163,7 +163,7 @@ func levelsOff(j classified, _ Input) (memory.Confidence, bool) {
 	rest := j.level
 	late := stats.Sorted(j.mids()[len(j.cells)*2/3:])
 	rest.top, rest.base, rest.usual = stats.Quantile(late, 0.98), stats.Quantile(late, 0.02), stats.Quantile(late, 0.5)
-	if !rest.still() {
+	if !rest.flat() {
 		return "", false
 	}
 	if g.all.late < 0.03*g.to {
@@ -172,12 +172,12 @@ func levelsOff(j classified, _ Input) (memory.Confidence, bool) {
 	return memory.Low, true
 }
 
-func standsStill(j classified, _ Input) (memory.Confidence, bool) {
-	return j.seenEnough(), j.level.still()
+func isFlat(j classified, _ Input) (memory.Confidence, bool) {
+	return j.seenEnough(), j.level.flat()
 }
 
 func bursts(j classified, _ Input) (memory.Confidence, bool) {
-	if !j.level.peaked() {
+	if !j.level.bursty() {
 		return "", false
 	}
 	if len(j.growth.returned) < 2 {
@@ -186,7 +186,7 @@ func bursts(j classified, _ Input) (memory.Confidence, bool) {
 	return j.seenEnough(), true
 }
 
-func upAndDown(j classified, _ Input) (memory.Confidence, bool) {
+func risesAndFalls(j classified, _ Input) (memory.Confidence, bool) {
 	onlyUp := j.growth.significant() && len(j.growth.returned) == 0 && stats.Rises(j.lows()[j.growth.skip:], trendZ)
 	return j.seenEnough(), !onlyUp
 }

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	cells        = 96 // of a series: enough for teeth and steps, few enough for computations over all pairs
-	fewest       = 8  // cells with points; with fewer, nothing is reported
-	pointsOfSpan = 3  // that a span represents
+	cells        = 96 // in a series: enough to show sawteeth and steps, few enough for computations over all pairs
+	fewest       = 8  // a series with fewer cells has no shape
+	pointsOfSpan = 3  // how many points a span counts as
 )
 
-// cell is a period of one instance, with its low, usual and high memory.
+// cell has the low, usual and high memory of one instance in a period.
 type cell struct {
 	hours          float64 // hours of evidence from the series' start to the middle of the cell
 	low, mid, high float64 // bytes
@@ -33,12 +33,12 @@ type series struct {
 	age    period.Evidence // of the instance at the first point; negative: unknown
 	points int
 	cells  []cell
-	top    float64 // the highest point
-	newest time.Time
-	last   float64
+	top    float64   // the highest point, in bytes
+	newest time.Time // time of the last point
+	last   float64   // the last point, in bytes
 }
 
-// newSeries returns the series of points, without duplicates and empty ones.
+// newSeries returns the series of an instance's points, without duplicates and empty points.
 func newSeries(in Instance) series {
 	points := slices.Clone(in.Points)
 	points = slices.DeleteFunc(points, func(p Point) bool { return p.RSS <= 0 || p.Time.IsZero() })
@@ -61,7 +61,7 @@ func newSeries(in Instance) series {
 	return s
 }
 
-// pastSeries returns the series of spans, which are already cells.
+// pastSeries returns the series of spans. Each span becomes a cell.
 func pastSeries(spans []history.Span) series {
 	s := series{points: pointsOfSpan * len(spans), age: -1}
 	if len(spans) == 0 {
@@ -81,6 +81,7 @@ func pastSeries(spans []history.Span) series {
 	return s
 }
 
+// cut divides sorted points into cells.
 func (s *series) cut(points []Point) {
 	width := s.newest.Sub(s.began)/cells + 1
 	s.cells = make([]cell, 0, min(len(points), cells))
@@ -116,9 +117,9 @@ func each(c []cell, f func(cell) float64) []float64 {
 	return out
 }
 
-// floor returns, for every cell, the lowest later point, without bursts and sawteeth: the retained memory. The future
-// of the newest cells is unknown, so the floor ends before them: by the length of the longest finished excursion, and
-// at least a twelfth.
+// floor returns the retained memory, without bursts and sawteeth: for every cell, the lowest of its low point and all
+// later ones. It omits the newest cells, because what follows them is unknown: a quarter more than the longest finished
+// excursion, and at least a twelfth of all.
 func floor(lows []float64) []float64 {
 	f := slices.Clone(lows)
 	for i := len(f) - 2; i >= 0; i-- {
@@ -128,7 +129,7 @@ func floor(lows []float64) []float64 {
 	return f[:max(len(f)-tail, 2)]
 }
 
-// longestExcursion returns the longest run of cells that were clearly above the floor and returned to it.
+// longestExcursion returns the number of cells in the longest rise clearly above the floor that has ended.
 func longestExcursion(lows, floor []float64) int {
 	longest, run := 0, 0
 	for i := range lows {

@@ -16,12 +16,12 @@ type Kind string
 // The kinds of shape.
 const (
 	Unknown       Kind = "Unknown"       // too little data, or no match
-	Flat          Kind = "Flat"          // it does not change much
-	Sawtooth      Kind = "Sawtooth"      // it rises and falls with collections; the trough is the live set
-	StepRetention Kind = "StepRetention" // it jumps and remains there
-	Climb         Kind = "Climb"         // it grows without bound
-	FollowsLimit  Kind = "FollowsLimit"  // it fills a cap derived from the limit, which is not demand
-	Burst         Kind = "Burst"         // short peaks
+	Flat          Kind = "Flat"          // changes little
+	Sawtooth      Kind = "Sawtooth"      // rises and falls with garbage collections; the trough is the live set
+	StepRetention Kind = "StepRetention" // jumps, and remains at the new level
+	Climb         Kind = "Climb"         // grows without bound
+	FollowsLimit  Kind = "FollowsLimit"  // fills a cap that the runtime derives from the limit: use, but not demand
+	Burst         Kind = "Burst"         // has short peaks
 )
 
 // Point is one sample of one instance.
@@ -43,18 +43,18 @@ type Replica struct {
 	RSS memory.Bytes
 }
 
-// Input is the input of Classify: one container name of one workload. Any evidence may be missing.
+// Input is the evidence about one container name of one workload. Any field may be empty.
 type Input struct {
 	Instances []Instance
-	// Past is a longer history than Instances, oldest first, of the fullest instance of each time.
+	// Past is a longer history than Instances, oldest first, of the instance with the highest use at each time.
 	Past     []history.Span
-	Regimes  []history.Regime // the use under the current and earlier limits
+	Regimes  []history.Regime // the use under the current and the previous limit
 	Replicas []Replica        // all running pods, for finding outliers
 	Limit    memory.Bytes     // the current effective limit; 0: none
-	// Cap is the managed heap's cap derived from the limit (injected, or the runtime's default); 0: none or unknown.
+	// Cap is the heap cap that memfit, or the runtime by default, derives from the limit. 0: none or unknown.
 	Cap memory.Bytes
-	// CapUnknown is true if there may be another cap than this default. It makes a climb less certain, but explains no
-	// level.
+	// CapUnknown is true if the heap may have another cap than Cap. Then Cap makes a climb less certain, but is never the
+	// reason for FollowsLimit.
 	CapUnknown bool
 	// Overhead is the runtime's memory besides its heap (code, threads, buffers), if known.
 	Overhead memory.Bytes
@@ -64,20 +64,20 @@ type Input struct {
 type Shape struct {
 	Kind       Kind
 	Confidence memory.Confidence
-	RatePerDay memory.Bytes // of a Climb
-	// TimeToLimit is the time to the limit at the highest and the lowest rate (95 % interval, a fifth wider either way);
-	// zero if not climbing or without a limit.
+	RatePerDay memory.Bytes // growth per day of a Climb
+	// TimeToLimit is the shortest and the longest expected time until a Climb reaches the limit (95 % interval of the
+	// rate, widened by rateMargin). Zero: no Climb, or no limit.
 	TimeToLimit [2]time.Duration
-	Trough      memory.Bytes   // the live set: the median of the low points
+	Trough      memory.Bytes   // the memory retained at the end: the live set
 	Peak        memory.Bytes   // the highest point
 	Steps       []memory.Bytes // sizes of retained jumps, oldest first, at most 8
-	Outliers    []string       // pods whose memory is far above their replicas', highest first, at most 5
-	Pods        []string       // with this shape, if known; empty: the fullest
+	Outliers    []string       // pods with far more memory than the other replicas, highest first, at most 5
+	Pods        []string       // pods with this shape, if known; empty: the pod with the highest use
 	Summary     string         // a sentence with numbers
 }
 
-// FromHistory returns a history as evidence for [Classify]: the last two hours by instance, and the spans of the last
-// days of the fullest. The caller adds the limit, the runtime's cap and the running replicas.
+// FromHistory returns the evidence of a history: the points of the last two hours by instance, and the spans of the
+// last days. The caller adds the limit, the runtime's cap and the running replicas.
 func FromHistory(h *history.Container) Input {
 	var in Input
 	if h == nil {

@@ -18,16 +18,16 @@ type jump struct {
 
 // excursion is a rise clearly above the floor that fell again by at least half.
 type excursion struct {
-	until  int     // the cell of its end
-	height float64 // above the floor
+	until  int     // the cell in which it ended
+	height float64 // above the floor, in bytes
 }
 
-// excursions returns the excursions. If the floor rose to the memory, it has none.
+// excursions returns the excursions of cells c above the floor. A rise that ends because the floor rises is not one.
 func excursions(c []cell, floor []float64) []excursion {
 	var out []excursion
 	up, top := 0.0, 0.0
 	for i, f := range floor {
-		if over := c[i].high - f; over > max(stillBytes, f*stillPercent/100) {
+		if over := c[i].high - f; over > max(flatBytes, f*flatPercent/100) {
 			up, top = max(up, over), max(top, c[i].high)
 			continue
 		}
@@ -39,14 +39,14 @@ func excursions(c []cell, floor []float64) []excursion {
 	return out
 }
 
-// proven returns the reliable length of a floor with excursions: a rise since the last fall counts only if it exceeds
-// every fall, or has lasted much longer than any excursion.
-func proven(f []float64, came []excursion) int {
-	if len(came) == 0 {
+// reliableLength returns how many cells of a floor count. A rise since the last excursion counts only if it exceeds all
+// excursions, or has lasted one and a half times the longest interval between their ends.
+func reliableLength(f []float64, finished []excursion) int {
+	if len(finished) == 0 {
 		return len(f)
 	}
 	highest, gap, last := 0.0, 0, 0
-	for _, e := range came {
+	for _, e := range finished {
 		highest, gap, last = max(highest, e.height), max(gap, e.until-last), e.until
 	}
 	since := len(f) - 1 - last
@@ -56,17 +56,17 @@ func proven(f []float64, came []excursion) int {
 	return max(last+1, 2)
 }
 
-// jumps returns the steps of a floor: rises within a cell or two that are a large part of all growth and of the level,
+// jumps returns the steps of a floor: rises within a few cells that are a large part of all growth and of the level,
 // and far above the floor's usual rise.
 func jumps(f []float64, gained, tooth float64) []jump {
-	width := max(1, (len(f)+14)/28) // of a step: 3 of the cells that a full window leaves for the floor
+	width := max(1, (len(f)+14)/28) // cells of a step: 3 in a full window
 	rises := make([]float64, 0, len(f))
 	for i := 1; i < len(f); i++ {
 		rises = append(rises, f[i]-f[i-1])
 	}
 	least := max(minStep, 0.12*gained, tooth/2, 2.5*float64(width)*stats.Median(rises))
 	var out []jump
-	for i := max(2, len(f)/16); i < len(f); { // earlier, there is no plateau to jump from
+	for i := max(2, len(f)/16); i < len(f); { // a step needs a plateau before it
 		end := min(i+width, len(f))
 		by := f[end-1] - f[i-1]
 		if f[i]-f[i-1] < least/4 || by < max(least, 0.04*f[i-1]) {
@@ -74,7 +74,7 @@ func jumps(f []float64, gained, tooth float64) []jump {
 			continue
 		}
 		for end < len(f) && end-i < len(f)/10 && f[end]-f[end-1] > max(0.02*gained, 3*stats.Median(rises)) {
-			end++ // loading takes time
+			end++ // the step continues
 		}
 		out = append(out, jump{at: i, until: end, by: f[end-1] - f[i-1]})
 		i = end
@@ -82,7 +82,7 @@ func jumps(f []float64, gained, tooth float64) []jump {
 	return out
 }
 
-// without returns y without the steps, each subtracted along its rise.
+// without returns y minus the steps. A step over several cells is subtracted in equal parts.
 func without(y []float64, steps []jump) []float64 {
 	out := slices.Clone(y)
 	for _, s := range steps {
@@ -93,8 +93,8 @@ func without(y []float64, steps []jump) []float64 {
 	return out
 }
 
-// inSteps reports whether the floor is flat except for its steps, or most growth came in a few large ones and all
-// growth, or the rest without them, has ended.
+// inSteps reports whether nearly all growth is in steps, or most growth is, one step is large, and all growth or the
+// growth outside of steps has ended.
 func (g growth) inSteps() bool {
 	if len(g.steps) == 0 {
 		return false
@@ -103,7 +103,7 @@ func (g growth) inSteps() bool {
 		return true
 	}
 	largest := slices.MaxFunc(g.steps, func(a, b jump) int { return cmp.Compare(a.by, b.by) }).by
-	over := !g.all.endless() && g.stepped >= maxStepShare*g.gained() || !g.rest.endless() &&
-		g.stepped >= stepShareHalf*g.gained()
-	return over && largest >= 0.3*g.gained() && g.gained() > 0.3*g.from
+	ended := !g.all.endless() && g.stepped >= stepShareEnded*g.gained() || !g.rest.endless() &&
+		g.stepped >= stepShareRest*g.gained()
+	return ended && largest >= 0.3*g.gained() && g.gained() > 0.3*g.from
 }

@@ -46,7 +46,7 @@ func describe(s Shape, j classified) string {
 		return fmt.Sprintf("jumped %s (%s) from %s to %s and stays there",
 			format.Count(len(s.Steps), "time"), strings.Join(by, ", "), from, to)
 	case Climb:
-		return sayClimb(s, j)
+		return describeClimb(s, j)
 	case FollowsLimit:
 		return fmt.Sprintf("fills the cap its runtime derives from the limit and stays at %s: use, not demand", to)
 	case Unknown:
@@ -58,7 +58,7 @@ func describe(s Shape, j classified) string {
 	return "matches no known shape"
 }
 
-func sayClimb(s Shape, j classified) string {
+func describeClimb(s Shape, j classified) string {
 	words := fmt.Sprintf("climbs %s a day without slowing down, now at %s", s.RatePerDay, toBytes(j.last))
 	if s.TimeToLimit[1] == 0 {
 		return words
@@ -67,7 +67,7 @@ func sayClimb(s Shape, j classified) string {
 		format.InWords(s.TimeToLimit[1]))
 }
 
-// toLimit returns the real time to the limit at the highest and the lowest rate, in bytes per hour of evidence.
+// toLimit returns the real time to the limit at the rates fast and slow, in bytes per hour of evidence.
 func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 	const never = 10 * 365 * 24 * time.Hour
 	if limit <= now || fast <= 0 || slow <= 0 {
@@ -83,12 +83,12 @@ func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 	return [2]time.Duration{when(fast), when(slow)}
 }
 
-// perDay returns the rate per real day, from bytes per hour of evidence.
+// perDay converts a rate in bytes per hour of evidence to one per real day.
 func perDay(bytesPerHour float64) memory.Bytes {
 	return toBytes(bytesPerHour * 24 * float64(period.Factor()))
 }
 
-func tooLittle(in Input) string {
+func tooFewSamples(in Input) string {
 	points := 0
 	for _, i := range in.Instances {
 		points += len(i.Points)

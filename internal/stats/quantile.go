@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stats has robust statistics: medians, ranks, pairs. They take plain numbers in the order of time. It reads no
-// clock, performs no I/O, and imports nothing else of memfit.
+// Package stats computes robust statistics of numbers in the order of time: quantiles, slopes and trends. Package shape
+// uses them. It reads no clock, performs no I/O and imports no other package of memfit.
 package stats
 
 import "slices"
@@ -30,22 +30,22 @@ func Sorted(v []float64) []float64 {
 // Median returns the median of values in any order, without changing them.
 func Median(v []float64) float64 { return Quantile(Sorted(v), 0.5) }
 
-// chosen returns the quantile of values in any order, which it reorders. It takes a fifth of the time of sorting.
-func chosen(v []float64, q float64) float64 {
+// quickQuantile returns the quantile q of unsorted values, and reorders them. It takes a fifth of the time of sorting.
+func quickQuantile(v []float64, q float64) float64 {
 	if len(v) == 0 {
 		return 0
 	}
 	at := q * float64(len(v)-1)
 	i := int(at)
-	place(v, i)
+	quickSelect(v, i)
 	if i+1 >= len(v) {
 		return v[i]
 	}
 	return v[i] + (at-float64(i))*(slices.Min(v[i+1:])-v[i])
 }
 
-// place partially sorts v around k: smaller values before it, larger ones after it (Hoare 1961).
-func place(v []float64, k int) {
+// quickSelect reorders v so that no value before v[k] is larger than v[k], and no value after it smaller (Hoare 1961).
+func quickSelect(v []float64, k int) {
 	for low, high := 0, len(v)-1; low < high; {
 		pivot, i, j := v[(low+high)/2], low, high
 		for i <= j {

@@ -34,12 +34,12 @@ func TestChosenIsTheQuantile(t *testing.T) {
 			}
 		}
 		for _, q := range []float64{0, 0.025, 0.3, 0.5, 0.975, 1} {
-			if got, want := chosen(slices.Clone(v), q), Quantile(Sorted(v), q); got != want {
+			if got, want := quickQuantile(slices.Clone(v), q), Quantile(Sorted(v), q); got != want {
 				t.Fatalf("%d values: the %.3f quantile is %v, want %v", n, q, got, want)
 			}
 		}
 	}
 	for _, odd := range [][]float64{{math.NaN()}, {1, math.NaN(), 3, math.Inf(1), math.NaN()}} {
-		chosen(odd, 0.5) // ends
+		quickQuantile(odd, 0.5) // ends
 	}
 }

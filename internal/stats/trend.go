@@ -5,8 +5,8 @@ package stats
 
 import "math"
 
-// TheilSen returns the median of the slopes between all pairs of points, with its 95 % interval by ranks (Sen 1968). Up
-// to 29 % of the points may be arbitrary. More than most points are averaged in pairs, because the cost is quadratic.
+// TheilSen returns the median of the slopes between all pairs of points, and its 95 % confidence interval (Sen 1968).
+// Up to 29 % of the points may be outliers. More than 48 points are averaged in pairs, because the cost is quadratic.
 func TheilSen(x, y []float64) (slope, low, high float64) {
 	const most = 48
 	for len(x) > most {
@@ -24,14 +24,14 @@ func TheilSen(x, y []float64) (slope, low, high float64) {
 		return 0, 0, 0
 	}
 	n := float64(len(x))
-	half := 1.96 * math.Sqrt(n*(n-1)*(2*n+5)/18) / 2 // in pairs, either side of the median
+	half := 1.96 * math.Sqrt(n*(n-1)*(2*n+5)/18) / 2 // half of the interval, as a number of slopes
 	m := float64(len(slopes))
 	share := min(half/m, 0.5)
-	low = chosen(slopes, 0.5-share)
-	return chosen(slopes, 0.5), low, chosen(slopes, 0.5+share)
+	low = quickQuantile(slopes, 0.5-share)
+	return quickQuantile(slopes, 0.5), low, quickQuantile(slopes, 0.5+share)
 }
 
-// paired returns the means of neighbors.
+// paired returns the means of pairs of neighbors.
 func paired(v []float64) []float64 {
 	out := make([]float64, 0, (len(v)+1)/2)
 	for i := 0; i+1 < len(v); i += 2 {
@@ -43,8 +43,8 @@ func paired(v []float64) []float64 {
 	return out
 }
 
-// MannKendall returns the Z of the trend test: by how many standard deviations more pairs rise than fall. Ties do not
-// count. Chance exceeds 2.6 once in two hundred.
+// MannKendall returns Z of the Mann-Kendall test for a trend: the number of rising pairs of values minus the falling
+// ones, in standard deviations. Ties do not count. Values without a trend exceed 2.6 once in two hundred.
 func MannKendall(y []float64) float64 {
 	n := len(y)
 	if n < 4 {
@@ -84,8 +84,8 @@ func MannKendall(y []float64) float64 {
 	return 0
 }
 
-// Rises reports whether the trend is up with at least that Z or, if so few values cannot reach it, with three quarters
-// of their maximum.
+// Rises reports whether [MannKendall] returns at least z for y. If y is too short to reach z, three quarters of the
+// highest possible result are enough.
 func Rises(y []float64, z float64) bool {
 	n := float64(len(y))
 	most := (n*(n-1)/2 - 1) / math.Sqrt(n*(n-1)*(2*n+5)/18)

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suggest guesses what a container probably runs from its spec alone: image, command and the names of its
-// variables. It is for users, with its evidence, and never for the webhook, because an image's name is not certain.
-// Each runtime's file in internal/runtimes has its hints. It performs no I/O.
+// Package suggest guesses the runtime of a container from its spec: image, command and names of environment variables.
+// kubectl memfit shows the guess with its evidence; the webhook does not use it, because the name of an image proves
+// nothing. The hints are in the files of the runtimes (internal/runtimes). The package performs no I/O.
 package suggest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Suggestion is a guess with its evidence; Runtime is nil without one.
+// Suggestion is a guess with its evidence. Runtime is nil if nothing in the spec suggests one.
 type Suggestion struct {
 	Runtime *runtimes.Runtime
 	// Version is the start of the image's tag; empty: unknown.
@@ -50,7 +50,8 @@ func (s *Suggestion) add(r *runtimes.Runtime, version, evidence string) {
 // maxWords bounds the words read in a command line: an init program, its options, and the program.
 const maxWords = 8
 
-// program returns the first word that is a program of some runtime, before any shell, whose script decides.
+// program returns the first word that is the program of a runtime; empty: none, or a shell comes first, whose script
+// may start anything.
 func program(words []string) string {
 	for _, word := range words[:min(len(words), maxWords)] {
 		switch base := path.Base(word); {

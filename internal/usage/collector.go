@@ -22,33 +22,32 @@ const (
 	firstBackoff = 15 * time.Second // after a source failed once for a node
 )
 
-// Collector reads many nodes concurrently and records those without a response. Use one for the life of the process, by
-// pointer; a cycle must end before the next one starts.
+// Collector reads many nodes concurrently, and records nodes that do not respond. It keeps state between cycles, so use
+// one Collector for the life of the process. A cycle must end before the next one starts.
 type Collector struct {
-	// Sources are tried for each node until one responds: a response without samples counts, and two are never mixed.
-	// After a failure for a node a source has a backoff, so that a firewall that drops connections to kubelets does not
-	// cost a timeout per node and cycle.
+	// Sources are tried in order for each node until one responds, even without samples. After a failure for a node, a
+	// source has a backoff, so that a firewall that drops connections to kubelets does not cost a timeout per node and
+	// cycle.
 	Sources     []Source
 	Now         func() time.Time
-	Concurrency int           // nodes that are read concurrently; 0: 16
-	Spread      time.Duration // over which the reads of one cycle are started, to avoid bursts
-	MaxBackoff  time.Duration // of a source for a node, doubled after each failure; 0: 5m
+	Concurrency int           // number of nodes read concurrently; 0: 16
+	Spread      time.Duration // the reads of one cycle start over this period, to avoid bursts
+	MaxBackoff  time.Duration // longest backoff of a source for a node, which doubles with each failure; 0: 5m
 
-	asked map[string]*asked // by node name
+	states map[string]*nodeState // by node name
 }
 
-// asked is the state of a node. While it responds, its silence is zero except Answered.
-type asked struct {
+// nodeState is the state of a node between cycles. While the node responds, only Answered of its Silence is set.
+type nodeState struct {
 	memory.Silence
-	sources []attempts
+	sources []attempts // by index of Collector.Sources
 }
 
-// attempts are those at one source since its last response for the node. The last failed with err, and the next is at
-// nextTry at the earliest.
+// attempts describes the failures of one source for a node since it last responded.
 type attempts struct {
 	failures int
-	err      error
-	nextTry  time.Time
+	err      error     // of the last attempt
+	nextTry  time.Time // end of the backoff
 }
 
 // Name returns "kubelet", or "kubelet or prometheus".
@@ -61,51 +60,51 @@ func (c *Collector) Name() string {
 }
 
 // Each reads all nodes and passes each reading to take, in no particular order; calls of take do not overlap. It
-// returns the nodes of unknown usage, in the order of nodes. One that a backoff skipped has the error of its last
-// attempt. When ctx ends, remaining nodes are silent too, without a backoff.
+// returns the nodes whose usage is unknown, in the order of nodes. A node that was skipped because of a backoff has the
+// error of its last attempt. When ctx ends, the remaining nodes are returned too, but get no backoff.
 func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Reading)) []memory.Silence {
-	known := make(map[string]*asked, len(nodes)) // drop the state of deleted nodes
+	known := make(map[string]*nodeState, len(nodes)) // without deleted nodes
 	silent := make([]memory.Silence, len(nodes))
 	due := make([]int, 0, len(nodes))
 	started := c.Now()
 	for i, n := range nodes {
-		of := c.asked[n.Name]
-		if of == nil {
-			of = &asked{sources: make([]attempts, len(c.Sources))}
+		state := c.states[n.Name]
+		if state == nil {
+			state = &nodeState{sources: make([]attempts, len(c.Sources))}
 		}
-		known[n.Name] = of
-		if slices.ContainsFunc(of.sources, func(a attempts) bool { return !started.Before(a.nextTry) }) {
+		known[n.Name] = state
+		if slices.ContainsFunc(state.sources, func(a attempts) bool { return !started.Before(a.nextTry) }) {
 			due = append(due, i)
 		} else {
-			silent[i] = of.Silence
+			silent[i] = state.Silence
 		}
 	}
-	c.asked = known
+	c.states = known
 	// The order changes each cycle, so that a slow node does not always delay the same others.
 	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] }) //nolint:gosec // no secret
 
 	var mu sync.Mutex
 	c.parallel(ctx, len(due), func(turn int) {
 		i, at := due[turn], c.Now()
-		of := known[nodes[i].Name]
-		r, err := c.read(ctx, nodes[i], of)
+		state := known[nodes[i].Name]
+		r, err := c.read(ctx, nodes[i], state)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
-			of.Silence = memory.Silence{Answered: c.Now()}
+			state.Silence = memory.Silence{Answered: c.Now()}
 			take(nodes[i], r)
 			return
 		}
-		silent[i] = of.failedAt(nodes[i], err, at)
+		silent[i] = state.failedAt(nodes[i], err, at)
 		if ctx.Err() == nil && nodes[i].Missing == nil { // otherwise not the node's fault
-			of.Silence = silent[i]
+			state.Silence = silent[i]
 		}
 	})
 	return slices.DeleteFunc(silent, func(s memory.Silence) bool { return s.Node == "" })
 }
 
-// read tries the sources without a backoff, until one responds.
-func (c *Collector) read(ctx context.Context, node Node, of *asked) (Reading, error) {
+// read tries the sources of a node in order, except those in backoff, until one responds.
+func (c *Collector) read(ctx context.Context, node Node, state *nodeState) (Reading, error) {
 	if err := cmp.Or(node.Missing, ctx.Err()); err != nil {
 		return Reading{}, err
 	}
@@ -113,7 +112,7 @@ func (c *Collector) read(ctx context.Context, node Node, of *asked) (Reading, er
 	defer cancel()
 	var why []string
 	for i, source := range c.Sources {
-		a := &of.sources[i]
+		a := &state.sources[i]
 		if within.Err() == nil && !c.Now().Before(a.nextTry) {
 			r, err := source.Read(within, node)
 			if err == nil {
@@ -134,13 +133,13 @@ func (c *Collector) read(ctx context.Context, node Node, of *asked) (Reading, er
 		}
 	}
 	if len(c.Sources) == 1 {
-		return Reading{}, of.sources[0].err
+		return Reading{}, state.sources[0].err
 	}
 	return Reading{}, errors.New(strings.Join(why, "; "))
 }
 
-// parallel runs work(0) to work(n-1), at most Concurrency of them concurrently. Each starts at a random time in its own
-// slot of Spread.
+// parallel runs work(0) to work(n-1), at most Concurrency of them concurrently. It divides Spread into n slots, and
+// starts each at a random time in its slot.
 func (c *Collector) parallel(ctx context.Context, n int, work func(turn int)) {
 	running, started := make(chan struct{}, cmp.Or(c.Concurrency, 16)), c.Now()
 	var wg sync.WaitGroup
@@ -166,8 +165,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// backoff returns the backoff after this many failures, less up to a fifth as jitter, so that nodes that failed
-// together are not retried together.
+// backoff returns the backoff after a number of failures. It subtracts up to a fifth at random, so that nodes that
+// failed together are not retried together.
 func (c *Collector) backoff(failures int) time.Duration {
 	backoff, limit := firstBackoff, cmp.Or(c.MaxBackoff, 5*time.Minute)
 	for n := 1; n < failures && backoff < limit; n++ {
@@ -176,9 +175,9 @@ func (c *Collector) backoff(failures int) time.Duration {
 	return time.Duration(float64(min(backoff, limit)) * (1 - rand.Float64()/5)) //nolint:gosec // no secret
 }
 
-// failedAt returns the silence of a node after another attempt.
-func (a *asked) failedAt(node Node, err error, at time.Time) memory.Silence {
-	s := a.Silence
+// failedAt returns the silence of a node after an attempt at that time failed with err.
+func (n *nodeState) failedAt(node Node, err error, at time.Time) memory.Silence {
+	s := n.Silence
 	if s.Node == "" {
 		s.Since = at
 	}

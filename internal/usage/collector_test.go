@@ -171,7 +171,7 @@ func TestCollectJittersTheBackoff(t *testing.T) {
 		c := &Collector{Sources: []Source{source}, Now: time.Now}
 		collect(t.Context(), c, nodes(50))
 		next := map[time.Duration]bool{}
-		for name, of := range c.asked {
+		for name, of := range c.states {
 			d := time.Until(of.sources[0].nextTry)
 			next[d] = true
 			if d < 12*time.Second || d > 15*time.Second {
@@ -240,8 +240,8 @@ func TestCollectThatIsCutShortBlamesNobody(t *testing.T) {
 			t.Fatalf("%d readings and %d gaps, want 1 and 2", len(readings), len(gaps))
 		}
 		for _, g := range gaps {
-			if g.Error != context.DeadlineExceeded.Error() || c.asked[g.Node].sources[0].failures != 0 {
-				t.Errorf("gap %v after %v, want the deadline and no failure", g, c.asked[g.Node].sources)
+			if g.Error != context.DeadlineExceeded.Error() || c.states[g.Node].sources[0].failures != 0 {
+				t.Errorf("gap %v after %v, want the deadline and no failure", g, c.states[g.Node].sources)
 			}
 		}
 		if readings, gaps := collect(t.Context(), c, nodes(3)); len(readings) != 3 || len(gaps) != 0 {

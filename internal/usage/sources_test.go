@@ -112,7 +112,7 @@ func TestTheNextSourceIsNotAskedWhenTheCallerStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a, b := &script{name: "a", err: context.Canceled, then: cancel}, &script{name: "b"}
 	c := &Collector{Sources: []Source{a, b}, Now: time.Now}
-	if _, gaps := collect(ctx, c, nodes(1)); len(gaps) != 1 || b.reads != 0 || c.asked["n0"].sources[0].failures != 0 {
+	if _, gaps := collect(ctx, c, nodes(1)); len(gaps) != 1 || b.reads != 0 || c.states["n0"].sources[0].failures != 0 {
 		t.Errorf("gaps %v after %d reads of b, want one, none, and nobody's failure", gaps, b.reads)
 	}
 }

@@ -1,12 +1,12 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage reads the current memory use of containers, from any source: [Source] is the interface, its subpackages
-// are implementations.
+// Package usage reads the current memory use of containers. [Source] is the interface, which the subpackages implement,
+// and [Collector] reads all nodes for controllers/usage.
 //
-// "Unknown" is never "uses nothing": a node without a response is a [memory.Silence] with its error and start, and a
-// field that a source does not report has its Has… flag false. The package opens no connection and reads no clock;
-// [Collector] takes both as arguments.
+// Unknown usage is never reported as zero. A node that does not respond is a [memory.Silence] with its error, and a
+// field that a source does not report has a flag that is false. The package opens no connection and reads no clock:
+// [Collector] has fields for both.
 package usage
 
 import (
@@ -32,30 +32,30 @@ type Node struct {
 	Name    string
 	Address string // InternalIP, or another name or address of the kubelet; IPv6 without brackets
 	Port    int32  // status.daemonEndpoints.kubeletEndpoint.Port; 0 means 10250
-	Swaps   bool   // it reports swap space (status.nodeInfo.swap)
-	Missing error  // why the address is unknown; nil: it is known
+	Swaps   bool   // the node has swap space (status.nodeInfo.swap)
+	Missing error  // why the address is unknown; nil: known
 }
 
 // Reading is one source's data about the containers of one node at one time.
 type Reading struct {
-	// Samples has one entry per running container with known memory; a missing container is unknown, not empty.
+	// Samples has one entry per running container with known memory. The memory of a missing container is unknown, not 0.
 	Samples []memory.Sample
 	// Counters are the kernel's counts of kills in running containers, which no pod status shows.
 	Counters []memory.KillCounter
-	// Source is the Name of the source that responded, not necessarily the first one.
+	// Source is the Name of the source that responded.
 	Source string
 }
 
 // Source is one source of usage.
 type Source interface {
-	// Read returns the usage on node. It is safe for concurrent use, honors ctx, and its error has the next step.
+	// Read returns the usage on node. It is safe for concurrent use, and its error says what to do next.
 	Read(ctx context.Context, node Node) (Reading, error)
 	// Name is one lower-case word for logs, metrics and status: "kubelet", "prometheus", "metrics-api".
 	Name() string
 }
 
-// Cause returns the cause of a failed request: without net/http's method and URL, and with the bound if the response
-// exceeded an [http.MaxBytesReader]'s.
+// Cause returns the cause of a failed request, without the method and URL that net/http adds. If the response was too
+// long for an [http.MaxBytesReader], the error names the maximum.
 func Cause(err error) error {
 	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fmt.Errorf("the response exceeds %s, the maximum that memfit reads", memory.Bytes(long.Limit))
@@ -66,7 +66,7 @@ func Cause(err error) error {
 	return err
 }
 
-// Is reports whether an error is, or wraps, one of this type.
+// Is reports whether err is, or wraps, an error of type E.
 func Is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
@@ -78,14 +78,14 @@ func TimedOut(err error) bool {
 	return ok && e.Timeout()
 }
 
-// FirstLine returns the first line of a server's text, at most 300 bytes.
+// FirstLine returns the first line of a server's text, made printable, at most 300 bytes.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return quote.Plain(quote.Cut(line, 300))
 }
 
-// ParseCgroup reads a container's cgroup path, the id label of cAdvisor's series, which is the only place where they
-// name the pod's UID. Both are empty if it is not the path of a pod's container, as for a nested cgroup.
+// ParseCgroup parses a container's cgroup path: the label id of cAdvisor's series, their only label with the pod's UID.
+// Both results are empty if id is not the path of a pod's container, for example that of a nested cgroup.
 func ParseCgroup(id string) (podUID, containerID string) {
 	podUID, ok := cgroup.PodUID(path.Base(path.Dir(id)))
 	if !ok {
@@ -98,15 +98,15 @@ func ParseCgroup(id string) (podUID, containerID string) {
 	return podUID, containerID
 }
 
-// Bounds of a sample's time, relative to memfit's clock. A kubelet measures every 10 to 15 s, metrics-server every
-// minute, and Prometheus returns values up to 5 minutes old. Other times are wrong or forged, and one of 40 days ahead
-// would displace ten days of history.
+// MaxBehind and MaxAhead bound a sample's time, relative to memfit's clock. A kubelet measures every 10 to 15 s,
+// metrics-server every minute, and Prometheus returns values up to 5 minutes old. Other times are wrong or forged: a
+// sample from 40 days ahead would displace the history.
 const (
 	MaxBehind = 10 * time.Minute
 	MaxAhead  = 2 * time.Minute
 )
 
-// ClockError is returned for a node whose samples all have implausible times.
+// ClockError is the error for a node whose samples all have implausible times. Ahead is negative if they are behind.
 type ClockError struct{ Ahead time.Duration }
 
 func (e ClockError) Error() string {
@@ -119,7 +119,7 @@ func (e ClockError) Error() string {
 		format.InWords(e.Ahead.Abs()), how, format.InWords(MaxBehind), format.InWords(MaxAhead))
 }
 
-// plausible drops samples with implausible times, and starts after their own sample. No sample left is an error.
+// plausible removes samples with implausible times, and start times after their sample. No sample left is an error.
 func plausible(r Reading, now time.Time) (Reading, error) {
 	had := len(r.Samples)
 	var off time.Duration

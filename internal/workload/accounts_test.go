@@ -192,7 +192,7 @@ func TestAnAgentTellsOfAKill(t *testing.T) {
 		t.Errorf("%q", notes)
 	}
 	_, e = Step(next, killedPod(pod, "node-1", sawKill(at.Add(time.Second), "MainProcess")), at.Add(6*time.Second))
-	want := "Container app was OOM killed at its limit of 512Mi at " + at.UTC().Format(time.RFC3339) + ": " + wantAccount
+	want := "Container app was OOM-killed at its limit of 512Mi at " + at.UTC().Format(time.RFC3339) + ": " + wantAccount
 	if notes := eventsOf(e, v1alpha1.EventOOMKillExplained); len(notes) != 1 || notes[0] != want {
 		t.Errorf("%q, want %q", notes, want)
 	}

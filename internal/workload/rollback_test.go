@@ -43,7 +43,7 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 		},
 		"the main process": {
 			runtime: v1alpha1.RuntimeNative, use: 120 * memory.MiB, reason: "OOMKilled", exit: 137,
-			want: "was OOM killed at that limit",
+			want: "was OOM-killed at that limit",
 		},
 		"a tool of a debug session": {runtime: v1alpha1.RuntimeNative, use: 45 * memory.MiB, children: 1},
 		"two child processes": {

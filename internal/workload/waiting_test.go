@@ -49,8 +49,8 @@ func TestARequestThatNoNodeTakes(t *testing.T) {
 		reason, says string
 		stuck        bool
 	}{
-		"OnCreate": {mode: v1alpha1.SizingOnCreate, reason: v1alpha1.ReasonUnschedulable, says: "it is taken back"},
-		"InPlace":  {mode: v1alpha1.SizingInPlace, reason: v1alpha1.ReasonUnschedulable, says: "it is taken back"},
+		"OnCreate": {mode: v1alpha1.SizingOnCreate, reason: v1alpha1.ReasonUnschedulable, says: "the request is restored"},
+		"InPlace":  {mode: v1alpha1.SizingInPlace, reason: v1alpha1.ReasonUnschedulable, says: "the request is restored"},
 		"no right to resize": {
 			mode: v1alpha1.SizingOnCreate, mayNot: func(rollout.Action) rollout.Outcome { return noRight },
 			reason: v1alpha1.ReasonRefused,
@@ -63,10 +63,11 @@ func TestARequestThatNoNodeTakes(t *testing.T) {
 				}
 				return o
 			},
-			reason: v1alpha1.ReasonUnschedulable, says: "it is taken back",
+			reason: v1alpha1.ReasonUnschedulable, says: "the request is restored",
 		},
 		"Guaranteed": {
-			mode: v1alpha1.SizingInPlace, guaranteed: true, reason: v1alpha1.ReasonUnschedulable, says: "it is taken back",
+			mode: v1alpha1.SizingInPlace, guaranteed: true, reason: v1alpha1.ReasonUnschedulable,
+			says: "the request is restored",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("%d charts, want two of each of four containers", n)
 	}
 	given := eval[string](w, `[...document.querySelectorAll("dl div")].
-		find((e) => e.textContent.startsWith("Given back")).innerText`)
+		find((e) => e.textContent.startsWith("Saved so far")).innerText`)
 	if !strings.Contains(given, "1.3Gi") || !strings.Contains(given, "4.30 EUR a month") {
 		t.Errorf("%q: want three pods of 128Mi in place of 512Mi, and one of 800Mi in place of 1Gi", given)
 	}

@@ -36,7 +36,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rec.Status.Containers).To(HaveLen(1))
 			g.Expect(rec.Status.Containers[0].Reasons).To(
-				ContainElement(And(ContainSubstring("limit stays at 128Mi although use asks for"), ContainSubstring("AfterKill"))),
+				ContainElement(And(ContainSubstring("limit stays at 128Mi although use needs"), ContainSubstring("AfterKill"))),
 			)
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(limitOf(&pods(ctx, *namespace)[0])).To(Equal("128Mi"))
@@ -94,7 +94,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		Expect(why).To(ContainSubstring("32Mi of 48Mi raised"))
 		var at time.Time
 		for t := began.Add(time.Hour); t.Before(time.Now().Add(time.Hour)); t = t.Add(time.Second) {
-			if strings.Contains(why, "the change continues at "+t.UTC().Format(time.RFC3339)) {
+			if strings.Contains(why, "it continues at "+t.UTC().Format(time.RFC3339)) {
 				at = t
 			}
 		}

@@ -226,7 +226,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 				g.Expect(events).To(HaveLen(1))
 				g.Expect(events[0].Message).To(
 					And(ContainSubstring("is rolled back from every pod that has it, to 256Mi"),
-						ContainSubstring(first.Name+" was OOM killed")),
+						ContainSubstring(first.Name+" was OOM-killed")),
 				)
 				for _, pod := range pods(ctx, canary) {
 					g.Expect(effective(&pod)).To(Equal("256Mi"))
@@ -288,7 +288,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			g.Expect(unchanged).To(Equal(1), "only the first pod may change")
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(events[0].Message).To(
-			And(ContainSubstring("to 256Mi"), MatchRegexp("has not been ready since .*, and was before it")),
+			And(ContainSubstring("to 256Mi"), MatchRegexp("has not been ready since .*, and was ready before that limit")),
 		)
 		for _, pod := range readyPods(ctx, unready, 2) {
 			Expect(restarts(&pod)).To(BeZero())

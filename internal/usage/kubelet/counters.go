@@ -25,25 +25,25 @@ import (
 // Unknown is a counter that the kubelet does not report.
 const Unknown int64 = -1
 
-// Counters are the kill counters of one node's live containers, from /metrics/cadvisor. A missing container is unknown.
+// Counters are the counters of one node's running containers, from /metrics/cadvisor. A missing container is unknown.
 type Counters map[memory.ContainerRef]Counter
 
-// Counter has the counts of one container instance. They restart at zero with the instance, and OOMEvents also with the
-// kubelet (from Kubernetes 1.37 on), so compare two readings of one Instance and treat a decrease as a restart.
+// Counter has the counters of one container instance. They restart at zero with the instance, and OOMEvents also with
+// the kubelet (from Kubernetes 1.37 on), so compare two readings of one Instance and treat a decrease as a restart.
 type Counter struct {
 	Instance string    // the container's ID in the runtime; empty if the kubelet does not report it
-	Started  time.Time // of this instance; zero if the kubelet does not report it
-	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it ran. The kill
-	// that ends a container also ends its series, so this counts child processes, and the pod's status main processes.
+	Started  time.Time // start of this instance; zero if the kubelet does not report it
+	// OOMEvents is container_oom_events_total: the processes that the kernel killed in this container while it ran. These
+	// are child processes: a kill of the main process ends the series, and is in the pod's status.
 	OOMEvents int64
 	// SharedAndKernel is the usage that is neither page cache nor anonymous memory (see [memory.Sample.SharedAndKernel]):
-	// container_memory_usage_bytes less the active and inactive file pages and less RSS, on cgroup v1 and v2. Swap is not
-	// part of usage. Measured is the time; zero: unknown.
+	// container_memory_usage_bytes minus the active and inactive file pages and minus RSS, on cgroup v1 and v2. Usage does
+	// not include swap.
 	SharedAndKernel memory.Bytes
-	Measured        time.Time
+	Measured        time.Time // when SharedAndKernel was measured; zero: unknown
 }
 
-// The series that are read, about 4% of a kubelet's response; every other line is skipped unparsed.
+// These series are read, about 4 % of a kubelet's response. All other lines are skipped without parsing.
 const (
 	oomEvents   = "container_oom_events_total"
 	startedTime = "container_start_time_seconds"
@@ -54,8 +54,8 @@ const (
 )
 
 const (
-	longestLine = 16 << 10 // of one series; labels of containers are some 500 bytes
-	maxKept     = 4 << 20  // of all read series: six of 500 bytes for each of 1,400 containers
+	longestLine = 16 << 10 // bytes of one series; labels of containers take some 500 bytes
+	maxKept     = 4 << 20  // bytes of all series that are read: six of 500 bytes for each of 1,400 containers
 )
 
 var (
@@ -64,11 +64,11 @@ var (
 	errNoCounters = errors.New("it has none of the expected series: these are not the kubelet's cAdvisor metrics")
 )
 
-// Namer returns the container with a runtime ID; ok is false if memfit does not follow it.
+// Namer returns the container with a runtime ID; ok is false if it is not found.
 type Namer func(pod types.UID, id string) (c memory.ContainerRef, ok bool)
 
-// DecodeCounters reads /metrics/cadvisor in the Prometheus text format. If containerd did not respond to cAdvisor in
-// time, a container's series lack namespace, pod and container for its whole life: name resolves those. nil: skip them.
+// DecodeCounters reads /metrics/cadvisor in the Prometheus text format. If containerd did not respond to cAdvisor when
+// a container started, its series lack namespace, pod and container. name resolves such series; nil: skip them.
 func DecodeCounters(r io.Reader, name Namer) (Counters, error) {
 	lines, err := wantedLines(r)
 	var families map[string]*dto.MetricFamily
@@ -85,7 +85,7 @@ func DecodeCounters(r io.Reader, name Namer) (Counters, error) {
 	return collect(families, name), nil
 }
 
-// wantedLines keeps the lines of the series that are read. A text without a final line end is truncated.
+// wantedLines returns the lines of the series that are read. Text without a final line break is truncated: an error.
 func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 	var kept bytes.Buffer
 	lines := bufio.NewReaderSize(r, longestLine)
@@ -109,7 +109,7 @@ func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 	}
 }
 
-// wanted reports whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped.
+// wanted reports whether a line is a sample of a series that is read.
 func wanted(line []byte) bool {
 	name, labels, labeled := bytes.Cut(line, []byte("{"))
 	if !labeled {
@@ -122,36 +122,37 @@ func wanted(line []byte) bool {
 	return false
 }
 
-// ofPod reports whether the labels belong to a whole pod or its sandbox, as in two thirds of all series:
-// they name the pod and no container. A series without any name may be a container's (see [DecodeCounters]).
+// ofPod reports whether labels name a pod but no container, like those of pods and sandboxes: two thirds of all series.
+// A series without any name may be a container's (see [DecodeCounters]).
 func ofPod(labels []byte) bool {
 	return bytes.HasPrefix(labels, []byte(`container="",`)) && !bytes.Contains(labels, []byte(`,pod=""`))
 }
 
-// instance is one container instance: right after a restart the kubelet also reports the old one.
+// instance identifies a container instance. Right after a restart, the kubelet also reports the previous instance.
 type instance struct {
 	ref memory.ContainerRef
-	id  string
+	id  string // in the runtime
 }
 
+// collect returns the counters of the newest instance of each container.
 func collect(families map[string]*dto.MetricFamily, name Namer) Counters {
-	lives := map[instance]*life{}
+	all := map[instance]*instanceSeries{}
 	for series, family := range families {
 		for _, m := range family.GetMetric() {
 			at, ok := instanceOf(m.GetLabel(), name)
 			if !ok {
 				continue
 			}
-			c := lives[at]
+			c := all[at]
 			if c == nil {
-				c = &life{Counter: Counter{Instance: at.id, OOMEvents: Unknown}}
-				lives[at] = c
+				c = &instanceSeries{Counter: Counter{Instance: at.id, OOMEvents: Unknown}}
+				all[at] = c
 			}
-			c.set(series, m.GetUntyped().GetValue(), m.GetTimestampMs())
+			c.set(series, m.GetUntyped().GetValue(), m.GetTimestampMs()) // untyped, because no TYPE line was kept
 		}
 	}
 	newest := Counters{}
-	for at, c := range lives {
+	for at, c := range all {
 		if n, ok := newest[at.ref]; !ok || c.Started.After(n.Started) || c.Started.Equal(n.Started) &&
 			c.Instance > n.Instance {
 			newest[at.ref] = c.counter()
@@ -160,8 +161,8 @@ func collect(families map[string]*dto.MetricFamily, name Namer) Counters {
 	return newest
 }
 
-// life collects the series of one instance.
-type life struct {
+// instanceSeries collects the series of one instance.
+type instanceSeries struct {
 	Counter
 
 	usage, active, inactive, rss amount
@@ -173,8 +174,8 @@ type amount struct {
 	at    int64
 }
 
-// counter returns the counter, with values computed from several series of one measurement.
-func (l *life) counter() Counter {
+// counter returns the counter of the instance. It computes SharedAndKernel if all its series are of one measurement.
+func (l *instanceSeries) counter() Counter {
 	if at := l.usage.at; at > 0 && l.active.at == at && l.inactive.at == at && l.rss.at == at {
 		l.SharedAndKernel = l.usage.bytes.Minus(l.active.bytes).Minus(l.inactive.bytes).Minus(l.rss.bytes)
 		l.Measured = time.UnixMilli(at).UTC()
@@ -182,7 +183,7 @@ func (l *life) counter() Counter {
 	return l.Counter
 }
 
-// instanceOf reads the labels. ok is false for a series of a pod, its sandbox or the node.
+// instanceOf returns the instance that labels name. ok is false for a series of a pod, its sandbox or the node.
 func instanceOf(labels []*dto.LabelPair, name Namer) (at instance, ok bool) {
 	for _, l := range labels {
 		switch l.GetName() {
@@ -205,8 +206,8 @@ func instanceOf(labels []*dto.LabelPair, name Namer) (at instance, ok bool) {
 	return at, at.ref.Container != "" && at.ref.Container != "POD" && at.ref.Pod != "" && at.ref.Namespace != ""
 }
 
-// set stores a value. An invalid count remains unknown.
-func (l *life) set(series string, v float64, at int64) {
+// set stores the value of a series. It ignores an invalid value, which remains unknown.
+func (l *instanceSeries) set(series string, v float64, at int64) {
 	if !(v >= 0 && v < math.MaxInt64) { // NaN is neither
 		return
 	}
@@ -228,7 +229,7 @@ func (l *life) set(series string, v float64, at int64) {
 	}
 }
 
-// KillCounters returns a source of kill counters only. Its readings also make the samples of [Source.Read] exact.
+// KillCounters returns a source that reads kill counters. Reading it also makes the samples of [Source.Read] exact.
 func (s *Source) KillCounters(now func() time.Time) usage.Source { return killCounters{s, now} }
 
 type killCounters struct {
@@ -239,7 +240,7 @@ type killCounters struct {
 // Name implements [usage.Source].
 func (killCounters) Name() string { return "kubelet-counters" }
 
-// Read returns no samples. A counter has the time of the response, after all its kills.
+// Read returns the kill counters of a node, and no samples. Their time is that of the response, after all kills.
 func (k killCounters) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	read, err := k.Counters(ctx, node)
 	r := usage.Reading{Source: k.Name()}

@@ -16,14 +16,14 @@ import (
 	"github.com/memfit/memfit/internal/usage/stream"
 )
 
-// maxContainers bounds the containers of one node: 1,000 pods of four.
+// maxContainers is the maximum number of containers of one node: about 1,000 pods of four.
 const maxContainers = 4096
 
 var errTooMany = fmt.Errorf("it has more than %d containers, the maximum that memfit reads from a node", maxContainers)
 
-// DecodeSummary reads a /stats/summary and passes on one sample per container with known memory. It skips containers
-// without figures, without a time or with only zeros (their cgroup was removed). After an error the caller must drop
-// all samples, because an incomplete response proves nothing about the remaining containers.
+// DecodeSummary reads a /stats/summary, and passes one sample per container with known memory to take. It skips
+// containers without numbers, without a time or with only zeros (their cgroup was removed). After an error the caller
+// must drop all samples, because the response is incomplete.
 func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 	read := 0
 	err := stream.Items(r, "pods", func(d *jsontext.Decoder) error {
@@ -43,8 +43,8 @@ func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 	return nil
 }
 
-// The relevant fields of a summary; the full types in k8s.io/kubelet/pkg/apis/stats/v1alpha1 take four to seven times
-// as long to decode, and twelve times the memory (BenchmarkDecodeSummary). A missing number is nil.
+// These types have the relevant fields of a summary. The full types in k8s.io/kubelet/pkg/apis/stats/v1alpha1 take four
+// to seven times as long to decode, and twelve times the memory (BenchmarkDecodeSummary). A missing number is nil.
 type (
 	podStats struct {
 		Ref struct {
@@ -64,8 +64,8 @@ type (
 			WorkingSet  *uint64   `json:"workingSetBytes"`
 			Usage       *uint64   `json:"usageBytes"`
 			MajorFaults *uint64   `json:"majorPageFaults"`
-			// Pressure has the kernel's average of the time in which all tasks of the container waited for memory. The unit of
-			// the total depends on the kubelet.
+			// Pressure has the share of time in which all tasks of the container waited for memory. PSI also has a total, which
+			// is not read because its unit depends on the kubelet.
 			Pressure struct {
 				Full struct {
 					Percent float64 `json:"avg300"`
@@ -80,11 +80,11 @@ type (
 	}
 )
 
-// containers of one pod.
+// containers are the containers of one pod.
 type containers struct {
 	read        int
-	samples     []memory.Sample // of those with known memory
-	swapUnknown []int           // indices of samples with perhaps unknown swap
+	samples     []memory.Sample // of the containers with known memory
+	swapUnknown []int           // indices of samples whose swap may be unknown
 }
 
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom]. Only samples are kept.
@@ -122,7 +122,7 @@ func (c *containerStats) sample() memory.Sample {
 	return s
 }
 
-// reported returns a number of bytes or events; unknown if it is missing or impossible.
+// reported converts a number of bytes or events; known is false if the number is missing or impossible.
 func reported[T ~int64](n *uint64) (v T, known bool) {
 	if n == nil || *n > math.MaxInt64 {
 		return 0, false
@@ -135,17 +135,17 @@ func reportedBytes(n *uint64) memory.Bytes {
 	return b
 }
 
-// swapUnknown reports whether no swap is in use and none available, as a kubelet reports for a container that may not
-// swap, and for one unknown to cAdvisor: its data is then from containerd, which reports no swap.
+// swapUnknown reports whether the swap of a container may be unknown. A kubelet reports that none is used and none is
+// available both for a container that may not swap, and for one that cAdvisor does not know.
 func (s *swapStats) swapUnknown() bool {
 	return s.Used != nil && *s.Used == 0 && s.Available != nil && *s.Available == 0
 }
 
-// sandboxSwap exceeds the swap of a pod's own process, pause, of some 300 KiB.
+// sandboxSwap is more than the swap of a pod's sandbox (the process pause, some 300 KiB).
 const sandboxSwap = memory.MiB
 
-// samples passes on the samples of a pod. The pod's swap beyond its containers' belongs to the container
-// without a report; with several such containers, their swap is unknown.
+// samples passes the samples of a pod to take. If the swap of one container is unknown, it is the swap of the pod that
+// the other containers do not use. If the swap of several containers is unknown, it remains unknown.
 func (p *podStats) samples(take func(memory.Sample)) {
 	ref, c := &p.Ref, &p.Containers
 	if ref.Name == "" || ref.Namespace == "" {

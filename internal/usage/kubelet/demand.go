@@ -12,40 +12,40 @@ import (
 )
 
 const (
-	// exactFor is how long measured shared and kernel memory counts as exact. Counters are read every minute; ten minutes
-	// bridge failed reads. Later the value is still the best estimate.
+	// exactFor is how long a measurement of shared and kernel memory counts as exact. Counters are read every minute; ten
+	// minutes bridge failed reads. An older measurement is still the best estimate.
 	exactFor       = 10 * time.Minute
-	forgottenAfter = time.Hour // an unread node keeps its entry until then
+	forgottenAfter = time.Hour // after this, the entry of a node that is not read is deleted
 )
 
-// beyondRSS stores each container's demand beyond RSS between two readings of the counters, because a summary has only
-// RSS and the working set, which contains page cache. It takes some 40 bytes for each container.
+// beyondRSS stores each container's shared and kernel memory until the counters are read again. A summary lacks it: it
+// has only RSS, and the working set, which includes page cache. An entry takes some 40 bytes per container.
 type beyondRSS struct {
 	seed  maphash.Seed
-	now   func() time.Time // nil: keep entries of nodes
+	now   func() time.Time // nil: never delete nodes
 	nodes map[string]nodeBeyond
-	swept time.Time
+	swept time.Time // time of the last sweep
 }
 
 type nodeBeyond struct {
 	read       time.Time
-	containers map[uint64]beyond // by pod UID and container name
+	containers map[uint64]beyond // by hash of pod UID and container name
 }
 
-// beyond is one measurement: Unix seconds and KiB.
+// beyond is one measurement of shared and kernel memory: its time in Unix seconds, and KiB.
 type beyond struct{ at, kib uint32 }
 
 func newBeyondRSS(now func() time.Time) beyondRSS {
 	return beyondRSS{seed: maphash.MakeSeed(), now: now, nodes: map[string]nodeBeyond{}}
 }
 
-// asked reports whether the counters of a node were requested, with any result.
-func (b *beyondRSS) asked(node string) bool {
+// requested reports whether the counters of a node were requested, successfully or not.
+func (b *beyondRSS) requested(node string) bool {
 	_, known := b.nodes[node]
 	return known
 }
 
-// store stores the counters of a node. nil, as after an error, keeps the old ones.
+// store stores the counters of a node. If counters is nil (after an error), the previous ones remain.
 func (b *beyondRSS) store(node string, counters Counters) {
 	n := b.nodes[node]
 	if b.now != nil {
@@ -64,7 +64,7 @@ func (b *beyondRSS) store(node string, counters Counters) {
 	b.nodes[node] = n
 }
 
-// sweep drops deleted nodes.
+// sweep deletes nodes that were not read for forgottenAfter.
 func (b *beyondRSS) sweep(now time.Time) {
 	if now.Sub(b.swept) < forgottenAfter/4 {
 		return
@@ -77,8 +77,8 @@ func (b *beyondRSS) sweep(now time.Time) {
 	}
 }
 
-// complete adds shared and kernel memory to the samples of a node. It ignores measurements from before an instance
-// started, and limits the amount to working set minus RSS, so that memory freed since does not count.
+// complete adds shared and kernel memory to the samples of a node. It ignores measurements from before the instance
+// started. The amount is at most working set minus RSS, so that memory freed since the measurement does not count.
 func (b *beyondRSS) complete(node string, samples []memory.Sample) {
 	known := b.nodes[node].containers
 	for i := range samples {

@@ -112,7 +112,7 @@ func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 		now = now.Add(10 * time.Minute)
 		b.store("here", Counters{web: {Measured: now}})
 	}
-	if b.asked("gone") || !b.asked("here") {
+	if b.requested("gone") || !b.requested("here") {
 		t.Errorf("nodes kept: %v, want the one that is read", b.nodes)
 	}
 }

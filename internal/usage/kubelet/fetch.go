@@ -26,53 +26,53 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Paths of a kubelet. only_cpu_and_memory halves the summary, and avoids reads of disks.
+// Paths of a kubelet. only_cpu_and_memory halves the size of the summary, and avoids disk reads.
 const (
 	summaryPath  = "/stats/summary?only_cpu_and_memory=true"
 	cadvisorPath = "/metrics/cadvisor"
 )
 
 const (
-	defaultPort = 10250 // unless the Node has another
-	// maxSummary bounds a summary: some 2 KiB per container make 4 MiB for a node with 500 pods of 4 containers.
+	defaultPort = 10250 // if the Node does not have a port
+	// maxSummary is the maximum size of a summary. Some 2 KiB per container make 4 MiB for 500 pods of 4 containers.
 	maxSummary = 8 * memory.MiB
-	// maxCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
+	// maxCounters is the maximum size of the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36).
 	maxCounters = 64 * memory.MiB
 )
 
-// Options are for trust in kubelets, and bounds. The zero value verifies against the CA of the rest.Config.
+// Options configure a Source. The zero value verifies kubelets against the CA of the rest.Config.
 type Options struct {
 	// CAFile is a PEM file with the authorities that sign kubelet serving certificates. Default: the cluster CA of the
-	// rest.Config, correct if the cluster signs the kubelet's serving certificate (serverTLSBootstrap).
+	// rest.Config, which is correct if the cluster signs them (serverTLSBootstrap).
 	CAFile string
 	// InsecureSkipKubeletTLSVerify sends the service account's token to any process that answers on the node's address.
 	// For kubelets with self-signed serving certificates, on networks where no other process can answer.
 	InsecureSkipKubeletTLSVerify bool
 
-	Timeout    time.Duration    // of one request with its body; 0: 10s, of which connecting may take 3s
-	NoCounters bool             // cAdvisor metrics are never read, so no sample has an exact demand
+	Timeout    time.Duration    // for one request with its body; 0: 10s. Connecting may take 3s.
+	NoCounters bool             // never read cAdvisor metrics, so that no sample has an exact demand
 	Name       Namer            // resolves series without names (see [DecodeCounters]); nil: skip them
-	Now        func() time.Time // for dropping deleted nodes; nil: keep them
+	Now        func() time.Time // used to forget deleted nodes; nil: never forget nodes
 }
 
-// keptConnections bounds the connections that remain open between reads. An open one takes 64 KiB (goroutines, TLS and
-// I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle.
+// keptConnections is the number of connections that remain open between reads. An open connection takes 64 KiB, a new
+// one 0.7 ms of CPU. With 5,000 nodes, open connections would take 320 MiB, and new ones take 4 s per cycle.
 const keptConnections = 200
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
 type Source struct {
 	client  *http.Client
 	options Options
-	most    map[string]memory.Bytes // by path
+	maxSize map[string]memory.Bytes // of a response, by path
 
 	mu       sync.Mutex
-	idleLeft int             // number of further open connections
-	kept     map[string]bool // by host and port, including deleted nodes
+	idleLeft int             // how many more connections may remain open
+	kept     map[string]bool // hosts with ports whose connection remains open, including deleted nodes
 	beyond   beyondRSS
 }
 
-// New returns a Source that authenticates like config (with reloads of a bearer token file) but uses the trust in o. It
-// uses no proxy, because node addresses are inside of the cluster.
+// New returns a Source that authenticates like config (and rereads a bearer token file), but verifies kubelets as o
+// specifies. It uses no proxy, because node addresses are inside the cluster.
 func New(config *rest.Config, o Options) (*Source, error) {
 	client, err := rest.HTTPClientFor(clientConfig(config, o))
 	if err != nil {
@@ -83,18 +83,18 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Source{
 		client: client, options: o, idleLeft: keptConnections, kept: map[string]bool{}, beyond: newBeyondRSS(o.Now),
-		most: map[string]memory.Bytes{summaryPath: maxSummary, cadvisorPath: maxCounters},
+		maxSize: map[string]memory.Bytes{summaryPath: maxSummary, cadvisorPath: maxCounters},
 	}, nil
 }
 
-// errRedirect: kubelets do not redirect, and following one would send the token elsewhere.
+// errRedirect is returned for a redirect. Kubelets do not redirect, and following one would send the token elsewhere.
 var errRedirect = errors.New("it redirects, which kubelets do not: memfit does not send its token elsewhere")
 
-// clientConfig returns the API server's config, adapted to kubelets.
+// clientConfig returns config, which is for the API server, adapted to kubelets.
 func clientConfig(config *rest.Config, o Options) *rest.Config {
 	c := rest.CopyConfig(config)
-	c.ServerName = "" // the API server's
-	// one request at a time gains nothing from HTTP/2, which takes 16 KiB more per connection
+	c.ServerName = "" // config has the API server's
+	// HTTP/2 takes 16 KiB more per connection, and has no advantage for one request at a time.
 	c.NextProtos = []string{"http/1.1"}
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	if c.Dial == nil {
@@ -106,7 +106,7 @@ func clientConfig(config *rest.Config, o Options) *rest.Config {
 	if o.InsecureSkipKubeletTLSVerify {
 		c.CAFile, c.CAData, c.Insecure = "", nil, true
 	} else {
-		c.Insecure = false // not inherited: it was meant for the API server
+		c.Insecure = false // not inherited: config has it for the API server
 	}
 	return c
 }
@@ -114,8 +114,8 @@ func clientConfig(config *rest.Config, o Options) *rest.Config {
 // Name implements [usage.Source].
 func (s *Source) Name() string { return "kubelet" }
 
-// Read reads /stats/summary: RSS and working set of every running container. It computes demand with the last
-// [Source.Counters] of the node. It reads these first if they were never read.
+// Read reads /stats/summary: RSS and working set of every running container. It adds shared and kernel memory from the
+// node's last [Source.Counters], and reads the counters first if they were never requested.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	r := usage.Reading{Source: s.Name()}
 	err := s.get(ctx, node, summaryPath, func(body io.Reader) error {
@@ -124,8 +124,8 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	if err != nil {
 		return usage.Reading{}, err
 	}
-	if !s.options.NoCounters && !s.askedForCounters(node) {
-		_, _ = s.Counters(ctx, node) // samples are then inexact; the reader of counters reports the error
+	if !s.options.NoCounters && !s.requestedCounters(node) {
+		_, _ = s.Counters(ctx, node) // after an error, samples are inexact; KillCounters reports the error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,14 +133,14 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	return r, nil
 }
 
-func (s *Source) askedForCounters(node usage.Node) bool {
+func (s *Source) requestedCounters(node usage.Node) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.beyond.asked(node.Name)
+	return s.beyond.requested(node.Name)
 }
 
-// Counters reads /metrics/cadvisor: kills, and the memory from which [Source.Read] computes demand. It costs the
-// kubelet more than a summary; once a minute is enough.
+// Counters reads /metrics/cadvisor: kills, and the shared and kernel memory for [Source.Read]. It costs the kubelet
+// more than a summary, so read it about once a minute.
 func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error) {
 	var c Counters
 	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {
@@ -153,7 +153,7 @@ func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error
 	return c, err
 }
 
-// get passes the body of one response to read, and explains errors.
+// get requests a path and passes the body of the response to read. Its errors say what to do.
 func (s *Source) get(ctx context.Context, node usage.Node, path string, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
@@ -171,18 +171,18 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 	if resp.StatusCode != http.StatusOK {
 		return a.refused(resp)
 	}
-	body := http.MaxBytesReader(nil, resp.Body, int64(s.most[path]))
+	body := http.MaxBytesReader(nil, resp.Body, int64(s.maxSize[path]))
 	if err := read(body); err != nil {
 		if ctx.Err() != nil { // a body cut off by the deadline appears truncated
 			err = ctx.Err()
 		}
 		return a.explain(err)
 	}
-	_, _ = io.CopyN(io.Discard, body, 4<<10) // drain a small rest, to reuse the connection
+	_, _ = io.CopyN(io.Discard, body, 4<<10) // read a small rest, so that the connection can be reused
 	return nil
 }
 
-// keeps reports whether the connection to a host remains open: for the first hosts only.
+// keeps reports whether the connection to a host remains open: for the first keptConnections hosts only.
 func (s *Source) keeps(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,10 +202,10 @@ type attempt struct {
 	node, host, path string
 }
 
-// refused returns the error for a response other than 200, with what to do.
+// refused returns the error for a status other than 200, with what to do.
 func (a attempt) refused(resp *http.Response) error {
 	text := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // partial if it breaks off
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // part of the body is enough
 	if message := usage.FirstLine(string(body)); message != "" && message != http.StatusText(resp.StatusCode) {
 		text += ": " + message
 	}
@@ -266,7 +266,7 @@ func (a attempt) advice(err error) string {
 	return ""
 }
 
-// wrap adds the node's name once.
+// wrap adds the node, the host and the path to an error.
 func (a attempt) wrap(err error) error {
 	path, _, _ := strings.Cut(a.path, "?")
 	return fmt.Errorf("kubelet of node %s (%s%s): %w", a.node, a.host, path, err)

@@ -179,7 +179,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := serving(t, test.answer)
 			s := source(t, k.config(), test.o)
-			s.most[summaryPath] = 96 * memory.KiB
+			s.maxSize[summaryPath] = 96 * memory.KiB
 			got, err := s.Read(t.Context(), k.node)
 			if err == nil || got.Samples != nil {
 				t.Fatalf("reading %v, error %v, want an error and nothing else", got, err)

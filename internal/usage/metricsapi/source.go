@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metricsapi reads usage from metrics.k8s.io (metrics-server), for clusters without access to kubelets or
-// Prometheus.
-//
-// It has only working sets, and marks every reading so. It makes one list per cycle for all nodes, through the given
-// rest.Config; RBAC: list on pods of metrics.k8s.io.
+// Prometheus. It reports only working sets. It makes one list request per cycle for all nodes, which needs RBAC list on
+// pods of metrics.k8s.io.
 package metricsapi
 
 import (
@@ -26,9 +24,9 @@ import (
 )
 
 const (
-	path    = "/apis/metrics.k8s.io/v1beta1/pods" // of all pods
-	maxAge  = 10 * time.Second                    // of a list, or its error: metrics-server scrapes every 15s
-	maxList = 512 * memory.MiB                    // of a list: some 400 bytes per container
+	path    = "/apis/metrics.k8s.io/v1beta1/pods" // for all pods
+	maxAge  = 10 * time.Second                    // how long a list or its error is used: metrics-server scrapes every 15s
+	maxList = 512 * memory.MiB                    // size of a list: some 400 bytes per container
 )
 
 // Locate returns a pod's node and UID, which metrics.k8s.io does not report. Safe for concurrent use.
@@ -40,11 +38,11 @@ type Source struct {
 	url     string
 	locate  Locate
 	now     func() time.Time
-	max     memory.Bytes
-	turn    chan struct{} // holds one token, which allows a list
-	list    map[string][]memory.Sample
-	err     error
-	fetched time.Time
+	max     memory.Bytes               // size of a list
+	turn    chan struct{}              // a lock for the fields below, which a context can interrupt
+	list    map[string][]memory.Sample // by node
+	err     error                      // of the last request
+	fetched time.Time                  // time of the last request
 }
 
 // New returns a Source for the API server of config.
@@ -66,8 +64,8 @@ func New(config *rest.Config, locate Locate, now func() time.Time) (*Source, err
 // Name implements [usage.Source].
 func (s *Source) Name() string { return "metrics-api" }
 
-// Read returns the working sets of the containers on node, from a list for all nodes, valid for maxAge. A node without
-// containers is an error: every node runs some, so metrics-server cannot reach it.
+// Read returns the working sets of the containers on node, from a list for all nodes that is used for maxAge. A node
+// without containers is an error: every node runs some, so metrics-server cannot reach it.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -77,7 +75,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	}
 	if s.fetched.IsZero() || s.now().Sub(s.fetched) >= maxAge {
 		list, err := s.fetch(ctx)
-		if err != nil && ctx.Err() != nil { // do not share one caller's deadline as the error of all
+		if err != nil && ctx.Err() != nil { // the deadline of one caller is not an error for the others
 			return usage.Reading{}, err
 		}
 		s.list, s.err, s.fetched = list, err, s.now()
@@ -94,7 +92,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	return usage.Reading{Source: s.Name(), Samples: samples}, nil
 }
 
-// fetch returns the whole list by node.
+// fetch requests the list and returns it by node.
 func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
@@ -113,7 +111,7 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	err = Decode(http.MaxBytesReader(nil, resp.Body, int64(s.max)), func(sample memory.Sample) {
 		node, uid, known := s.locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
-		// bounds the memory for an endless, repeating list
+		// duplicates are dropped, which bounds the memory for an endless list
 		if _, again := seen[sample.Container]; known && !again {
 			seen[sample.Container] = struct{}{}
 			byNode[node] = append(byNode[node], sample)
@@ -140,8 +138,8 @@ func refused(code int) error {
 
 func explain(err error) error { return fmt.Errorf("metrics.k8s.io: %w", usage.Cause(err)) }
 
-// podMetrics has the relevant fields of k8s.io/metrics/pkg/apis/metrics/v1beta1. It does not decode memory as a
-// resource.Quantity, which may take minutes (see [memory.ParseQuantity]).
+// podMetrics has the relevant fields of PodMetrics (k8s.io/metrics/pkg/apis/metrics/v1beta1). It does not decode memory
+// as a resource.Quantity, which may take minutes (see [memory.ParseQuantity]).
 type podMetrics struct {
 	Metadata struct {
 		Name      string `json:"name"`
@@ -158,12 +156,12 @@ type containerMetrics struct {
 	} `json:"usage"`
 }
 
-// maxContainers bounds the containers of a pod, as for plans.
+// maxContainers is the maximum number of containers of a pod.
 const maxContainers = 256
 
 var errManyContainers = fmt.Errorf("a pod has more than %d containers, the maximum that memfit reads", maxContainers)
 
-// containers of one pod.
+// containers are the containers of one pod.
 type containers []containerMetrics
 
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom].
@@ -177,8 +175,8 @@ func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// Decode reads a PodMetricsList pod by pod and passes on one sample per container, with only the working set. It skips
-// containers without memory, without a time or with 0. After an error the caller must drop all samples.
+// Decode reads a PodMetricsList pod by pod, and passes one sample per container to take, with only the working set. It
+// skips containers without memory or time. After an error the caller must drop all samples.
 func Decode(r io.Reader, take func(memory.Sample)) error {
 	err := stream.Items(r, "items", func(d *jsontext.Decoder) error {
 		var pod podMetrics
@@ -194,6 +192,7 @@ func Decode(r io.Reader, take func(memory.Sample)) error {
 	return nil
 }
 
+// samples passes the samples of a pod to take.
 func samples(pod *podMetrics, take func(memory.Sample)) {
 	at, err := time.Parse(time.RFC3339, pod.Timestamp)
 	if err != nil || at.IsZero() || pod.Metadata.Name == "" || pod.Metadata.Namespace == "" {
@@ -209,7 +208,7 @@ func samples(pod *podMetrics, take func(memory.Sample)) {
 	}
 }
 
-// amount parses an untrusted quantity; 0 if invalid.
+// amount parses a quantity from the response; 0 if it is invalid.
 func amount(quantity string) memory.Bytes {
 	q, err := memory.ParseQuantity(quantity)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// explain adds what to do to an error.
+// explain adds what to do to the error of a query.
 func (s *Source) explain(name, query string, err error) error {
 	if refusal, ok := errors.AsType[*v1.Error](err); ok {
 		return s.wrap(fmt.Errorf("%w%s", shorten(refusal), refused(refusal, name, query)))
@@ -30,13 +30,14 @@ func (s *Source) explain(name, query string, err error) error {
 	return s.wrap(cause)
 }
 
-// shorten shortens a response that may be a whole page.
+// shorten keeps the first line of the message, which may be a whole HTML page.
 func shorten(e *v1.Error) error {
 	short := *e
 	short.Msg, short.Detail = usage.FirstLine(e.Msg), ""
 	return &short
 }
 
+// refused returns what to do about an error that the server returned; "" if unknown.
 func refused(e *v1.Error, name, query string) string {
 	switch {
 	case e.Type == v1.ErrBadData:
@@ -54,6 +55,7 @@ func refused(e *v1.Error, name, query string) string {
 	return ""
 }
 
+// unreachable returns what to do about an error without a response of the server; "" if unknown.
 func unreachable(err error) string {
 	switch {
 	case usage.Is[x509.UnknownAuthorityError](err):
@@ -63,7 +65,7 @@ func unreachable(err error) string {
 	case usage.Is[*net.DNSError](err):
 		return "The host of the URL cannot be resolved"
 	case usage.Is[*http.MaxBytesError](err):
-		return "Ask for a shorter history or longer steps"
+		return "Request a shorter history or longer steps"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "No server is listening: check that Prometheus runs, and the port"
 	case errors.Is(err, context.Canceled):
@@ -74,5 +76,5 @@ func unreachable(err error) string {
 	return ""
 }
 
-// wrap adds the server's name once.
+// wrap adds the server's name to an error.
 func (s *Source) wrap(err error) error { return fmt.Errorf("prometheus at %s: %w", s.host, err) }

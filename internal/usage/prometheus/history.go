@@ -16,54 +16,55 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Span is a period of history. Of each step the highest and the lowest figure are read. Default 5m, at least 15s.
+// Span is a period of history. The highest and the lowest values of each Step are read.
 type Span struct {
 	From, To time.Time
-	Step     time.Duration
+	Step     time.Duration // 0: 5m; at least 15s
 }
 
-// Prometheus allows 11,000 points per series in a query; one response is held in memory.
+// A query covers at most maxPoints steps, because Prometheus allows 11,000, and at most longestChunk, because its
+// response is held in memory.
 const (
-	pointsAtOnce = 10_000
+	maxPoints    = 10_000
 	longestChunk = 24 * time.Hour
 )
 
-// History passes the usage of a workload's pods within span to take, oldest day first and sorted by time within a day.
-// Each step has two samples per container: its highest figures at the end of the step, and its lowest in the middle. So
-// neither a peak nor the live set between two peaks is lost. Gaps in Prometheus are omitted. Series of several clusters
-// are an error.
+// History passes the usage of a workload's pods within span to take, in chunks of at most a day, oldest first, each
+// sorted by time. take must not block. Each step has two samples per container: one with the highest values at the end
+// of the step, and one with the lowest in the middle, so that neither a peak nor the live set between two peaks is
+// lost. Steps without data have no samples. Series of several clusters are an error ([ErrElsewhere]).
 //
-// A workload of 60 pods takes 6 queries and some 15 MB per day of history. take must not block.
+// A workload of 60 pods takes 6 queries and some 15 MB per day of history.
 func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, take func(memory.Sample)) error {
 	step := max(cmp.Or(span.Step, 5*time.Minute), 15*time.Second)
-	chunk := min(longestChunk, pointsAtOnce*step).Truncate(step)
-	// Steps are aligned to multiples, so that repeated queries give equal samples, which count once.
+	chunk := min(longestChunk, maxPoints*step).Truncate(step)
+	// Times are multiples of step, so that repeated queries return equal samples, which internal/history counts once.
 	first, last := span.From.Truncate(step).Add(step), span.To.Truncate(step)
-	of := origin{step: step, clusters: map[model.LabelName]model.LabelValue{}}
+	from := origin{step: step, clusters: map[model.LabelName]model.LabelValue{}}
 	for start := first; !start.After(last); start = start.Add(chunk) {
 		end := start.Add(chunk - step)
 		if end.After(last) {
 			end = last
 		}
-		if err := s.stretch(ctx, w, v1.Range{Start: start, End: end, Step: step}, &of, take); err != nil {
+		if err := s.readChunk(ctx, w, v1.Range{Start: start, End: end, Step: step}, &from, take); err != nil {
 			return fmt.Errorf("history of %s: %w", w, err)
 		}
 	}
 	return nil
 }
 
-// moment is one step of one series.
+// moment identifies one sample of one container instance.
 type moment struct {
 	identity
 	at time.Time
 }
 
-// stretch passes on one chunk.
-func (s *Source) stretch(
-	ctx context.Context, w memory.WorkloadRef, r v1.Range, of *origin, take func(memory.Sample),
+// readChunk passes the samples of one chunk to take, sorted by time. from has the clusters of the chunks so far.
+func (s *Source) readChunk(
+	ctx context.Context, w memory.WorkloadRef, r v1.Range, from *origin, take func(memory.Sample),
 ) error {
 	v := workloadValues(w, r.Step)
-	middle := -r.Step / 2 // time of a step's lowest figures
+	middle := -r.Step / 2 // from the end of a step; for its lowest values
 	at := map[moment]*reading{}
 	for _, q := range []struct {
 		query string
@@ -81,10 +82,10 @@ func (s *Source) stretch(
 		if err != nil {
 			return err
 		}
-		if err := of.check(matrix); err != nil {
+		if err := from.check(matrix); err != nil {
 			return s.wrap(err)
 		}
-		note(at, matrix, q.shift, q.set)
+		store(at, matrix, q.shift, q.set)
 	}
 	samples := make([]memory.Sample, 0, len(at))
 	for m, l := range at {
@@ -99,7 +100,8 @@ func (s *Source) stretch(
 	return nil
 }
 
-func note(into map[moment]*reading, matrix model.Matrix, shift time.Duration, set func(*reading, float64)) {
+// store sets the values of a query, with times moved by shift.
+func store(into map[moment]*reading, matrix model.Matrix, shift time.Duration, set func(*reading, float64)) {
 	for _, series := range matrix {
 		if series == nil {
 			continue

@@ -17,23 +17,22 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ErrElsewhere means that series are of pods of another cluster, or of several. memfit ignores their usage.
+// ErrElsewhere is returned for series that may be of pods of another cluster. memfit then ignores their usage.
 var ErrElsewhere = errors.New(
 	"these may be other clusters' pods of the same name: select this cluster's series with --prometheus-selector",
 )
 
-// overlap is how long two series of one container may have values for the same times: an ended container is shown for
-// minutes.
+// overlap is how long two series of a container may coincide: Prometheus returns an ended container for some minutes.
 const overlap = 10 * time.Minute
 
-// origin is the cluster that series come from, over several queries.
+// origin detects whether the results of several queries are of more than one cluster.
 type origin struct {
 	step     time.Duration
-	clusters map[model.LabelName]model.LabelValue
+	clusters map[model.LabelName]model.LabelValue // so far, by the label that names the cluster
 }
 
-// check returns an error if series are of several sources: labels name different clusters, or a container of a pod
-// without UID has several values at the same time.
+// check returns an error if series are of several clusters: labels name different clusters, or a container of a pod
+// whose UID is unknown has several values at the same times.
 func (o *origin) check(matrix model.Matrix) error {
 	byPod := map[memory.ContainerRef][]*model.SampleStream{}
 	for _, series := range matrix {
@@ -54,16 +53,17 @@ func (o *origin) check(matrix model.Matrix) error {
 			byPod[id.ContainerRef] = append(byPod[id.ContainerRef], series)
 		}
 	}
-	for of, all := range byPod {
+	for ref, all := range byPod {
 		if label := o.differ(all); label != "" {
 			return fmt.Errorf("container %s of pod %s has several series at the same time, which differ in the label %s: %w",
-				of.Container, of.Pod, label, ErrElsewhere)
+				ref.Container, ref.Pod, label, ErrElsewhere)
 		}
 	}
 	return nil
 }
 
-// differ returns a label in which two series differ that have values for the same times; empty: no label.
+// differ returns a label in which two series differ, if both have values for the same times longer than overlap; empty:
+// no such series.
 func (o *origin) differ(all []*model.SampleStream) model.LabelName {
 	at, both := map[model.Time]*model.SampleStream{}, map[[2]*model.SampleStream]time.Duration{}
 	for _, series := range all {
@@ -82,9 +82,9 @@ func (o *origin) differ(all []*model.SampleStream) model.LabelName {
 	return ""
 }
 
-// different returns the first label in which two series differ.
+// different returns the first label, by name, in which two series differ.
 func different(a, b model.Metric) model.LabelName {
-	names := []model.LabelName{"~"} // after any label; a server returns no series twice
+	names := []model.LabelName{"~"} // sorts after any label; some label differs, because no two series are equal
 	for _, m := range []model.Metric{a, b} {
 		for label := range m {
 			if a[label] != b[label] {
@@ -95,23 +95,24 @@ func different(a, b model.Metric) model.LabelName {
 	return slices.Min(names)
 }
 
-// Cluster knows what exists in this cluster.
+// Cluster looks up objects of this cluster.
 type Cluster struct {
 	Pod  func(namespace, name string) (types.UID, bool)
 	Node func(name string) bool
 }
 
-// current is the age of the measurements of pods that run: of two scrapes, and less than nodes are remembered.
+// current is how old the measurement of a running pod may be: two scrapes, and less than the time for which memfit
+// remembers deleted nodes.
 const current = 2 * time.Minute
 
-// Joins returns [ErrElsewhere] if pods of the workload are measured now that run on nodes that this cluster does not
-// have. Series without the label node, or with other values in it, show nothing.
+// Joins returns [ErrElsewhere] if Prometheus has current series of the workload's pods on nodes that this cluster does
+// not have. It ignores series without a label node, or in which that label is not the name of a node.
 func (s *Source) Joins(ctx context.Context, w memory.WorkloadRef, here Cluster) error {
 	vector, err := s.instant(ctx, "PeakWorkingSet", workloadValues(w, current))
 	if err != nil {
 		return err
 	}
-	var strange error
+	var elsewhere error
 	for _, v := range vector {
 		if v == nil {
 			continue
@@ -123,9 +124,9 @@ func (s *Source) Joins(ctx context.Context, w memory.WorkloadRef, here Cluster) 
 		}
 		uid, exists := here.Pod(id.Namespace, id.Pod)
 		if exists && (id.UID == "" || id.UID == uid) {
-			return nil // the label is not the name of a node
+			return nil // this cluster's pod: the label is not the name of a node
 		}
-		strange = s.wrap(fmt.Errorf("pod %s runs on node %q, which is not of this cluster: %w", id.Pod, node, ErrElsewhere))
+		elsewhere = s.wrap(fmt.Errorf("pod %s runs on node %q, which is not of this cluster: %w", id.Pod, node, ErrElsewhere))
 	}
-	return strange
+	return elsewhere
 }

@@ -21,24 +21,24 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Queries are Go text/template strings for PromQL, by name; a missing one means the default. Their results must have
-// the labels namespace, pod and container; a label id with the container's cgroup path distinguishes pods of the same
-// name, and is required of a node's.
+// Queries are Go text/template strings for PromQL, by name; for a missing name, the default is used. Results must have
+// the labels namespace, pod and container. The label id, with the container's cgroup path, distinguishes pods of the
+// same name; queries for a node require it.
 //
-// RSS, WorkingSet, Swap and Usage are instant queries for the containers of one node, in bytes: Swap may be missing for
-// nodes without swap, and Usage is usage without page cache, which is demand without swap. Without the series of file
-// pages it is empty; demand is then an estimate by RSS. Time is the instant query for the time of measurement, in Unix
-// seconds; missing means now. PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS and LowWorkingSet are range
-// queries for the containers of one workload: the highest and lowest of each step, in bytes.
+// RSS, WorkingSet, Swap and Usage are instant queries for the containers of one node, in bytes. Swap may be missing for
+// nodes without swap. Usage is usage without page cache: demand without swap. If Usage is missing (Prometheus has no
+// series of file pages), demand is an estimate by RSS. Time is the instant query for the time of measurement, in Unix
+// seconds; without it, the time is now. PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS and LowWorkingSet are
+// range queries for the containers of one workload: the highest and the lowest values of each step, in bytes.
 //
-// Every value is a PromQL string with quotes, so that no name can change the meaning of a query: {{.Node}} and
-// {{.Address}} of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and {{.Pods}}
-// (a regular expression) of a workload. {{.Step}} is a PromQL duration, and {{.Selector}} a comma and
-// [Options.Selector], or nothing, both without quotes.
+// Queries for a node can use {{.Node}}, {{.Address}} and {{.Instance}}, a regular expression for both with any port.
+// Queries for a workload can use {{.Namespace}} and {{.Pods}}, a regular expression. These values are quoted PromQL
+// strings, so that no name can change the meaning of a query. Without quotes are {{.Step}}, a PromQL duration, and
+// {{.Selector}}: empty, or a comma and [Options.Selector].
 type Queries map[string]string
 
-// The default queries are for cAdvisor's series as the kubelet exports them. The label of the node differs between
-// installations: kube-prometheus has node, plain Kubernetes discovery has instance. The queries use both.
+// The default queries are for cAdvisor's series as the kubelet exports them. They try two labels for the node, because
+// installations differ: kube-prometheus sets node, plain Kubernetes discovery sets instance.
 const (
 	rss        = `container_memory_rss`
 	swap       = `container_memory_swap`
@@ -48,7 +48,7 @@ const (
 	onInstance = `{` + containers + `,instance=~{{.Instance}}}`
 	ofWorkload = `{` + containers + `,namespace={{.Namespace}},pod=~{{.Pods}}}`
 	step       = `[{{.Step}}]`
-	// subStep has a point for each scrape: most installations scrape every 15 to 60 s.
+	// subStep evaluates an expression every 30 s: most installations scrape every 15 to 60 s.
 	subStep = `[{{.Step}}:30s]`
 )
 
@@ -77,7 +77,7 @@ var defaults = Queries{
 	"LowWorkingSet":  "min_over_time(" + workingSet + ofWorkload + step + ")",
 }
 
-// compile parses and tests the queries.
+// compile parses the queries, with defaults for missing ones, and executes each once to find errors.
 func (q Queries) compile() (map[string]*template.Template, error) {
 	compiled := make(map[string]*template.Template, len(defaults))
 	for name := range q {
@@ -99,15 +99,15 @@ func (q Queries) compile() (map[string]*template.Template, error) {
 	return compiled, nil
 }
 
-// values are the values for templates.
+// values are the values that templates can use.
 type values map[string]string
 
-// everything has each value, to test a template.
+// everything has all names of values, to test a template.
 var everything = values{
 	"Node": "", "Address": "", "Instance": "", "Namespace": "", "Pods": "", "Step": "", "Selector": "",
 }
 
-// matcher is a label matcher as in PromQL.
+// matcher matches a label matcher of PromQL.
 const matcher = ` *[a-zA-Z_][a-zA-Z0-9_]* *(=|!=|=~|!~) *"([^"\\\n]|\\.)*" *`
 
 var matchers = regexp.MustCompile("^" + matcher + "(," + matcher + ")*$")
@@ -138,14 +138,14 @@ func fill(t *template.Template, v values) (string, error) {
 }
 
 const (
-	// generated are the characters that end generated names: five, and up to ten as the hash of a pod template. There are
-	// no vowels, which distinguishes most names of users.
+	// generated are the characters of generated suffixes: five for a pod, up to ten for the hash of a pod template. They
+	// exclude vowels, so most names that users choose do not match.
 	generated   = `[bcdfghjklmnpqrstvwxz2456789]`
-	longestBase = 58 // characters of a name in a generated one: 63 less the five added ones
+	longestBase = 58 // characters before the suffix of a generated name: 63 minus five
 )
 
-// podPattern returns a regular expression, anchored by Prometheus, for the names of all pods a workload ever had, most
-// of which are deleted. Pods of workloads whose names differ by a hash-like ending can be confused.
+// podPattern returns a regular expression, anchored by Prometheus, for the names of all pods that a workload has ever
+// had. It may also match pods of a workload whose name only has an additional suffix like a hash.
 func podPattern(w memory.WorkloadRef) string {
 	switch workloadkind.Like(w.APIVersion, w.Kind).PodNames {
 	case workloadkind.SameName:
@@ -155,23 +155,23 @@ func podPattern(w memory.WorkloadRef) string {
 	case workloadkind.Generated:
 		return pattern(w.Name, "", 0)
 	case workloadkind.GeneratedWithIndex:
-		return pattern(w.Name, "(-[0-9]+)?", 6) // indexed Jobs have the index in between
+		return pattern(w.Name, "(-[0-9]+)?", 6) // between: the index of an indexed Job
 	case workloadkind.GeneratedWithTime:
-		return pattern(w.Name, "-[0-9]{8,}(-[0-9]+)?", 15) // minutes since 1970 in between
+		return pattern(w.Name, "-[0-9]{8,}(-[0-9]+)?", 15) // between: minutes since 1970
 	case workloadkind.GeneratedWithHash:
-		return pattern(w.Name, "-"+generated+"{1,10}", 11) // the ReplicaSet's hash in between
+		return pattern(w.Name, "-"+generated+"{1,10}", 11) // between: the ReplicaSet's hash
 	default:
 		return pattern(w.Name, "(-"+generated+"{1,10})?", 11)
 	}
 }
 
-// pattern returns name, the part between (at most width characters, except unused indexes), and five generated
-// characters. Kubernetes truncates too long names.
+// pattern returns a pattern of name, the pattern between (which matches at most width characters, without an optional
+// index), and five generated characters. Kubernetes truncates names that are too long.
 func pattern(name, between string, width int) string {
 	if len(name)+width+len("-") <= longestBase {
 		return regexp.QuoteMeta(name) + between + "-" + generated + "{5}"
 	}
-	// A little less than the least rest of a name: indexed Jobs cut names further, for the index.
+	// Kubernetes keeps at least this part of a name. Indexed Jobs truncate names further, for the index.
 	kept := longestBase - min(width, len("-99999-"))
 	return regexp.QuoteMeta(name[:min(len(name), kept)]) + "[a-z0-9.-]*" + generated + "{5}"
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// identity is the container instance of a series. Right after a restart there are two.
+// identity identifies the container instance of a series. Right after a restart, a container has two instances.
 type identity struct {
 	memory.ContainerRef
 	cgroup string
 }
 
-// identify reads the labels. ok is false if the series is not of a container.
+// identify returns the instance that the labels name; false if the series is not of a container.
 func identify(m model.Metric) (identity, bool) {
 	id := identity{cgroup: string(m["id"])}
 	id.Namespace, id.Pod, id.Container = string(m["namespace"]), string(m["pod"]), string(m["container"])
@@ -52,7 +52,7 @@ func (r *reading) setTime(v float64) {
 	}
 }
 
-// amount parses a number of bytes; ok is false if unknown.
+// amount converts a number of bytes; false if it is invalid.
 func amount(v float64) (memory.Bytes, bool) {
 	if !(v >= 0 && v < math.MaxInt64) { // NaN is neither
 		return 0, false
@@ -60,8 +60,8 @@ func amount(v float64) (memory.Bytes, bool) {
 	return memory.Bytes(v), true
 }
 
-// sample returns the reading of a container. cAdvisor has swap of every container, so that a missing one was dropped,
-// and is unknown on a node that swaps.
+// sample returns the reading as a sample. swaps is true if the node has swap space: a reading without swap is then
+// inexact, because cAdvisor reports swap for every container, so the series was dropped.
 func (r *reading) sample(ref memory.ContainerRef, swaps bool) memory.Sample {
 	s := memory.Sample{
 		Container: ref, Time: r.measured, RSS: r.rss, HasRSS: r.hasRSS, Swap: r.swap, WorkingSet: r.workingSet,
@@ -73,7 +73,7 @@ func (r *reading) sample(ref memory.ContainerRef, swaps bool) memory.Sample {
 	return s
 }
 
-// readings are the series at one time.
+// readings has the values of all containers of a node at one time.
 type readings map[identity]*reading
 
 func (all readings) add(vector model.Vector, set func(*reading, float64)) {
@@ -86,14 +86,14 @@ func (all readings) add(vector model.Vector, set func(*reading, float64)) {
 			continue
 		}
 		if all[id] == nil {
-			all[id] = &reading{measured: v.Timestamp.Time().UTC()} // when it was asked, until its time is known
+			all[id] = &reading{measured: v.Timestamp.Time().UTC()} // time of the query, until setTime
 		}
 		set(all[id], float64(v.Value))
 	}
 }
 
-// samples returns one sample per container: of its newest instance. All zeros mean that it ended. unnamed is the number
-// of instances whose pod is unknown, as an earlier pod may have had the name.
+// samples returns one sample per container, of its newest instance. It ignores instances with only zeros, which have
+// ended. unnamed is the number of instances without a pod UID: an earlier pod may have had the same name.
 func (all readings) samples(swaps bool) (samples []memory.Sample, unnamed int) {
 	newest := map[memory.ContainerRef]memory.Sample{}
 	for id, l := range all {
@@ -113,7 +113,7 @@ func (all readings) samples(swaps bool) (samples []memory.Sample, unnamed int) {
 	return slices.SortedFunc(maps.Values(newest), byTime), unnamed
 }
 
-// byTime returns a total order of samples.
+// byTime orders samples by time, then by pod, container and UID.
 func byTime(a, b memory.Sample) int {
 	if c := a.Time.Compare(b.Time); c != 0 {
 		return c

@@ -27,9 +27,9 @@ import (
 // Name implements [usage.Source].
 func (s *Source) Name() string { return "prometheus" }
 
-// Read returns the last samples of the containers on node in Prometheus, with their times. No container is an error:
-// every node runs some, so the labels differ, or the node is not scraped. Ended containers are included for up to five
-// minutes, with their last time.
+// Read returns the last samples of the containers on node, with the times of their measurement. For up to five minutes
+// it also returns ended containers. No container is an error: every node runs some, so the labels differ from those in
+// the queries, or the node is not scraped.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	v, at := nodeValues(node), readings{}
 	for _, q := range []struct {
@@ -62,7 +62,8 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	}
 }
 
-// Count returns the number of series in the result of an instant query. A scalar, which is always one, is an error.
+// Count returns the number of series in the result of an instant query. It returns an error if the result is not a
+// vector, or is empty and incomplete.
 func (s *Source) Count(ctx context.Context, query string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -81,24 +82,24 @@ func (s *Source) Count(ctx context.Context, query string) (int, error) {
 	return len(vector), nil
 }
 
-// instant queries current values.
+// instant returns current values.
 func (s *Source) instant(ctx context.Context, name string, v values) (model.Vector, error) {
-	return ask[model.Vector](ctx, s, name, v, "vector", func(ctx context.Context, query string) (model.Value, error) {
+	return run[model.Vector](ctx, s, name, v, "vector", func(ctx context.Context, query string) (model.Value, error) {
 		value, _, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
 		return value, err
 	})
 }
 
-// series queries values over time.
+// series returns values over time.
 func (s *Source) series(ctx context.Context, name string, v values, r v1.Range) (model.Matrix, error) {
-	return ask[model.Matrix](ctx, s, name, v, "series", func(ctx context.Context, query string) (model.Value, error) {
+	return run[model.Matrix](ctx, s, name, v, "series", func(ctx context.Context, query string) (model.Value, error) {
 		value, _, err := s.api.QueryRange(ctx, query, r, v1.WithTimeout(s.timeout))
 		return value, err
 	})
 }
 
-// ask fills the template of a query, and sends it. result names the wanted type.
-func ask[T model.Value](
+// run fills in the template of a query, and sends it. result names type T in errors.
+func run[T model.Value](
 	ctx context.Context, s *Source, name string, v values, result string,
 	send func(ctx context.Context, query string) (model.Value, error),
 ) (T, error) {
@@ -122,7 +123,7 @@ func ask[T model.Value](
 	return typed, nil
 }
 
-// warned keeps warnings about missing data, as of Thanos about stores that do not respond.
+// warned returns the warnings about missing data, for example of Thanos about stores that do not respond.
 func warned(warnings v1.Warnings) []error {
 	var partial []error
 	for _, w := range warnings {
@@ -133,31 +134,30 @@ func warned(warnings v1.Warnings) []error {
 	return partial
 }
 
-// Options are the address of Prometheus, and its names.
+// Options are the address of Prometheus, and what to query.
 type Options struct {
-	// URL is the base, with its path prefix if any: "http://prometheus.monitoring:9090",
-	// "https://mimir.example/prometheus", "http://vmselect:8481/select/0/prometheus". Required. A user and password in it
-	// are sent as basic authentication.
+	// URL is the base URL, with a path prefix if there is one: "http://prometheus.monitoring:9090",
+	// "https://mimir.example/prometheus", "http://vmselect:8481/select/0/prometheus". Required. A user and password in
+	// the URL are sent as basic authentication.
 	URL             string
 	BearerTokenFile string            // read again every minute
-	CAFile          string            // verifies an https URL; empty: the system's authorities
-	Headers         map[string]string // of each request, for example X-Scope-OrgID for Mimir's tenants
-	Timeout         time.Duration     // of one query, which Prometheus then cancels; 0: 30s
-	MaxBytes        memory.Bytes      // of a response; 0: 64Mi. Decoding about doubles it.
-	Queries         Queries           // instead of the defaults
-	// Selector are label matchers of the default queries, for a server with the series of several clusters:
+	CAFile          string            // authorities for an https URL; empty: the system's
+	Headers         map[string]string // sent with each request, for example X-Scope-OrgID for Mimir's tenants
+	Timeout         time.Duration     // of one query, after which Prometheus cancels it; 0: 30s
+	MaxBytes        memory.Bytes      // maximum size of a response; 0: 64Mi. Decoding needs about as much again.
+	Queries         Queries           // replace the defaults
+	// Selector has label matchers that the default queries add, for a server with the series of several clusters:
 	// cluster="prod-1".
 	Selector string
 }
 
 // Source reads usage from Prometheus. Safe for concurrent use.
 type Source struct {
-	api     v1.API
-	host    string
-	timeout time.Duration
-	queries map[string]*template.Template
-	// selector begins with a comma, if there is one.
-	selector string
+	api      v1.API
+	host     string
+	timeout  time.Duration
+	queries  map[string]*template.Template
+	selector string // starts with a comma, unless it is empty
 }
 
 // New checks the options and parses the templates; it does not connect.
@@ -195,7 +195,7 @@ func New(o Options) (*Source, error) {
 	return s, nil
 }
 
-// httpClient uses client-go's transport, which reloads token files.
+// httpClient returns a client with client-go's transport, which reloads token files.
 func httpClient(o Options) (*http.Client, error) {
 	client, err := rest.HTTPClientFor(&rest.Config{
 		BearerTokenFile: o.BearerTokenFile, TLSClientConfig: rest.TLSClientConfig{CAFile: o.CAFile},

@@ -1,7 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stream reads lists in JSON responses item by item, in bounded memory for any input.
+// Package stream reads a list in a JSON response item by item, in bounded memory for any input. The sources in
+// internal/usage read kubelet summaries and pod metrics with it.
 package stream
 
 import (
@@ -15,13 +16,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// longest bounds everything that the decoder buffers: a string, also a skipped one, or whitespace.
+// longest bounds what the decoder buffers, in bytes: a string (even a skipped one), or whitespace.
 const longest = 64 << 10
 
-// ErrLong is returned beyond longest.
+// ErrLong is returned for a string or whitespace that exceeds longest.
 var ErrLong = fmt.Errorf("it has a string or whitespace of more than %d bytes", longest)
 
-// decoders are reused: thousands of nodes are read per cycle, a few at a time. Their buffers are bounded by longest.
+// decoders are reused, because thousands of nodes are read per cycle. The buffer of each is at most longest.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
 // Duplicate names and invalid UTF-8 are not checked, to save time: no server writes them.
@@ -30,7 +31,7 @@ var (
 	anyBytes      = jsontext.AllowInvalidUTF8(true)
 )
 
-// bounded bounds the buffer of a decoder, which keeps incomplete tokens.
+// bounded is the reader of a decoder. It returns an error when the decoder has buffered longest bytes of one token.
 type bounded struct {
 	io.Reader
 
@@ -48,8 +49,8 @@ func (b *bounded) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// Items calls item for each item of a list in the object in r; item must read it. It reads r to the end of the object.
-// After an error the caller must drop all items, because the response is incomplete.
+// Items reads a JSON object from r to its end, and calls item for each item of the named list. item must read one
+// value. After an error the caller must drop all items, because the response is incomplete.
 func Items(r io.Reader, list string, item func(*jsontext.Decoder) error) error {
 	d := decoders.Get().(*jsontext.Decoder) //nolint:forcetypeassert // nothing else is stored
 	d.Reset(&bounded{Reader: r, decoder: d}, sameNameTwice, anyBytes)
@@ -92,12 +93,13 @@ func Items(r io.Reader, list string, item func(*jsontext.Decoder) error) error {
 	}
 }
 
-// isList: Go writes null for an empty list. Later reads report invalid JSON.
+// isList reports whether a value can be a list: Go writes null for an empty list, and later reads report invalid JSON.
 func isList(kind jsontext.Kind) bool {
 	return kind == jsontext.KindBeginArray || kind == jsontext.KindNull || kind == jsontext.KindInvalid
 }
 
-// Array calls item at each item of the next array; item must read it. It skips other values, such as null.
+// Array calls item for each item of the next value if that is an array; item must read one value. Array skips other
+// values, such as null.
 func Array(d *jsontext.Decoder, item func() error) error {
 	if d.PeekKind() != jsontext.KindBeginArray {
 		return d.SkipValue()
@@ -116,7 +118,7 @@ func Array(d *jsontext.Decoder, item func() error) error {
 	}
 }
 
-// Decode reads the next value. It skips unknown members.
+// Decode reads the next value into into. It skips unknown members.
 func Decode(d *jsontext.Decoder, into any) error {
 	err := gojson.UnmarshalDecode(d, into)
 	if e, ok := errors.AsType[*gojson.SemanticError](err); ok && e.Err != nil {

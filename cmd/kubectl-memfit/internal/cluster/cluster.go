@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster reads the objects that the verbs report: recommendations, profiles, workloads. It never writes. Its
-// errors name what is missing (memfit itself, a permission, the cluster) and how to get it.
+// Package cluster reads the objects that the plugin's commands report: recommendations, profiles, snapshots, pods and
+// workloads. It never writes. Its errors name what is missing (memfit, a permission, the cluster) and the fix.
 package cluster
 
 import (
@@ -31,30 +31,29 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Cluster is a cluster to read from.
+// Cluster reads objects of one cluster.
 type Cluster struct {
-	client dynamic.Interface
-	// core reads pods, the most numerous objects, in protobuf; metadata reads only names, labels and owners.
-	core     corev1client.CoreV1Interface
-	metadata metadata.Interface
+	client   dynamic.Interface
+	core     corev1client.CoreV1Interface // reads pods, the most numerous objects, as protobuf
+	metadata metadata.Interface           // reads objects without spec and status
 	mapper   func() (meta.RESTMapper, error)
-	// Namespace is the namespace to read: from -n, or from the context of the kubeconfig; empty: all namespaces.
+	// Namespace is the namespace to read, from -n or the context of the kubeconfig; empty: all namespaces.
 	Namespace string
-	// Context is the current context of the kubeconfig, or --context; empty inside a cluster.
+	// Context is --context or the current context of the kubeconfig; empty inside a cluster.
 	Context string
 }
 
-// `export -A` reads once for each workload, which takes long in a large cluster at client-go's default of 5 a second.
-// These are kubectl's limits for discovery; the API server protects itself (priority and fairness).
+// kubectl has the same limits for discovery. client-go's default of 5 queries a second is too slow for `export -A`,
+// which reads each workload. The API server protects itself (priority and fairness).
 const (
 	queriesPerSecond = 50
-	queriesAtOnce    = 300
+	queriesBurst     = 300
 )
 
-// Open prepares to read from the cluster that kubectl's flags and kubeconfig name. Nothing is read yet.
+// Open returns a Cluster for kubectl's flags and the kubeconfig. It sends no request.
 func Open(flags *genericclioptions.ConfigFlags) (*Cluster, error) {
 	flags.WithWrapConfigFn(func(c *rest.Config) *rest.Config {
-		c.QPS, c.Burst, c.UserAgent = queriesPerSecond, queriesAtOnce, "kubectl-memfit"
+		c.QPS, c.Burst, c.UserAgent = queriesPerSecond, queriesBurst, "kubectl-memfit"
 		return c
 	})
 	namespace, _, err := flags.ToRawKubeConfigLoader().Namespace()
@@ -67,7 +66,7 @@ func Open(flags *genericclioptions.ConfigFlags) (*Cluster, error) {
 	}
 	c := &Cluster{mapper: flags.ToRESTMapper, Namespace: namespace, Context: contextOf(flags)}
 	if err := c.connect(config); err != nil {
-		return nil, fmt.Errorf("preparing to read from %s: %w", config.Host, err)
+		return nil, fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
 	return c, nil
 }
@@ -96,22 +95,22 @@ func contextOf(flags *genericclioptions.ConfigFlags) string {
 	}
 	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
-		return "" // only shown to users
+		return "" // the context is only printed
 	}
 	return raw.CurrentContext
 }
 
-// Recommendations lists the namespace's.
+// Recommendations lists the recommendations of the namespace.
 func (c *Cluster) Recommendations(ctx context.Context) ([]v1alpha1.MemoryRecommendation, error) {
 	return list[v1alpha1.MemoryRecommendation](ctx, c, recommendations, c.Namespace)
 }
 
-// EachCheckpoint reads the packed histories of the namespace.
+// EachCheckpoint calls take with each checkpoint of the namespace.
 func (c *Cluster) EachCheckpoint(ctx context.Context, take func(*v1alpha1.MemoryCheckpoint)) error {
 	return eachOf(ctx, c, checkpoints, c.Namespace, take)
 }
 
-// Profiles lists the profiles of namespace and cluster, with their defaults; with an error, those that it could read.
+// Profiles lists MemoryProfiles and ClusterMemoryProfiles with defaults applied. With an error, some may be missing.
 func (c *Cluster) Profiles(ctx context.Context) ([]report.Profile, error) {
 	own, err := list[v1alpha1.MemoryProfile](ctx, c, "memoryprofiles", c.Namespace)
 	if err != nil {
@@ -133,7 +132,7 @@ func (c *Cluster) Profiles(ctx context.Context) ([]report.Profile, error) {
 	return out, err
 }
 
-// Workload reads the object a recommendation is about.
+// Workload reads the object that ref names.
 func (c *Cluster) Workload(
 	ctx context.Context, namespace string, ref v1alpha1.WorkloadReference,
 ) (*unstructured.Unstructured, error) {
@@ -148,30 +147,30 @@ func (c *Cluster) Workload(
 	}
 	object, err := c.client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading it: %w", err)
+		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	return object, nil
 }
 
-// Namespaces lists the names of namespaces, for completion; none without the right to read them.
+// Namespaces lists the names of all namespaces, for completion. It returns none without permission to list them.
 func (c *Cluster) Namespaces(ctx context.Context) []string {
 	return slices.Sorted(maps.Keys(c.namespaces(ctx, "")))
 }
 
-// list reads all objects of one of memfit's kinds, for kinds with at most one object per workload.
+// list returns all objects of one of memfit's kinds. Use it only for kinds with at most one object per workload.
 func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([]T, error) {
 	var out []T
 	err := eachOf(ctx, c, resource, namespace, func(item *T) { out = append(out, *item) })
 	return out, err
 }
 
-// eachOf reads the objects of one of memfit's kinds. It skips unreadable ones and returns the error of the last.
-func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) (unread error) {
+// eachOf calls take with each object of one of memfit's kinds. If it cannot decode some, it returns the last error.
+func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) (undecoded error) {
 	err := c.each(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace, func(u *unstructured.Unstructured) {
 		u.SetManagedFields(nil)
 		item := new(T)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, item); err != nil {
-			unread = fmt.Errorf("reading %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+			undecoded = fmt.Errorf("reading %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 			return
 		}
 		take(item)
@@ -179,18 +178,18 @@ func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, 
 	if err != nil {
 		return helpful(err, resource, namespace)
 	}
-	return unread
+	return undecoded
 }
 
-// each reads objects of any kind without a Go type.
+// each calls take with each object of a kind, as unstructured data.
 func (c *Cluster) each(
 	ctx context.Context, resource schema.GroupVersionResource, namespace string, take func(*unstructured.Unstructured),
 ) error {
 	return eachPage(ctx, c.client.Resource(resource).Namespace(namespace).List, take)
 }
 
-// eachPage lists in pages of 500 objects, and reads one page ahead: ten thousand workloads would be one response of 50
-// MiB, and a hundred thousand pods would all be in memory.
+// eachPage calls take with each object that list returns. It reads pages of 500 objects, one page ahead, because a
+// response with ten thousand workloads would have 50 MiB, and a cluster may have a hundred thousand pods.
 func eachPage[L, T runtime.Object](
 	ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), take func(T),
 ) error {
@@ -202,14 +201,14 @@ func eachPage[L, T runtime.Object](
 	})
 }
 
-// ours keeps only the annotations that memfit reads: kubectl apply's can be as large as the object.
-func ours(annotations map[string]string) map[string]string {
+// memfitOnly returns memfit's annotations. It drops others: that of kubectl apply can be as large as the object.
+func memfitOnly(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	maps.DeleteFunc(kept, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Group+"/") })
 	return kept
 }
 
-// roles are the ClusterRoles that memfit installs for readers; each is aggregated to "view".
+// roles maps a resource to the ClusterRole for its readers. memfit installs these roles and aggregates them to "view".
 var roles = map[string]string{
 	recommendations:         "memfit-memoryrecommendation-viewer-role",
 	"memoryprofiles":        "memfit-memoryprofile-viewer-role",
@@ -218,20 +217,19 @@ var roles = map[string]string{
 	checkpoints:             "memfit-memoryrecommendation-viewer-role",
 }
 
-// helpful adds the fix to the error of a list.
+// helpful adds the fix to the error of a list request.
 func helpful(err error, resource, namespace string) error {
 	switch {
 	case apierrors.IsNotFound(err): // a list of a served kind always exists, so the kind is missing
-		return fmt.Errorf("this cluster has no %s.%s, so memfit is not installed: "+
-			"kubectl apply --server-side -f dist/install.yaml (docs/guide/install.md), or name another cluster with "+
-			"--context: %w",
+		return fmt.Errorf("this cluster has no %s.%s, so memfit is not installed: kubectl apply --server-side "+
+			"-f dist/install.yaml (docs/guide/install.md), or name another cluster with --context: %w",
 			resource, v1alpha1.Group, err)
 	case apierrors.IsForbidden(err) && (namespace == "" || resource == "clustermemoryprofiles"):
-		return fmt.Errorf("you may not list %s.%s in all namespaces: name one with -n, or ask for a ClusterRoleBinding to "+
-			"view or to %s: %w",
+		return fmt.Errorf("you may not list %s.%s in all namespaces: name one with -n, or request a ClusterRoleBinding "+
+			"to view or %s: %w",
 			resource, v1alpha1.Group, roles[resource], err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("you may not list %s.%s in namespace %s: ask for the right, "+
+		return fmt.Errorf("you may not list %s.%s in namespace %s; an administrator can permit it: "+
 			"kubectl -n %s create rolebinding memfit-view --clusterrole=%s --user=YOU: %w",
 			resource, v1alpha1.Group, namespace, namespace, roles[resource], err)
 	case apierrors.IsUnauthorized(err):

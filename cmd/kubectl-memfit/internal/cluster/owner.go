@@ -21,10 +21,10 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// ownersMax bounds the owners read above a pod, such as the JobSet of a Job.
+// ownersMax limits the owners read above the direct owner of a pod, such as the JobSet above a Job.
 const ownersMax = 3
 
-// Owner reads the workload that owns a pod, or the identity that replaces it; nil: the pod does not exist.
+// Owner returns the workload that owns a pod, or the pod's identity if it has one; nil: the pod does not exist.
 func (c *Cluster) Owner(
 	ctx context.Context, pod string, records inventory.Records,
 ) (*v1alpha1.WorkloadReference, error) {
@@ -43,7 +43,7 @@ func (c *Cluster) Owner(
 		}
 		above, err := c.Workload(ctx, c.Namespace, owner)
 		if err != nil {
-			return &owner, nil //nolint:nilerr // its own controller is unreadable: treat it as the workload
+			return &owner, nil //nolint:nilerr // the owner's own owner is unknown: treat the owner as the workload
 		}
 		ref := metav1.GetControllerOf(above)
 		if ref == nil {
@@ -55,31 +55,31 @@ func (c *Cluster) Owner(
 	return &owner, nil
 }
 
-// Choice is the pod of a workload to report, and why.
+// Choice is the pod that represents a workload in a report.
 type Choice struct {
-	// Workload is the workload in kubectl's form, "deployment/web". Others are its other pods.
-	Pod, Workload string
-	Others        []string
-	// Event is what happened last, at Newest: OOM kill or stall, otherwise snapshot.
+	Pod      string
+	Workload string   // in kubectl's form: "deployment/web"
+	Others   []string // the other pods of the workload
+	// Event is the last event of the pod: "OOM kill", "stall", or "snapshot" without either. Newest is its time.
 	Event  string
 	Newest time.Time
 
-	// happened is the time of its last kill or stall, zero without one; observed is the time of its snapshot.
-	happened, observed time.Time
+	happened time.Time // of the last kill or stall; zero: none
+	observed time.Time // of the snapshot
 }
 
-// Choose chooses the pod of a workload with the newest kill or stall, otherwise with the newest snapshot. The workload
-// is rec's on its class of nodes or, if rec is nil, the named one ("deployment/web" or "web").
-func (c *Cluster) Choose(ctx context.Context, asked string, rec *v1alpha1.MemoryRecommendation) (Choice, error) {
-	is := func(owner v1alpha1.WorkloadReference) bool { return report.Named(owner, asked) }
-	on := func(string) bool { return true }
+// Choose chooses the pod of a workload with the newest kill or stall, or without these the newest snapshot. rec is the
+// recommendation of the workload or node class; if rec is nil, name is the workload ("deployment/web" or "web").
+func (c *Cluster) Choose(ctx context.Context, name string, rec *v1alpha1.MemoryRecommendation) (Choice, error) {
+	owns := func(owner v1alpha1.WorkloadReference) bool { return report.Named(owner, name) }
+	hasClass := func(string) bool { return true }
 	var choice Choice
-	of := map[string]bool{}
+	candidates := map[string]bool{}
 	var records inventory.Records
 	if rec != nil {
 		choice.Workload = report.Typed(rec.Name, &rec.Status)
 		records = inventory.RecordsOf([]v1alpha1.MemoryRecommendation{*rec})
-		is = func(owner v1alpha1.WorkloadReference) bool {
+		owns = func(owner v1alpha1.WorkloadReference) bool {
 			return records.Any(inventory.RefOf(c.Namespace, owner)) != nil
 		}
 	}
@@ -87,13 +87,13 @@ func (c *Cluster) Choose(ctx context.Context, asked string, rec *v1alpha1.Memory
 		if err := c.EachNode(ctx, records.AddNode); err != nil {
 			return Choice{}, err
 		}
-		on = func(node string) bool {
+		hasClass = func(node string) bool {
 			return records.Of(records.OnNode(inventory.RefOf(c.Namespace, rec.Status.Workload), node)) != nil
 		}
 	}
-	err := c.eachPodName(ctx, func(pod *metav1.PartialObjectMetadata) {
-		if owner := records.Owner(pod); is(owner) {
-			of[pod.Name] = true
+	err := c.eachPodMetadata(ctx, func(pod *metav1.PartialObjectMetadata) {
+		if owner := records.Owner(pod); owns(owner) {
+			candidates[pod.Name] = true
 			choice.Workload = cmp.Or(choice.Workload, workloadkind.Typed(owner.Kind, owner.Name))
 		}
 	})
@@ -102,22 +102,22 @@ func (c *Cluster) Choose(ctx context.Context, asked string, rec *v1alpha1.Memory
 	}
 	err = c.EachSnapshot(ctx, func(s *v1alpha1.MemorySnapshot) {
 		switch {
-		case !of[s.Name]:
-		case on(s.Status.NodeName):
+		case !candidates[s.Name]:
+		case hasClass(s.Status.NodeName):
 			choice.consider(s)
 		default:
-			delete(of, s.Name)
+			delete(candidates, s.Name)
 		}
 	})
 	switch {
-	case len(of) == 0:
-		return Choice{}, fmt.Errorf("%w of %s in namespace %s; name a pod, or see which workloads have pods: "+
-			"kubectl memfit scan -n %s", ErrNoPod, asked, c.Namespace, c.Namespace)
+	case len(candidates) == 0:
+		return Choice{}, fmt.Errorf("%w of %s in namespace %s; name a pod, or list workloads with pods: "+
+			"kubectl memfit scan -n %s", ErrNoPod, name, c.Namespace, c.Namespace)
 	case err != nil:
 		return Choice{}, err
 	}
-	delete(of, choice.Pod)
-	choice.Others = slices.Sorted(maps.Keys(of))
+	delete(candidates, choice.Pod)
+	choice.Others = slices.Sorted(maps.Keys(candidates))
 	if choice.Pod == "" {
 		choice.Pod = choice.Others[0]
 		_, err = c.Snapshot(ctx, choice.Pod) // the error names what is missing
@@ -125,7 +125,7 @@ func (c *Cluster) Choose(ctx context.Context, asked string, rec *v1alpha1.Memory
 	return choice, err
 }
 
-// consider chooses a pod of the workload if its kill or stall, or without one its snapshot, is newer.
+// consider chooses the pod with the newest kill or stall; of equal pods the newest snapshot, then the first name.
 func (c *Choice) consider(s *v1alpha1.MemorySnapshot) {
 	next := Choice{Pod: s.Name, Workload: c.Workload, Event: "snapshot", observed: s.Status.ObservedTime.Time}
 	happened := func(at metav1.Time, event string) {

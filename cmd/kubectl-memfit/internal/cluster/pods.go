@@ -27,12 +27,12 @@ var (
 	podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 )
 
-// EachPod reads the pods of the namespace. take must not keep the pod: there may be a hundred thousand.
+// EachPod calls take with each pod of the namespace. take must not keep the pod: there may be a hundred thousand.
 func (c *Cluster) EachPod(ctx context.Context, take func(*corev1.Pod)) error {
 	return c.podsError(eachPage(ctx, c.core.Pods(c.Namespace).List, take))
 }
 
-// Node reads name and labels of a node.
+// Node reads the name and labels of a node.
 func (c *Cluster) Node(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
 	node, err := c.metadata.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Cluster) Node(ctx context.Context, name string) (*metav1.PartialObjectM
 	return node, nil
 }
 
-// EachNode reads the names and labels of all nodes.
+// EachNode calls take with the name and labels of each node.
 func (c *Cluster) EachNode(ctx context.Context, take func(*metav1.PartialObjectMetadata)) error {
 	if err := eachPage(ctx, c.metadata.Resource(nodes).List, take); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
@@ -49,8 +49,8 @@ func (c *Cluster) EachNode(ctx context.Context, take func(*metav1.PartialObjectM
 	return nil
 }
 
-// eachPodName reads names, labels and owners of the pods of the namespace.
-func (c *Cluster) eachPodName(ctx context.Context, take func(*metav1.PartialObjectMetadata)) error {
+// eachPodMetadata calls take with the name, labels and owners of each pod of the namespace.
+func (c *Cluster) eachPodMetadata(ctx context.Context, take func(*metav1.PartialObjectMetadata)) error {
 	return c.podsError(eachPage(ctx, c.metadata.Resource(pods).Namespace(c.Namespace).List, take))
 }
 
@@ -64,21 +64,21 @@ func (c *Cluster) podsError(err error) error {
 	return fmt.Errorf("listing pods: %w", err)
 }
 
-// EachUse reads the working sets of containers from metrics.k8s.io.
+// EachUse calls take with the working set of each container, from metrics.k8s.io.
 func (c *Cluster) EachUse(ctx context.Context, take func(namespace, pod, container string, used memory.Bytes)) error {
 	err := c.each(ctx, podMetrics, c.Namespace, func(u *unstructured.Unstructured) {
 		containers, _, _ := unstructured.NestedSlice(u.Object, "containers")
-		for _, one := range containers {
-			fields, _ := one.(map[string]any)
+		for _, container := range containers {
+			fields, _ := container.(map[string]any)
 			name, _, _ := unstructured.NestedString(fields, "name")
 			text, _, _ := unstructured.NestedString(fields, "usage", "memory")
-			if amount, err := memory.ParseQuantity(text); err == nil {
-				take(u.GetNamespace(), u.GetName(), name, memory.FromQuantity(amount))
+			if quantity, err := memory.ParseQuantity(text); err == nil {
+				take(u.GetNamespace(), u.GetName(), name, memory.FromQuantity(quantity))
 			}
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("listing pods of metrics.k8s.io: %w", err)
+		return fmt.Errorf("listing pods.metrics.k8s.io: %w", err)
 	}
 	return nil
 }
@@ -89,21 +89,22 @@ const (
 	checkpoints     = "memorycheckpoints"
 )
 
-// EachSnapshot reads the snapshots of the namespace. take must not keep the snapshot: it may hold a map of pages.
+// EachSnapshot calls take with each snapshot of the namespace. take must not keep it: a map of pages is large.
 func (c *Cluster) EachSnapshot(ctx context.Context, take func(*v1alpha1.MemorySnapshot)) error {
 	return eachOf(ctx, c, snapshots, c.Namespace, take)
 }
 
-// ErrNoPod is wrapped by the error of [Cluster.Snapshot] if the pod does not exist.
+// ErrNoPod reports that a pod does not exist. [Cluster.Snapshot] and [Cluster.Choose] wrap it.
 var ErrNoPod = errors.New("found no pod")
 
-// Snapshot reads the snapshot of a pod. If it is missing, the error names the pod or the node that lacks the agent.
+// Snapshot reads the snapshot of a pod. If the pod has none, the error names the node and how to find its agent.
 func (c *Cluster) Snapshot(ctx context.Context, name string) (*v1alpha1.MemorySnapshot, error) {
 	namespace := c.Namespace
 	pod, err := c.core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w %s in namespace %s: kubectl -n %s get pods", ErrNoPod, name, namespace, namespace)
+		return nil, fmt.Errorf("%w %s in namespace %s; to list pods: kubectl -n %s get pods", ErrNoPod, name, namespace,
+			namespace)
 	case err != nil:
 		return nil, fmt.Errorf("reading pod %s/%s: %w", namespace, name, err)
 	}
@@ -122,8 +123,8 @@ func (c *Cluster) Snapshot(ctx context.Context, name string) (*v1alpha1.MemorySn
 		return nil, fmt.Errorf("reading MemorySnapshot %s/%s: %w", namespace, name, err)
 	}
 	if node := pod.Spec.NodeName; !s.IsOf(pod.UID, node) {
-		return nil, fmt.Errorf("MemorySnapshot %s/%s is from node %q, or from another pod of this name; the pod "+
-			"runs on node %q, whose agent writes a snapshot within minutes", namespace, name, s.Status.NodeName, node)
+		return nil, fmt.Errorf("MemorySnapshot %s/%s is outdated: it is from node %q, or from an earlier pod with this "+
+			"name; the agent of node %q replaces it within minutes", namespace, name, s.Status.NodeName, node)
 	}
 	return &s, nil
 }
@@ -132,7 +133,7 @@ func noSnapshot(pod *corev1.Pod) error {
 	if pod.Spec.NodeName == "" {
 		return fmt.Errorf("pod %s/%s is not scheduled yet", pod.Namespace, pod.Name)
 	}
-	return fmt.Errorf("pod %s/%s on node %s has %s. The agent is optional and installed on its own (config/agent): "+
-		"kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", pod.Namespace, pod.Name, pod.Spec.NodeName,
-		report.NoSnapshot)
+	return fmt.Errorf("pod %s/%s on node %s has %s. The agent is optional and has its own manifests (config/agent); "+
+		"to list the agents: kubectl get pods -A -o wide -l app.kubernetes.io/component=agent",
+		pod.Namespace, pod.Name, pod.Spec.NodeName, report.NoSnapshot)
 }

@@ -1,11 +1,10 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package export writes recommendations as patches for Git. It is pure, and equal input gives equal bytes, so that a
-// nightly commit of its output is empty as long as no recommendation changed.
+// Package export writes recommendations as patches for Git, for `kubectl memfit export`. It is pure: the same input
+// gives the same bytes, so that a nightly commit of the output is empty unless a recommendation changed.
 //
-// It exports workloads with a pod template, which are what Git holds. A workload or container that cannot be exported
-// becomes a comment with the reason.
+// It exports workloads with a pod template. For other workloads and unsized containers, it writes the reason.
 package export
 
 import (
@@ -22,45 +21,44 @@ import (
 
 // The formats of patches.
 const (
-	// Kustomize: a strategic merge patch for each workload, for patches: of a kustomization.
+	// Kustomize is a strategic merge patch for each workload, for the patches field of a kustomization.
 	Kustomize = "kustomize"
-	// JSON6902: a list of JSON patch operations for each workload, by the index of its containers.
+	// JSON6902 is a list of JSON patch operations for each workload. They find containers by index.
 	JSON6902 = "json6902"
-	// HelmValues: resources of each container, under the keys that most charts have.
+	// HelmValues is the resources of each container, under the keys that most charts have.
 	HelmValues = "helm-values"
-	// SSA: manifests for server-side apply that hold the memory fields and nothing else.
+	// SSA is a manifest for server-side apply for each workload, with the memory fields only.
 	SSA = "ssa"
 )
 
 // Formats lists all formats in the order of the help.
 var Formats = []string{Kustomize, JSON6902, HelmValues, SSA}
 
-// usage has what to do with the output, for the comment above it.
+// usage describes each format and how to apply it, for the comment at the top of the output.
 var usage = map[string]string{
 	Kustomize: `
 Strategic merge patches, one YAML document for each workload. kustomization.yaml: patches: [{path: FILE}]
-Namespaces must match those of the patched resources: for a base without one, export with --no-namespace.`,
+Namespaces must match the patched resources: for a base without namespaces, export with --no-namespace.`,
 	JSON6902: `
-JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live
-template, so each patch is valid for that template only: it first tests the container's name, and fails if another
-container is there now.
+JSON patches (RFC 6902), one YAML document for each workload. A patch finds containers by their index in the live
+template. It first tests the name of the container, and fails if another container has this index now.
 kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.
 Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE`,
 	HelmValues: `
-Values for Helm, one YAML document for each workload. The first container's resources are where helm create puts them
-(resources), those of others under the container's name. Charts differ: compare with the chart's values.yaml, and
-indent under the name of a subchart. cpu is not included; Helm keeps your other values.`,
+Values for Helm, one YAML document for each workload. The resources of the first container are under resources, as in
+charts by helm create; the resources of other containers are under the container's name. Charts differ: compare with
+the chart's values.yaml, and move values of a subchart under its name. cpu is not included; Helm keeps other values.`,
 	SSA: `
-Manifests for server-side apply; they hold the memory fields and nothing else:
+Manifests for server-side apply, with the memory fields only:
   kubectl apply --server-side --field-manager=memfit-export -f FILE
-The API server reports a conflict for fields of another manager. If that one applies your manifests from Git, change
-them, or they revert the fields later; --force-conflicts transfers the fields to memfit-export.`,
+The API server reports a conflict if another manager owns a field. If that manager applies your manifests from Git,
+change the manifests, or it will revert the fields later. --force-conflicts makes memfit-export the owner.`,
 }
 
-// Options select the format.
+// Options control the output.
 type Options struct {
-	Format string
-	// NoNamespace leaves metadata.namespace out, for bases that get theirs from a kustomization.
+	Format string // one of Formats
+	// NoNamespace omits metadata.namespace (Kustomize only), for bases without a namespace.
 	NoNamespace bool
 }
 
@@ -70,30 +68,31 @@ type Result struct {
 	Text []byte
 	// Markdown lists what the patches change and why, for the text of a pull request; at most 65536 characters.
 	Markdown []byte
-	// Exported is the number of workloads that have a patch; LeftOut has the reason for each of the others.
+	// Exported is the number of workloads with a patch.
 	Exported int
-	LeftOut  []string
+	// LeftOut has a reason for each workload without a patch.
+	LeftOut []string
 }
 
-// Write writes patches for sources, in the order of namespace, kind and name.
+// Write writes patches for sources, which it sorts by namespace, kind and name.
 func Write(sources []Source, o Options) (Result, error) {
 	slices.SortFunc(sources, func(a, b Source) int { return byName(a.Recommendation, b.Recommendation) })
 	var r Result
 	var documents, refusals bytes.Buffer
 	var text markdown
 	for _, s := range sources {
-		w := take(s, o.Format)
+		w := prepare(s, o.Format)
 		if w.refused != "" {
 			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s is left out: %s", &w, w.refused))
 			refusals.WriteString(w.refusal())
-			text.leave(&w)
+			text.leaveOut(&w)
 			continue
 		}
 		body, err := yaml.Marshal(w.document(o))
 		if err != nil {
 			return Result{}, fmt.Errorf("writing a patch for %s: %w", &w, err)
 		}
-		if r.Exported++; r.Exported > 1 { // a single workload is a single document: kubectl patch and helm read only one
+		if r.Exported++; r.Exported > 1 { // not above the first: kubectl patch and helm read one document
 			documents.WriteString("---\n")
 		}
 		documents.WriteString(w.header())

@@ -44,7 +44,7 @@ func shop(t *testing.T) []Source {
 		}
 		s := Source{Recommendation: &rec, Object: live[rec.Status.Workload.Kind+"/"+rec.Status.Workload.Name]}
 		if s.Object == nil {
-			s.Missing = `reading it: jobs.batch "import" not found`
+			s.Missing = `reading the object: jobs.batch "import" not found`
 		}
 		all = append(all, s)
 	}
@@ -105,7 +105,7 @@ func TestPullRequestWithoutChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(exported(t, []Source{source}, Options{Format: Kustomize}).Markdown)
-	if got != "Every exported workload has the memory that memfit recommends (1).\n" {
+	if got != "All exported workloads (1) have the recommended size.\n" {
 		t.Errorf("without a change the text is %q", got)
 	}
 }
@@ -138,7 +138,7 @@ func TestPullRequestIsBounded(t *testing.T) {
 		t.Errorf("the text has %d bytes, want at most 65536", len(got))
 	}
 	shown := strings.Count(got, "\n### ")
-	if want := fmt.Sprintf("\n%d workloads more do not fit here", 500-shown); r.Exported != 500 || shown == 0 ||
+	if want := fmt.Sprintf("\nOmitted here: %d workloads; ", 500-shown); r.Exported != 500 || shown == 0 ||
 		!strings.Contains(got, want) {
 		t.Errorf("%d exported, %d shown; the text does not say %q", r.Exported, shown, want)
 	}

@@ -20,12 +20,12 @@ import (
 // comment collects lines of a YAML comment.
 type comment struct{ strings.Builder }
 
-// line writes a line. Any line break in text from the cluster would end the comment and start YAML.
+// line writes a line of the comment. It removes line breaks and control characters, which could end the comment.
 func (c *comment) line(format string, args ...any) {
 	c.WriteString(strings.TrimRight("# "+quote.Plain(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
-// header describes the source of a workload's patch.
+// header returns the comment above a workload's patch.
 func (w *workload) header() string {
 	var c comment
 	c.line(
@@ -35,13 +35,13 @@ func (w *workload) header() string {
 	if w.target != "" {
 		c.line("The patch is for %s.", w.target)
 	}
-	if at := written(w.rec); !at.IsZero() {
-		c.line("Written by memfit at %s.", format.Time(at.Time))
+	if at := lastTransition(w.rec); !at.IsZero() {
+		c.line("Conditions last changed at %s.", format.Time(at.Time))
 	}
 	for i := range w.sized {
 		r := w.sized[i].rec
-		c.line("  %s: %s, %s (%s, confidence %s)", r.Container, change("limit", r.Current.Limit, r.Recommended.Limit),
-			change("request", r.Current.Request, r.Recommended.Request), r.Decision, r.Confidence)
+		c.line("  %s: limit %s, request %s (%s, confidence %s)", r.Container, change(r.Current.Limit, r.Recommended.Limit),
+			change(r.Current.Request, r.Recommended.Request), r.Decision, r.Confidence)
 		for _, reason := range r.Reasons {
 			c.line("    - %s", reason)
 		}
@@ -53,12 +53,12 @@ func (w *workload) header() string {
 		c.line("  Running pods: Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message)
 	}
 	if w.kind.Frozen {
-		c.line("  The template of a %s that exists cannot be changed: this is for the next one.", w.rec.Status.Workload.Kind)
+		c.line("  The template of an existing %s is immutable: apply this to the next one.", w.rec.Status.Workload.Kind)
 	}
 	return c.String()
 }
 
-// refusal returns the comment in place of a workload that is not exported.
+// refusal returns the comment that replaces the patch of a workload that is left out.
 func (w *workload) refusal() string {
 	var c comment
 	c.line("%s is left out: %s.", w, strings.TrimSuffix(w.refused, "."))
@@ -68,8 +68,8 @@ func (w *workload) refusal() string {
 	return c.String()
 }
 
-// written returns when a condition last changed.
-func written(rec *v1alpha1.MemoryRecommendation) (last metav1.Time) {
+// lastTransition returns the last time at which any condition changed.
+func lastTransition(rec *v1alpha1.MemoryRecommendation) (last metav1.Time) {
 	for i := range rec.Status.Conditions {
 		if t := rec.Status.Conditions[i].LastTransitionTime; t.After(last.Time) {
 			last = t
@@ -78,9 +78,9 @@ func written(rec *v1alpha1.MemoryRecommendation) (last metav1.Time) {
 	return last
 }
 
-func change(what string, from, to *resource.Quantity) string {
+func change(from, to *resource.Quantity) string {
 	if to == nil {
-		return what + " " + report.Amount(from) + " stays"
+		return report.Amount(from) + " (unchanged)"
 	}
-	return what + " " + report.Amount(from) + " -> " + report.Amount(to)
+	return report.Amount(from) + " -> " + report.Amount(to)
 }

@@ -15,14 +15,15 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// maxMarkdown bounds the text of a pull request, in bytes: GitHub refuses more than 65536 characters.
+// maxMarkdown limits the text of a pull request, in bytes. GitHub refuses more than 65536 characters.
 const maxMarkdown = 60000
 
 // markdown collects the text of a pull request: a row for each changed number, and the reasons below.
 type markdown struct {
-	rows, reasons, left bytes.Buffer
-	// workloads counts changed workloads, same unchanged ones, omitted the changed ones that do not fit.
-	workloads, same, omitted int32
+	rows, reasons, leftOut bytes.Buffer
+
+	changed, unchanged int32 // numbers of workloads
+	omitted            int32 // changed workloads that exceed maxMarkdown
 }
 
 // add writes the rows and reasons of an exported workload.
@@ -38,12 +39,12 @@ func (m *markdown) add(w *workload) {
 		}
 	}
 	if rows.Len() == 0 {
-		m.same++
+		m.unchanged++
 		return
 	}
-	m.workloads++
+	m.changed++
 	why := fmt.Sprintf("\n### %s\n\n%s", code(w.String()), fence(w.header()))
-	if m.rows.Len()+m.reasons.Len()+m.left.Len()+rows.Len()+len(why) > maxMarkdown {
+	if m.rows.Len()+m.reasons.Len()+m.leftOut.Len()+rows.Len()+len(why) > maxMarkdown {
 		m.omitted++
 		return
 	}
@@ -51,37 +52,36 @@ func (m *markdown) add(w *workload) {
 	m.reasons.WriteString(why)
 }
 
-func (m *markdown) leave(w *workload) {
-	if text := w.refusal(); m.rows.Len()+m.reasons.Len()+m.left.Len()+len(text) <= maxMarkdown {
-		m.left.WriteString(text)
+func (m *markdown) leaveOut(w *workload) {
+	if text := w.refusal(); m.rows.Len()+m.reasons.Len()+m.leftOut.Len()+len(text) <= maxMarkdown {
+		m.leftOut.WriteString(text)
 	}
 }
 
 func (m *markdown) text() []byte {
 	var out bytes.Buffer
-	if m.workloads == 0 {
-		fmt.Fprintf(&out, "Every exported workload has the memory that memfit recommends (%d).\n", m.same)
+	if m.changed == 0 {
+		fmt.Fprintf(&out, "All exported workloads (%d) have the recommended size.\n", m.unchanged)
 	} else {
-		fmt.Fprintf(&out, "memfit recommends other sizes for %s", format.Count(m.workloads, "workload"))
-		if m.same > 0 {
-			fmt.Fprintf(&out, "; %d more have the recommended size", m.same)
+		fmt.Fprintf(&out, "memfit recommends new sizes for %s", format.Count(m.changed, "workload"))
+		if m.unchanged > 0 {
+			fmt.Fprintf(&out, "; %d more already have the recommended size", m.unchanged)
 		}
 		out.WriteString(". The reasons are below the table.\n\n| workload | container | limit | request | decision | " +
 			"confidence |\n|---|---|---|---|---|---|\n")
 		out.Write(m.rows.Bytes())
 	}
 	if m.omitted > 0 {
-		fmt.Fprintf(&out, "\n%s more do not fit here: see the comments of the files.\n",
-			format.Count(m.omitted, "workload"))
+		fmt.Fprintf(&out, "\nOmitted here: %s; see the comments in the patches.\n", format.Count(m.omitted, "workload"))
 	}
 	out.Write(m.reasons.Bytes())
-	if m.left.Len() > 0 {
-		out.WriteString("\n### Left out\n\n" + fence(m.left.String()))
+	if m.leftOut.Len() > 0 {
+		out.WriteString("\n### Left out\n\n" + fence(m.leftOut.String()))
 	}
 	return out.Bytes()
 }
 
-// cell shows the template's value and the recommended one; without a recommendation nothing changes.
+// cell returns the template's value and the recommended value if that differs. A nil recommendation is no change.
 func cell(list corev1.ResourceList, to *resource.Quantity) (text string, changes bool) {
 	var from *resource.Quantity
 	if now, found := list[corev1.ResourceMemory]; found {
@@ -93,7 +93,7 @@ func cell(list corev1.ResourceList, to *resource.Quantity) (text string, changes
 	return report.Amount(from) + " → **" + report.Amount(to) + "**", true
 }
 
-// code quotes a word so that Markdown and GitHub show it unchanged: no link, mention or table column.
+// code quotes a word, so that Markdown and GitHub see no link, mention or table column in it.
 func code(word string) string {
 	word = strings.Map(func(r rune) rune {
 		if r == '`' || r == '|' || r < ' ' {
@@ -104,7 +104,7 @@ func code(word string) string {
 	return "`" + word + "`"
 }
 
-// fence shows the lines of a comment verbatim. Each is indented more than a fence may be, so that none ends the block.
+// fence returns the lines of a comment as a code block. Indented by four spaces, no line can end the block.
 func fence(comment string) string {
 	var out strings.Builder
 	out.WriteString("```text\n")

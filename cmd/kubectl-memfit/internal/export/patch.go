@@ -18,7 +18,7 @@ import (
 // tree is a piece of YAML. sigs.k8s.io/yaml writes its keys in alphabetical order.
 type tree = map[string]any
 
-// manifest returns the workload with its memory fields only: a strategic merge patch, and what server-side apply takes.
+// manifest returns the workload with its memory fields only, as a strategic merge patch or for server-side apply.
 func (w *workload) manifest(o Options) tree {
 	ref := w.rec.Status.Workload
 	metadata := tree{"name": ref.Name}
@@ -44,8 +44,8 @@ func (w *workload) manifest(o Options) tree {
 	return out
 }
 
-// keepingOrder adds the unsized containers before c by name only. kustomize puts the containers that a patch names
-// first, and kubectl logs and kubectl exec default to the first container.
+// keepingOrder adds the names of the unsized containers before c. Otherwise kustomize would move c before them, and
+// kubectl logs and kubectl exec default to the first container.
 func (w *workload) keepingOrder(list []tree, c *container) []tree {
 	for _, name := range w.names[c.list][len(list):c.index] {
 		list = append(list, tree{"name": name})
@@ -53,7 +53,7 @@ func (w *workload) keepingOrder(list []tree, c *container) []tree {
 	return list
 }
 
-// wanted returns the container's resources with memory only, in canonical quantities: nothing is rounded.
+// wanted returns the recommended memory as the resources of the container. Nothing is rounded.
 func (c *container) wanted() tree {
 	resources := tree{}
 	if q := c.rec.Recommended.Limit; q != nil {
@@ -79,14 +79,14 @@ func (w *workload) values() tree {
 	return out
 }
 
-// operation is one of RFC 6902, with its fields in the order of the RFC's examples.
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// operations returns operations that set the memory of each container, after a test of the name at its index.
+// operations returns, for each container, a test of its name and the operations that set its memory.
 func (w *workload) operations() []operation {
 	var ops []operation
 	for i := range w.sized {
@@ -97,7 +97,7 @@ func (w *workload) operations() []operation {
 	return ops
 }
 
-// operations adds the smallest missing piece: an added value replaces the previous one, and cpu must remain.
+// operations returns the operations that set the memory at a JSON pointer. They replace no object that may have cpu.
 func (c *container) operations(at string) []operation {
 	if len(c.resources.Limits) == 0 && len(c.resources.Requests) == 0 && len(c.resources.Claims) == 0 {
 		return []operation{{"add", at, c.wanted()}}
@@ -107,6 +107,7 @@ func (c *container) operations(at string) []operation {
 		set(at+"/requests", c.resources.Requests, c.rec.Recommended.Request)...)
 }
 
+// set returns the operation that sets memory in the limits or requests at a JSON pointer; none if want is nil.
 func set(at string, have corev1.ResourceList, want *resource.Quantity) []operation {
 	if want == nil {
 		return nil
@@ -120,7 +121,7 @@ func set(at string, have corev1.ResourceList, want *resource.Quantity) []operati
 	return []operation{{"add", at + "/memory", want.String()}}
 }
 
-// Priors returns the object that transfers what memfit learned about young containers to another cluster.
+// Priors returns a MemoryCheckpoint in YAML that transfers the learned data about young containers to another cluster.
 func Priors(namespace string, learned []byte) ([]byte, error) {
 	var lines bytes.Buffer
 	if err := json.Indent(&lines, learned, "", "  "); err != nil {

@@ -19,46 +19,47 @@ import (
 // Reader reads an object by its kind and name.
 type Reader func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error)
 
-// hasStep reports whether stepOf finds the template of an identity's pods.
-func hasStep(is *v1alpha1.PodIdentity) bool {
-	return is != nil && len(is.Values) > 0 && (is.Platform == "tekton" || is.Platform == "argo")
+// hasStep reports whether stepOf supports the platform of an identity.
+func hasStep(id *v1alpha1.PodIdentity) bool {
+	return id != nil && len(id.Values) > 0 && (id.Platform == "tekton" || id.Platform == "argo")
 }
 
-// stepOf reads the object of Tekton or Argo Workflows that has the template of an identity's pods.
-func stepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
+// stepOf reads the object of Tekton or Argo Workflows with the template of an identity's pods.
+func stepOf(id *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
 	switch {
-	case is.Platform == "argo":
-		return workflowOf(is.Values[0], read)
-	case len(is.Values) == 1:
-		return read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Task", Name: is.Values[0]})
+	case id.Platform == "argo":
+		return workflowOf(id.Values[0], read)
+	case len(id.Values) == 1:
+		return read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Task", Name: id.Values[0]})
 	}
-	pipeline, err := read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Pipeline", Name: is.Values[0]})
+	pipeline, err := read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Pipeline", Name: id.Values[0]})
 	if err != nil {
 		return nil, err
 	}
-	task, _ := pipelineTask(pipeline, is.Values[1])
+	task, _ := pipelineTask(pipeline, id.Values[1])
 	if name := textAt(task, "taskRef", "name"); name != "" {
 		return read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Task", Name: name})
 	}
 	return pipeline, nil
 }
 
-// workflowOf reads the template of Workflows with a name.
+// workflowOf reads the CronWorkflow or WorkflowTemplate with a name. If a CronWorkflow refers to a WorkflowTemplate, it
+// reads that.
 func workflowOf(name string, read Reader) (*unstructured.Unstructured, error) {
 	const argo = "argoproj.io/v1alpha1"
 	cron, err := read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "CronWorkflow", Name: name})
 	if err != nil {
 		return read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "WorkflowTemplate", Name: name})
 	}
-	if of := textAt(cron.Object, "spec", "workflowSpec", "workflowTemplateRef", "name"); of != "" {
-		return read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "WorkflowTemplate", Name: of})
+	if template := textAt(cron.Object, "spec", "workflowSpec", "workflowTemplateRef", "name"); template != "" {
+		return read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "WorkflowTemplate", Name: template})
 	}
 	return cron, nil
 }
 
 // stepContainers returns the containers in the object that stepOf returns, with their names in pods.
-func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured) ([]container, error) {
-	last := is.Values[len(is.Values)-1]
+func stepContainers(id *v1alpha1.PodIdentity, object *unstructured.Unstructured) ([]container, error) {
+	last := id.Values[len(id.Values)-1]
 	switch object.GetKind() {
 	case "Task":
 		spec, _, _ := unstructured.NestedMap(object.Object, "spec")
@@ -67,19 +68,17 @@ func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured)
 		task, at := pipelineTask(object, last)
 		spec, found, _ := unstructured.NestedMap(task, "taskSpec")
 		if !found {
-			return nil, fmt.Errorf(
-				"the pipeline %s has no task %s with a taskSpec or the name of a Task", object.GetName(), last,
-			)
+			return nil, fmt.Errorf("no task %s with a taskSpec or taskRef.name in Pipeline %s", last, object.GetName())
 		}
 		return taskContainers(spec, at+"/taskSpec"), nil
 	case "CronWorkflow":
-		return templateContainer(object, last, len(is.Values) == 1, "spec", "workflowSpec")
+		return templateContainer(object, last, len(id.Values) == 1, "spec", "workflowSpec")
 	default:
-		return templateContainer(object, last, len(is.Values) == 1, "spec")
+		return templateContainer(object, last, len(id.Values) == 1, "spec")
 	}
 }
 
-// pipelineTask returns a task of a Pipeline, and its path; nil: not found.
+// pipelineTask returns a task of a Pipeline and its JSON pointer; nil: not found.
 func pipelineTask(pipeline *unstructured.Unstructured, name string) (task map[string]any, at string) {
 	for _, list := range []string{"tasks", "finally"} {
 		for i, task := range mapsAt(pipeline.Object, "spec", list) {
@@ -91,18 +90,19 @@ func pipelineTask(pipeline *unstructured.Unstructured, name string) (task map[st
 	return nil, ""
 }
 
-// taskContainers returns the steps and sidecars of a Task's spec, which is at a path.
+// taskContainers returns the steps and sidecars of a Task's spec. at is the JSON pointer of the spec.
 func taskContainers(spec map[string]any, at string) []container {
 	return append(
 		containersIn(spec, at, "steps", "step-", "computeResources"),
 		containersIn(spec, at, "sidecars", "sidecar-", "computeResources")...)
 }
 
-// containersIn returns the containers of a list. Their names in pods begin with prefix, and field has their resources.
+// containersIn returns the named containers of a list in spec. at is the JSON pointer of spec, prefix the start of the
+// containers' names in pods, and field the field with their resources.
 func containersIn(spec map[string]any, at, list, prefix, field string) (all []container) {
 	for i, c := range mapsAt(spec, list) {
 		name, at := textAt(c, "name"), at+"/"+list+"/"+strconv.Itoa(i)
-		if name == "" { // Tekton numbers unnamed steps, which the patch could not verify
+		if name == "" { // Tekton allows unnamed steps; a patch could not test the name
 			continue
 		}
 		all = append(all, container{
@@ -113,7 +113,7 @@ func containersIn(spec map[string]any, at, list, prefix, field string) (all []co
 	return all
 }
 
-// templateContainer returns the main container of a Workflow's template: the named one, or the entrypoint.
+// templateContainer returns the main container of the named template or of the entrypoint, below the path spec.
 func templateContainer(
 	object *unstructured.Unstructured, name string, entrypoint bool, spec ...string,
 ) ([]container, error) {
@@ -143,7 +143,7 @@ func templateContainer(
 func mapsAt(object map[string]any, path ...string) (all []map[string]any) {
 	list, _, _ := unstructured.NestedSlice(object, path...)
 	for _, item := range list {
-		m, _ := item.(map[string]any) // an item of another type keeps its place
+		m, _ := item.(map[string]any) // nil for other types, so that indexes remain
 		all = append(all, m)
 	}
 	return all
@@ -156,6 +156,6 @@ func textAt(object map[string]any, path ...string) string {
 
 func resourcesAt(c map[string]any, field string) (r corev1.ResourceRequirements) {
 	tree, _, _ := unstructured.NestedMap(c, field)
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &r) // invalid resources are replaced
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &r) // the patch replaces invalid resources
 	return r
 }

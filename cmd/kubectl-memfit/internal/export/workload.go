@@ -22,20 +22,20 @@ import (
 // Source is one workload: its recommendation, and the object as read.
 type Source struct {
 	Recommendation *v1alpha1.MemoryRecommendation
-	// Object is the live workload; nil if it could not be read; Missing has the reason.
+	// Object is the live object with the pod template. It is nil if the workload has none or reading failed.
 	Object  *unstructured.Unstructured
-	Missing string
+	Missing string // why reading failed
 }
 
-// SourceOf reads the object that has the pod template of a workload.
+// SourceOf reads the object with the pod template of a workload.
 func SourceOf(rec *v1alpha1.MemoryRecommendation, read Reader) Source {
 	s := Source{Recommendation: rec}
-	ref, is := rec.Status.Workload, rec.Status.Identity
+	ref, id := rec.Status.Workload, rec.Status.Identity
 	kind, _ := workloadkind.Of(ref.APIVersion, ref.Kind)
 	var err error
 	switch {
-	case hasStep(is):
-		s.Object, err = stepOf(is, read)
+	case hasStep(id):
+		s.Object, err = stepOf(id, read)
 	case len(kind.Template) > 0:
 		s.Object, err = read(ref)
 	}
@@ -51,40 +51,37 @@ type workload struct {
 	kind workloadkind.Kind
 	// sized are the containers to write, in the order of the template.
 	sized []container
-	// names are all containers of each list, in the order of the template.
+	// names has the names of all containers by list ("containers"), in the order of the template.
 	names map[string][]string
-	// unsized has the reason for each container without a size.
+	// unsized has a reason for each container without a size.
 	unsized []string
-	// refused is the reason why no patch is written.
+	// refused is the reason why no patch is written; empty: a patch is written.
 	refused string
-	// whole are the resources of the whole pod.
-	whole corev1.ResourceRequirements
-	// target is the object with the template of an identity's pods, "Task lint"; empty: the workload is patched.
+	// podResources are the pod-level resources (spec.resources).
+	podResources corev1.ResourceRequirements
+	// target is the object to patch instead of the workload, such as "Task lint"; empty: the workload.
 	target string
 }
 
-// container is a container to write, and its place in the template.
+// container is a container of a template.
 type container struct {
-	name string
-	// list is the field that has it, index its position there; empty for a workflow's template.
-	list  string
-	index int
-	// at is the path of the container in the object, test verifies its name, and field has its resources.
-	at    string
-	test  operation
-	field string
-	// main is true for the first of the app containers.
-	main bool
-	// resources of the template.
-	resources corev1.ResourceRequirements
+	name  string    // in pods
+	list  string    // field of the containers, such as "initContainers"; empty for a workflow's template
+	index int       // in list
+	at    string    // JSON pointer of the container in the object
+	test  operation // checks the name
+	field string    // field of the resources, such as "resources"
+	main  bool      // first of the app containers
+
+	resources corev1.ResourceRequirements // in the template
 	rec       *v1alpha1.ContainerRecommendation
 }
 
-// String returns "Deployment shop/web", or "tekton: lint in namespace ci".
+// String returns "Deployment shop/web" or "tekton: lint in namespace ci".
 func (w *workload) String() string { return report.Title(w.rec.Namespace, &w.rec.Status) }
 
-// take prepares a source for a format, and matches the recommendation with the containers of the template.
-func take(s Source, format string) workload {
+// prepare prepares a source for a format, and matches the recommendation with the containers of the template.
+func prepare(s Source, format string) workload {
 	w := workload{rec: s.Recommendation, names: map[string][]string{}}
 	find := w.inTemplate
 	if w.rec.Status.Identity != nil {
@@ -101,7 +98,7 @@ func take(s Source, format string) workload {
 	for i := range w.rec.Status.Containers {
 		name := w.rec.Status.Containers[i].Container
 		if !slices.ContainsFunc(all, func(c container) bool { return c.name == name }) {
-			w.unsized = append(w.unsized, name+" is not in the template; something adds it to the pods")
+			w.unsized = append(w.unsized, name+" is not in the template; another writer adds it to the pods")
 		}
 	}
 	if len(w.sized) == 0 {
@@ -110,7 +107,7 @@ func take(s Source, format string) workload {
 	return w
 }
 
-// inTemplate returns the containers of the workload's template. The error is why it cannot be patched.
+// inTemplate returns the containers of the workload's template. The error explains why the workload cannot be patched.
 func (w *workload) inTemplate(s Source, format string) ([]container, error) {
 	ref := w.rec.Status.Workload
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
@@ -119,20 +116,20 @@ func (w *workload) inTemplate(s Source, format string) ([]container, error) {
 	case known && len(kind.Template) == 0:
 		return nil, fmt.Errorf("a %s has no pod template; set the size where the pod is created", ref.Kind)
 	case !known:
-		return nil, fmt.Errorf("memfit does not know where a %s (%s) keeps its pod template; set the size there by "+
-			"hand, from kubectl memfit explain", ref.Kind, ref.APIVersion)
+		return nil, fmt.Errorf("memfit does not know where a %s (%s) has its pod template; set the size by hand: kubectl "+
+			"memfit explain shows it", ref.Kind, ref.APIVersion)
 	case s.Object == nil:
 		return nil, errors.New(s.Missing)
 	case (format == Kustomize || format == SSA) && !kind.MergedByName:
-		return nil, fmt.Errorf("the containers of a %s are not merged by name, so this patch would replace them all; "+
+		return nil, fmt.Errorf("the containers of a %s are not merged by name, so a patch would replace all containers; "+
 			"use -o json6902", ref.Kind)
 	}
 	spec, found, err := unstructured.NestedMap(s.Object.Object, append(slices.Clone(kind.Template), "spec")...)
 	if err != nil || !found {
-		return nil, fmt.Errorf("it has no %s", strings.Join(kind.Template, "."))
+		return nil, fmt.Errorf("the object has no %s", strings.Join(kind.Template, "."))
 	}
 	at := "/" + strings.Join(kind.Template, "/") + "/spec"
-	w.whole = resourcesAt(spec, "resources")
+	w.podResources = resourcesAt(spec, "resources")
 	all := containersIn(spec, at, "containers", "", "resources")
 	if len(all) > 0 {
 		all[0].main = true
@@ -142,25 +139,24 @@ func (w *workload) inTemplate(s Source, format string) ([]container, error) {
 
 // inSteps returns the containers of an identity's pods, as inTemplate does.
 func (w *workload) inSteps(s Source, format string) ([]container, error) {
-	is := w.rec.Status.Identity
+	id := w.rec.Status.Identity
 	switch {
-	case is.Platform == identity.ByNode:
-		return nil, errors.New("its DaemonSet has one pod template for all classes of nodes; with sizing.mode " +
-			"OnCreate memfit gives new pods the size of their class")
-	case !hasStep(is):
-		return nil, errors.New("each of its pods has its own owner, and memfit knows no template; set the size in " +
-			"the platform's definition of the step, from kubectl memfit explain")
+	case id.Platform == identity.ByNode:
+		return nil, errors.New("the DaemonSet has one pod template for all node classes; with sizing.mode OnCreate, " +
+			"memfit sizes new pods by node class")
+	case !hasStep(id):
+		return nil, errors.New("memfit does not know the template of its pods; set the size in the platform's definition " +
+			"of the step: kubectl memfit explain shows it")
 	case s.Object == nil:
 		return nil, errors.New(s.Missing)
 	case format != JSON6902:
-		return nil, fmt.Errorf("the steps of a %s have no keys by which they are merged; use -o json6902",
-			s.Object.GetKind())
+		return nil, fmt.Errorf("the steps of a %s cannot be merged by name; use -o json6902", s.Object.GetKind())
 	}
 	w.target = s.Object.GetKind() + " " + s.Object.GetName()
-	return stepContainers(is, s.Object)
+	return stepContainers(id, s.Object)
 }
 
-// add matches a container with its recommendation.
+// add adds a container to w.sized, or the reason why it has no size to w.unsized.
 func (w *workload) add(c container) {
 	w.names[c.list] = append(w.names[c.list], c.name)
 	c.rec = w.recommended(c.name)
@@ -170,9 +166,9 @@ func (w *workload) add(c container) {
 	case c.rec == nil:
 	case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
 		w.unsized = append(w.unsized, fmt.Sprintf("%s remains unchanged: %s", c.name, c.rec.Summary))
-	case beyondPod(w.whole, &c):
-		w.unsized = append(w.unsized, c.name+" remains unchanged: it exceeds the memory of the whole pod "+
-			"(spec.resources): raise that first")
+	case exceedsPod(w.podResources, &c):
+		w.unsized = append(w.unsized, c.name+" remains unchanged: the recommended size exceeds the resources of the pod: "+
+			"raise spec.resources first")
 	case c.rec.Confidence == string(memory.Low) && lowers(&c):
 		w.unsized = append(w.unsized, c.name+" remains unchanged: its limit would be lowered in all pods after less than a "+
 			"day of use; export it after a day")
@@ -187,12 +183,15 @@ func lowers(c *container) bool {
 	return to != nil && (is.IsZero() || to.Cmp(*is) < 0)
 }
 
-// beyondPod reports whether the size exceeds the pod-level resources, so that the API server would refuse it.
-func beyondPod(whole corev1.ResourceRequirements, c *container) bool {
+// exceedsPod reports whether the recommended size exceeds the pod-level resources. The API server would refuse it.
+func exceedsPod(pod corev1.ResourceRequirements, c *container) bool {
 	limit, request := c.rec.Recommended.Limit, c.rec.Recommended.Request
-	most, all := whole.Limits.Memory(), whole.Requests.Memory()
-	return limit != nil && !most.IsZero() && limit.Cmp(*most) > 0 ||
-		request != nil && !all.IsZero() && request.Cmp(*c.resources.Requests.Memory()) > 0 && request.Cmp(*all) > 0
+	podLimit, podRequest := pod.Limits.Memory(), pod.Requests.Memory()
+	if limit != nil && !podLimit.IsZero() && limit.Cmp(*podLimit) > 0 {
+		return true
+	}
+	rises := request != nil && request.Cmp(*c.resources.Requests.Memory()) > 0
+	return rises && !podRequest.IsZero() && request.Cmp(*podRequest) > 0
 }
 
 func (w *workload) recommended(name string) *v1alpha1.ContainerRecommendation {

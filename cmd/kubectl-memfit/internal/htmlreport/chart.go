@@ -15,13 +15,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Measures of a chart, in units of its viewBox. The margins hold the amounts on the left, the times below.
+// Measures of a chart, in units of its viewBox. The left margin has the amounts, and the margin below the times.
 const (
 	chartWidth, chartHeight = 520, 200
 	left, right, top, below = 80, 12, 12, 34
 	plotWidth               = chartWidth - left - right
 	plotHeight              = chartHeight - top - below
-	tickWidth               = 100 // of a time label, in the largest font
+	tickWidth               = 100 // width of a time label in the largest font
 )
 
 // chart shows the use of one container over a period.
@@ -37,7 +37,7 @@ type chart struct {
 	Times         []tick // below
 }
 
-// line is a request or limit, step by step. Title is its name, later with its last amounts.
+// line is a request or limit over time. draw sets Path and adds the last amounts to Title.
 type line struct {
 	Class, Title, Path string
 
@@ -61,7 +61,7 @@ type peak struct {
 	amount memory.Bytes
 }
 
-// chartsOf returns the charts of the kept days and hours of a container.
+// chartsOf returns a chart of the days and a chart of the hours in the history of a container.
 func chartsOf(
 	c *v1alpha1.ContainerRecommendation, h *history.Container, s *v1alpha1.MemoryRecommendationStatus, now time.Time,
 ) []chart {
@@ -70,8 +70,8 @@ func chartsOf(
 	for _, d := range h.Days() {
 		days = append(days, peak{d.Start, day, d.Peak})
 	}
-	for _, one := range h.AppendHours(nil) {
-		hours = append(hours, peak{one.Start, time.Hour, one.Peak})
+	for _, hour := range h.AppendHours(nil) {
+		hours = append(hours, peak{hour.Start, time.Hour, hour.Peak})
 	}
 	var charts []chart
 	if len(days) > 1 {
@@ -83,10 +83,10 @@ func chartsOf(
 	return charts
 }
 
-// scale places times and amounts.
+// scale converts times and amounts to coordinates.
 type scale struct {
 	from, to time.Time
-	most     memory.Bytes
+	most     memory.Bytes // at the top of the chart
 }
 
 func (s *scale) x(t time.Time) float64 {
@@ -97,9 +97,9 @@ func (s *scale) y(b memory.Bytes) float64 {
 	return top + plotHeight*(1-float64(b)/float64(s.most))
 }
 
-// axis places and formats the times below a chart.
+// axis describes the times below a chart.
 type axis struct {
-	every time.Duration
+	every time.Duration // between two times
 	text  func(time.Time) string
 }
 
@@ -133,7 +133,7 @@ func draw(
 	}
 	for i := range lines {
 		l := &lines[i]
-		l.Title, l.Path = l.Title+" "+l.steps.words(times.text), l.steps.path(&sc)
+		l.Title, l.Path = l.Title+" "+l.steps.lastAmounts(times.text), l.steps.path(&sc)
 		ch.Words += " " + capital(l.Title) + "."
 	}
 	ch.marks(&sc, c.Container, s)
@@ -154,7 +154,7 @@ func ticks(sc *scale, times axis) (all []tick) {
 			all, last = append(all, tick{at, times.text(t)}), at
 		}
 	}
-	if len(all) == 0 { // the history is shorter
+	if len(all) == 0 { // the history is shorter than times.every
 		all = append(all, tick{left + tickWidth/2, times.text(sc.from)})
 	}
 	return all
@@ -178,7 +178,7 @@ func area(s *scale, peaks []peak) string {
 	return b.String()
 }
 
-// marks returns the kills, stalls and changes of the period. Changes concern pods, not one container.
+// marks adds the kills and stalls of the container, and the changes of its pods, in the period.
 func (ch *chart) marks(sc *scale, container string, s *v1alpha1.MemoryRecommendationStatus) {
 	add := func(at time.Time, class, shape string, y float64, title string) {
 		if !at.Before(sc.from) && !at.After(sc.to) {
@@ -205,17 +205,17 @@ func (ch *chart) marks(sc *scale, container string, s *v1alpha1.MemoryRecommenda
 	}
 }
 
-// counted sums up the marks of a chart; the list below it has each.
+// counted returns the number of marks of each class, for the text alternative of a chart.
 func counted(marks []mark) (words string) {
-	for _, one := range []struct{ class, noun string }{{"kill", "OOM kill"}, {"stall", "stall"}, {"change", "change"}} {
+	for _, kind := range []struct{ class, noun string }{{"kill", "OOM kill"}, {"stall", "stall"}, {"change", "change"}} {
 		n := 0
 		for i := range marks {
-			if marks[i].Class == one.class {
+			if marks[i].Class == kind.class {
 				n++
 			}
 		}
 		if n > 0 {
-			words += " " + format.Count(n, one.noun) + "."
+			words += " " + format.Count(n, kind.noun) + "."
 		}
 	}
 	return words

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package htmlreport makes one page of HTML from recommendations and the histories behind them, for `kubectl memfit
-// report`: workloads that need attention, use against requests and limits over time, kills, stalls and memfit's
-// changes. The page loads nothing and runs nothing.
+// Package htmlreport writes the HTML page of `kubectl memfit report` from recommendations and memory histories:
+// workloads that need attention, charts of use, requests and limits, and kills, stalls and memfit's changes. The page
+// has no scripts and loads no other files.
 package htmlreport
 
 import (
@@ -25,23 +25,23 @@ import (
 
 // Input is the input of a report.
 type Input struct {
-	// Place is the scope: a context of the kubeconfig, and a namespace or all of them.
+	// Place is the scope for users, such as "namespace shop of staging".
 	Place string
-	// Now is when the cluster was read.
+	// Now is the time at which the cluster was read.
 	Now time.Time
-	// PricePerGiBMonth of requested memory, in Currency; 0: no costs are shown.
+	// PricePerGiBMonth is the price of requested memory, in Currency; 0: the page has no costs.
 	PricePerGiBMonth float64
 	Currency         string
 	Recommendations  []v1alpha1.MemoryRecommendation
-	// Histories by the name of a recommendation, and by container; unreadable ones are missing.
+	// Histories has histories by recommendation and container. Unreadable histories are missing.
 	Histories map[types.NamespacedName]map[string]*history.Container
-	// GivenBack is memfit's change of requests by the name of a recommendation; nil: unreadable.
-	GivenBack map[types.NamespacedName]inventory.Difference
-	// Notes are shown at the top of the page: what could not be read.
+	// Savings has memfit's changes of requests by recommendation; nil: unknown.
+	Savings map[types.NamespacedName]inventory.Difference
+	// Notes are shown at the top of the page. They name missing data.
 	Notes []string
 }
 
-// maxCharts bounds the workloads with charts, about 8 KB each. The table has all workloads.
+// maxCharts limits the workloads with charts, which take about 8 KB each. The table has all workloads.
 const maxCharts = 500
 
 // page is the input of the template.
@@ -50,7 +50,7 @@ type page struct {
 	Notes       []string
 	Totals      []total
 	Workloads   []workload
-	Given       bool // GivenBack is known
+	Saved       bool // the table has a column of savings
 	Drawn       int  // maximum number of workloads with charts
 	Omitted     int  // number of further workloads
 }
@@ -63,8 +63,8 @@ type workload struct {
 	ID                     string
 	Use, Request, Proposed string   // of all containers, each pod
 	Change                 string   // of requests, all pods
-	Given                  string   // given back so far, all pods
-	Help                   []string // actions that would give memory back, and cost of limits
+	Saved                  string   // of requests, all pods, so far
+	Help                   []string // actions that would reduce use, and the cost of limits
 	Charts                 []chart
 	Entries                []report.Entry
 }
@@ -84,16 +84,16 @@ func Write(w io.Writer, in *Input) error {
 
 func (in *Input) page() *page {
 	p := &page{
-		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: maxCharts, Given: in.GivenBack != nil,
+		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: maxCharts, Saved: in.Savings != nil,
 	}
 	var sum sums
 	for i, row := range report.Rows(in.Recommendations) {
 		name := types.NamespacedName{Namespace: row.Namespace, Name: row.Recommendation}
 		w := workloadOf(row, name.String())
 		w.Change = net(sum.add(&row), "−", "+")
-		given := in.GivenBack[name]
-		w.Given = net(given, "", "−")
-		sum.given.Add(given)
+		saved := in.Savings[name]
+		w.Saved = net(saved, "", "−")
+		sum.saved.Add(saved)
 		if i < maxCharts {
 			w.details(in.Histories[name], in.Now)
 		} else {
@@ -112,8 +112,8 @@ func workloadOf(row report.Row, id string) workload {
 	for i := range row.Status.Containers {
 		c := &row.Status.Containers[i]
 		use = use.Plus(report.Bytes(c.Usage))
-		now, then := requests(c)
-		request, proposed = request.Plus(now), proposed.Plus(then)
+		current, recommended := requests(c)
+		request, proposed = request.Plus(current), proposed.Plus(recommended)
 	}
 	if !row.Sized() {
 		proposed = 0
@@ -122,16 +122,16 @@ func workloadOf(row report.Row, id string) workload {
 	return w
 }
 
-// requests returns the current and the recommended request of a container, equal without a recommendation.
-func requests(c *v1alpha1.ContainerRecommendation) (now, then memory.Bytes) {
-	now = report.Bytes(c.Current.Request)
+// requests returns the current and the recommended request of a container. Both are equal without a recommendation.
+func requests(c *v1alpha1.ContainerRecommendation) (current, recommended memory.Bytes) {
+	current = report.Bytes(c.Current.Request)
 	if c.Recommended == nil || c.Recommended.Request == nil {
-		return now, now
+		return current, current
 	}
-	return now, report.Bytes(c.Recommended.Request)
+	return current, report.Bytes(c.Recommended.Request)
 }
 
-// details adds what is shown about a workload below the table.
+// details sets the fields for the section of a workload below the table.
 func (w *workload) details(histories map[string]*history.Container, now time.Time) {
 	for i := range w.Status.Containers {
 		c := &w.Status.Containers[i]
@@ -150,10 +150,10 @@ type sums struct {
 	kills, stalls   int64
 	killedRecently  int
 	requested       memory.Bytes
-	change, given   inventory.Difference
+	change, saved   inventory.Difference // from current to recommended requests, and so far
 }
 
-// net returns the net amount of a difference, with a sign for its direction.
+// net returns the net amount of a difference, after the sign less or more.
 func net(d inventory.Difference, less, more string) string {
 	switch {
 	case d.Less > d.More:
@@ -164,6 +164,7 @@ func net(d inventory.Difference, less, more string) string {
 	return "–"
 }
 
+// add adds a workload and returns the difference between its current and its recommended requests.
 func (s *sums) add(row *report.Row) inventory.Difference {
 	pods := int64(1)
 	if c := row.Status.Coverage; c != nil {
@@ -171,10 +172,10 @@ func (s *sums) add(row *report.Row) inventory.Difference {
 	}
 	var d inventory.Difference
 	for i := range row.Status.Containers {
-		now, then := requests(&row.Status.Containers[i])
-		s.requested = s.requested.Plus(now * memory.Bytes(pods))
-		d.Less = d.Less.Plus(now.Minus(then) * memory.Bytes(pods))
-		d.More = d.More.Plus(then.Minus(now) * memory.Bytes(pods))
+		current, recommended := requests(&row.Status.Containers[i])
+		s.requested = s.requested.Plus(current * memory.Bytes(pods))
+		d.Less = d.Less.Plus(current.Minus(recommended) * memory.Bytes(pods))
+		d.More = d.More.Plus(recommended.Minus(current) * memory.Bytes(pods))
 	}
 	s.workloads, s.pods = s.workloads+1, s.pods+pods
 	s.kills, s.stalls = s.kills+row.Status.OOMKills, s.stalls+row.Status.Stalls
@@ -191,37 +192,36 @@ func (s *sums) totals(in *Input) []total {
 		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedRecently, "workload") + " recently"},
 		{"Stalls", fmt.Sprint(s.stalls), "just below a limit, without a kill"},
 		{"Requested now", amount(s.requested), "by the running pods"},
-		{"Can be given back", amount(s.change.Less), "requests above recommendations" + in.money(s.change.Less, "")},
+		{"Could be saved", amount(s.change.Less), "requests above recommendations" + in.money(s.change.Less, "")},
 		{"Missing", amount(s.change.More), "recommendations above requests" + in.money(s.change.More, "")},
 	}
-	if in.GivenBack == nil {
+	if in.Savings == nil {
 		return all
 	}
-	return append(all, total{"Given back so far", net(s.given, "", "−"), in.given(s.given)})
+	return append(all, total{"Saved so far", net(s.saved, "", "−"), in.saved(s.saved)})
 }
 
-func (in *Input) given(d inventory.Difference) string {
+func (in *Input) saved(d inventory.Difference) string {
 	text := "compared with the owners' requests"
 	switch {
 	case d.Less == 0 && d.More == 0 && d.Failed > 0:
-		text = "no lower request has lasted"
+		text = "no lower request succeeded"
 	case d.Less == 0 && d.More == 0:
 		text = "memfit changed no request of these pods"
 	case d.More > 0:
-		text += fmt.Sprintf(", %s less and %s more by memfit", d.Less, d.More)
+		text += fmt.Sprintf(", %s lower and %s higher", d.Less, d.More)
 	}
 	text += in.money(d.Less.Minus(d.More), "") + in.money(d.More.Minus(d.Less), "−")
 	if d.Failed > 0 {
-		text += "; without " + format.Count(int64(d.Failed), "pod") + " with a lower request, OOM-killed, stalled or " +
-			"rolled back since"
+		text += "; without " + format.Count(int64(d.Failed), "pod") + " OOM-killed, stalled or rolled back after a decrease"
 	}
 	if d.Unknown > 0 {
-		text += "; without " + format.Count(int64(d.Unknown), "pod") + " whose owner's size is unknown"
+		text += "; without " + format.Count(int64(d.Unknown), "pod") + " whose owner's request is unknown"
 	}
 	return text
 }
 
-// money returns the monthly cost of an amount of memory, after a sign. It is empty without an amount or a price.
+// money returns ": ", a sign and the monthly cost of an amount of memory. It is empty without an amount or a price.
 func (in *Input) money(b memory.Bytes, sign string) string {
 	if in.PricePerGiBMonth == 0 || b == 0 {
 		return ""

@@ -164,10 +164,10 @@ func wellFormed(t *testing.T, page string) {
 	}
 }
 
-// TestGivenBack: what memfit has changed is told with its sign, in money, and with what is not known of it.
-func TestGivenBack(t *testing.T) {
+// TestSavings: the page has the sum of memfit's changes with a sign, in money, and without failed or unknown ones.
+func TestSavings(t *testing.T) {
 	for name, tc := range map[string]struct {
-		given       map[types.NamespacedName]inventory.Difference
+		savings     map[types.NamespacedName]inventory.Difference
 		value, text string
 		cell        string
 	}{
@@ -177,21 +177,21 @@ func TestGivenBack(t *testing.T) {
 		},
 		"more": {
 			map[types.NamespacedName]inventory.Difference{deploymentWeb: {Less: memory.GiB, More: 3 * memory.GiB, Unknown: 1}},
-			"−2Gi", "compared with the owners' requests, 1Gi less and 3Gi more by memfit: −6.00 EUR a month; without 1 " +
-				"pod whose owner's size is unknown",
+			"−2Gi", "compared with the owners' requests, 1Gi lower and 3Gi higher: −6.00 EUR a month; without 1 pod " +
+				"whose owner's request is unknown",
 			"−2Gi",
 		},
 		"less, and killed": {
 			map[types.NamespacedName]inventory.Difference{deploymentWeb: {Failed: 2}}, "–",
-			"no lower request has lasted; without 2 pods with a lower request, OOM-killed, stalled or rolled back since", "–",
+			"no lower request succeeded; without 2 pods OOM-killed, stalled or rolled back after a decrease", "–",
 		},
 		"nothing": {map[types.NamespacedName]inventory.Difference{}, "–", "memfit changed no request of these pods", "–"},
 	} {
 		page := made(t, &Input{
-			Now: now, PricePerGiBMonth: 3, Currency: "EUR", GivenBack: tc.given,
+			Now: now, PricePerGiBMonth: 3, Currency: "EUR", Savings: tc.savings,
 			Recommendations: []v1alpha1.MemoryRecommendation{recommendation("web")},
 		})
-		card := `<dt>Given back so far</dt><dd class="value">` + tc.value + `</dd><dd class="faint">` +
+		card := `<dt>Saved so far</dt><dd class="value">` + tc.value + `</dd><dd class="faint">` +
 			strings.ReplaceAll(tc.text, "'", "&#39;") + "</dd>"
 		if !strings.Contains(page, card) || !strings.Contains(page, "<td>"+tc.cell+"</td><td>2</td>") {
 			t.Errorf("%s: want %s in %s", name, card, page)
@@ -199,8 +199,8 @@ func TestGivenBack(t *testing.T) {
 		wellFormed(t, page)
 	}
 	page := made(t, &Input{Now: now, Recommendations: []v1alpha1.MemoryRecommendation{recommendation("web")}})
-	if strings.Contains(page, "Given back") {
-		t.Error("what is not known is told")
+	if strings.Contains(page, "Saved so far") {
+		t.Error("the page has savings that are unknown")
 	}
 }
 
@@ -246,7 +246,7 @@ func TestManyWorkloads(t *testing.T) {
 	}
 	in.Histories[deploymentWeb] = h
 	page := made(t, in)
-	if !strings.Contains(page, "7 more are in the table alone") || strings.Count(page, "<figure>") != 2*maxCharts {
+	if !strings.Contains(page, "7 more are only in the table") || strings.Count(page, "<figure>") != 2*maxCharts {
 		t.Errorf("%d charts", strings.Count(page, "<figure>"))
 	}
 	if size := len(page) / (maxCharts + 7); size > 12<<10 {

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// steps are a request or limit over time, oldest first: each amount is valid until the next; 0: not set.
+// steps are a request or limit over time, oldest first. An amount is valid until the next step; 0: not set.
 type steps []step
 
 type step struct {
@@ -22,7 +22,7 @@ type step struct {
 	amount memory.Bytes
 }
 
-// linesOf returns the sizes that pods had, and at the end of the chart the recommended ones if they differ.
+// linesOf returns the lines of a chart: past limits and requests, and at the right the recommended ones if they differ.
 func linesOf(c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, sc *scale) (lines []line) {
 	add := func(class, name string, steps steps) {
 		if slices.ContainsFunc(steps, func(s step) bool { return s.amount > 0 }) {
@@ -33,29 +33,29 @@ func linesOf(c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendati
 	add("limit", "limit", limitsOf(c.Container, s, limit).within(sc))
 	add("request", "request", requestsOf(c.Container, s, request).within(sc))
 	if r := c.Recommended; r != nil {
-		end := sc.to.Add(-sc.to.Sub(sc.from) / recommendedPart)
+		start := sc.to.Add(-sc.to.Sub(sc.from) / recommendedPart)
 		if to := report.Bytes(r.Limit); to != limit {
-			add("limit proposed", "recommended limit", steps{{end, to}})
+			add("limit proposed", "recommended limit", steps{{start, to}})
 		}
 		if to := report.Bytes(r.Request); to != request {
-			add("request proposed", "recommended request", steps{{end, to}})
+			add("request proposed", "recommended request", steps{{start, to}})
 		}
 	}
 	return lines
 }
 
-// recommendedPart is the part of the width for the recommendation.
+// recommendedPart is the number of parts of the width. The last part is for the recommendation.
 const recommendedPart = 6
 
-// known is a limit or request just before a time, and from then on.
+// known is a known limit or request: its amounts before and after a time.
 type known struct {
 	at            time.Time
 	before, after memory.Bytes
 }
 
-// limitsOf returns the limits of a container: at first by kills and stalls, then as memfit changed them.
+// limitsOf returns the limits of a container: from kills and stalls until memfit's first change, then from the changes.
 func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
-	all := changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Limit) })
+	all := changed(container, s, func(size *v1alpha1.Size) memory.Bytes { return report.Bytes(size.Limit) })
 	changes := len(all)
 	observed := func(name string, at time.Time, limit memory.Bytes) {
 		if name == container && limit > 0 && (changes == 0 || at.Before(all[0].at)) {
@@ -74,7 +74,7 @@ func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memo
 }
 
 func requestsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
-	return joined(changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Request) }), now)
+	return joined(changed(container, s, func(size *v1alpha1.Size) memory.Bytes { return report.Bytes(size.Request) }), now)
 }
 
 // changed returns the changes that took effect, oldest first, each at the time of its first pod.
@@ -91,8 +91,8 @@ func changed(
 			at = c.Since.Time
 		}
 		for j := range c.Sizes {
-			if z := &c.Sizes[j]; z.Container == container {
-				all = append(all, known{at, of(&z.From), of(&z.To)})
+			if size := &c.Sizes[j]; size.Container == container {
+				all = append(all, known{at, of(&size.From), of(&size.To)})
 			}
 		}
 	}
@@ -100,28 +100,28 @@ func changed(
 	return all
 }
 
-// joined returns the steps through all known sizes. A change by the owner is at the earliest time, after a kill.
+// joined returns steps through all known sizes. An unknown change between two of them is drawn right after the first.
 func joined(all []known, now memory.Bytes) (out steps) {
 	slices.SortStableFunc(all, func(a, b known) int { return a.at.Compare(b.at) })
-	to := func(at time.Time, amount memory.Bytes) {
+	add := func(at time.Time, amount memory.Bytes) {
 		if len(out) == 0 || out[len(out)-1].amount != amount {
 			out = append(out, step{at, amount})
 		}
 	}
-	last := time.Time{} // since the first known time
+	last := time.Time{} // the oldest amount is drawn from the start
 	for _, k := range all {
-		to(last, k.before)
-		to(k.at, k.after)
+		add(last, k.before)
+		add(k.at, k.after)
 		last = k.at
 	}
 	if len(out) == 0 {
 		return steps{{amount: now}}
 	}
-	to(last, now)
+	add(last, now)
 	return out
 }
 
-// within returns the steps in a chart's period: the first begins with it.
+// within returns the steps in the period of a chart. The first step begins with the period.
 func (s steps) within(sc *scale) (out steps) {
 	for _, st := range s {
 		switch {
@@ -135,7 +135,7 @@ func (s steps) within(sc *scale) (out steps) {
 	return out
 }
 
-// path returns the line, with gaps where the limit or request was not set.
+// path returns the SVG path of the line, with gaps where the limit or request was not set.
 func (s steps) path(sc *scale) string {
 	var b strings.Builder
 	drawn := false
@@ -156,10 +156,10 @@ func (s steps) path(sc *scale) string {
 	return b.String()
 }
 
-// words returns the last amounts with their times: "256Mi, before 21 Nov 192Mi".
-func (s steps) words(text func(time.Time) string) string {
+// lastAmounts returns the last amounts with their times: "256Mi, before 21 Nov 192Mi".
+func (s steps) lastAmounts(text func(time.Time) string) string {
 	var parts []string
-	for i := len(s) - 1; i >= 0 && len(parts) < maxWords; i-- {
+	for i := len(s) - 1; i >= 0 && len(parts) < maxAmounts; i-- {
 		amount := "none"
 		if s[i].amount > 0 {
 			amount = s[i].amount.String()
@@ -172,5 +172,5 @@ func (s steps) words(text func(time.Time) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// maxWords bounds the amounts below a chart.
-const maxWords = 4
+// maxAmounts is the maximum number of amounts that lastAmounts returns.
+const maxAmounts = 4

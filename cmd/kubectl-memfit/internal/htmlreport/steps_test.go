@@ -61,7 +61,7 @@ func TestLimitsOverTime(t *testing.T) {
 			now: 0, want: "none, before Mon 13:00 64Mi",
 		},
 	} {
-		if got := limitsOf("app", &tc.status, tc.now).words(format.Hour); got != tc.want {
+		if got := limitsOf("app", &tc.status, tc.now).lastAmounts(format.Hour); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

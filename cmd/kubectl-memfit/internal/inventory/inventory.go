@@ -1,12 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inventory lists the containers of a cluster and their memory: a line for each container ([Container], for
-// `kubectl memfit top`) and one for each workload ([Workload], for `kubectl memfit scan`), and writes profiles for
-// workloads without one. It is pure: pods, snapshots, recommendations and readings in, values and text out.
+// Package inventory lists the containers of a cluster with their memory, for `kubectl memfit top` ([Container]) and
+// `kubectl memfit scan` ([Workload]). It also finds the recommendation of a pod ([Records]), computes how much memfit
+// has lowered requests ([Savings]), and writes profiles for workloads without a profile ([Profiles]). It is pure.
 //
-// Findings of an agent take precedence over the profile's declaration, and that over image and command; every runtime
-// names its source.
+// The runtime of a container is from the agent, otherwise from the profile, otherwise suggested by image and command.
 package inventory
 
 import (
@@ -33,17 +32,17 @@ import (
 )
 
 // Inventory collects data about the running containers of a cluster. It keeps only what the lists print, because a
-// cluster may have a hundred thousand pods. Objects are added in ascending order of trust: pods, metrics, snapshots.
+// cluster may have a hundred thousand pods. Add pods, then metrics, then snapshots: later data replaces earlier data.
 type Inventory struct {
 	records    Records
 	containers []Container
 	pods       map[types.NamespacedName]pod
 }
 
-// pod is a pod of the inventory: the position of its first container, and its UID, which its snapshot must match.
+// pod locates the containers of a pod.
 type pod struct {
-	first int
-	uid   types.UID
+	first int       // index of its first container in Inventory.containers
+	uid   types.UID // its snapshot must have the same
 }
 
 // New returns an inventory without pods.
@@ -51,7 +50,7 @@ func New(records Records) *Inventory {
 	return &Inventory{records: records, pods: map[types.NamespacedName]pod{}}
 }
 
-// Source is the source of a runtime.
+// Source is the source of a runtime or of memory use.
 type Source string
 
 // The sources, the most certain first.
@@ -68,7 +67,7 @@ type Container struct {
 	Pod       string `json:"pod"`
 	Name      string `json:"container"`
 	Node      string `json:"node,omitempty"`
-	// Kind and Workload are the pod's workload.
+	// Kind and Workload are the kind and the name of the pod's workload.
 	Kind     string `json:"workloadKind"`
 	Workload string `json:"workload"`
 	// NodeClass is the class of nodes of a DaemonSet's pod; empty: the DaemonSet has no classes.
@@ -80,8 +79,9 @@ type Container struct {
 	Use     *resource.Quantity `json:"use,omitempty"`
 	UseFrom Source             `json:"useFrom,omitempty"`
 	Limit   *resource.Quantity `json:"limit,omitempty"`
-	// Parts add up to the resident memory; nil: not inspected, and Missing has the reason.
-	Parts   *Parts `json:"parts,omitempty"`
+	// Parts are the parts of the resident memory; nil: not inspected.
+	Parts *Parts `json:"parts,omitempty"`
+	// Missing is the reason why Parts is nil.
 	Missing string `json:"missing,omitempty"`
 	// LastKill is the last OOM kill that the pod or its snapshot reports.
 	LastKill *metav1.Time `json:"lastKill,omitempty"`
@@ -90,15 +90,15 @@ type Container struct {
 	group string
 	// kills is the number of reported kills, a lower bound.
 	kills int
-	// own is true if the container is memfit's own, which its webhook ignores.
+	// own is true for containers of memfit itself, which the webhook ignores.
 	own bool
-	// rec is the recommendation of its workload on its class of nodes; nil: none.
+	// rec is the recommendation of the workload, or of its node class; nil: none.
 	rec *v1alpha1.MemoryRecommendation
 }
 
 // Runtime is the runtime of a container.
 type Runtime struct {
-	// Type is the value of runtime.type in a profile, Title the name for users.
+	// Type is the name in profiles (runtime.type), and Title the name for users.
 	Type     string   `json:"type,omitempty"`
 	Title    string   `json:"title,omitempty"`
 	Version  string   `json:"version,omitempty"`
@@ -110,9 +110,9 @@ func runtimeOf(name, version string, from Source, evidence ...string) Runtime {
 	return Runtime{Type: name, Title: runtimes.TitleOf(name), Version: version, From: from, Evidence: evidence}
 }
 
-// Parts sum up resident memory. Free is unused memory, which the other fields exclude.
+// Parts divide resident memory. Free is unused memory; the other fields exclude it.
 type Parts struct {
-	// Heap is the managed heap, including garbage.
+	// Heap is the runtime's heap, including garbage.
 	Heap   resource.Quantity `json:"heap"`
 	Free   resource.Quantity `json:"free"`
 	Native resource.Quantity `json:"native"`
@@ -121,30 +121,30 @@ type Parts struct {
 	Unexplained resource.Quantity `json:"unexplained"`
 }
 
-// AddPod adds the containers of a pod that runs.
+// AddPod adds the containers of a pod, unless the pod has ended.
 func (in *Inventory) AddPod(p *corev1.Pod) {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return
 	}
 	at := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-	if _, twice := in.pods[at]; twice {
+	if _, added := in.pods[at]; added {
 		return
 	}
 	in.pods[at] = pod{len(in.containers), p.UID}
-	of := in.records.workload(p)
+	ref := in.records.workload(p)
 	for _, spec := range running(p) {
 		c := Container{
 			Namespace: shared(p.Namespace), Pod: p.Name, Name: shared(spec.Name), Node: shared(p.Spec.NodeName),
-			Kind: shared(of.Kind), Workload: shared(of.Name), NodeClass: shared(of.NodeClass), Missing: report.NoSnapshot,
-			group: shared(of.Group), own: p.Labels["app.kubernetes.io/name"] == "memfit", rec: in.records.Of(of),
+			Kind: shared(ref.Kind), Workload: shared(ref.Name), NodeClass: shared(ref.NodeClass), Missing: report.NoSnapshot,
+			group: shared(ref.Group), own: p.Labels["app.kubernetes.io/name"] == "memfit", rec: in.records.Of(ref),
 		}
 		c.fromSpec(spec, p)
-		c.fromRecommendation(in.records.Any(of))
+		c.fromRecommendation(in.records.Any(ref))
 		in.containers = append(in.containers, c)
 	}
 }
 
-// shared interns a text that many pods have.
+// shared interns a text that many pods have, to save memory.
 func shared(text string) string { return unique.Make(text).Value() }
 
 // typed returns the workload for users: "deployment/web", "daemonset/log [m5.large]".
@@ -152,7 +152,7 @@ func (c *Container) typed() string {
 	return identity.OnNodes(workloadkind.Typed(c.Kind, c.Workload), c.NodeClass)
 }
 
-// AddUse adds the working set of a container.
+// AddUse sets the use of a container to its working set.
 func (in *Inventory) AddUse(namespace, pod, container string, used memory.Bytes) {
 	for c := range in.of(namespace, pod) {
 		if c.Name == container && used > 0 {
@@ -161,14 +161,14 @@ func (in *Inventory) AddUse(namespace, pod, container string, used memory.Bytes)
 	}
 }
 
-// AddSnapshot adds an agent's findings, unless they are of an earlier pod of that name or from another node's agent.
+// AddSnapshot adds the data of a snapshot, unless it is from an earlier pod with the same name or from another node.
 func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
 	uid := in.pods[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}].uid
 	for c := range in.of(s.Namespace, s.Name) {
 		if !s.IsOf(uid, c.Node) {
 			continue
 		}
-		c.Missing = "not in its pod's snapshot yet: " + report.FirstInspection
+		c.Missing = "not in the pod's snapshot yet: " + report.FirstInspection
 		for i := range s.Status.Containers {
 			if s.Status.Containers[i].Container == c.Name {
 				c.fromSnapshot(&s.Status.Containers[i])
@@ -177,6 +177,7 @@ func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
 	}
 }
 
+// of yields the containers of a pod.
 func (in *Inventory) of(namespace, pod string) iter.Seq[*Container] {
 	return func(yield func(*Container) bool) {
 		p, known := in.pods[types.NamespacedName{Namespace: namespace, Name: pod}]
@@ -189,7 +190,7 @@ func (in *Inventory) of(namespace, pod string) iter.Seq[*Container] {
 	}
 }
 
-// Containers returns the containers of all pods that run, in the order of the pods.
+// Containers returns the containers of all pods, in the order of AddPod.
 func (in *Inventory) Containers() []Container { return in.containers }
 
 // running returns the sidecars and the app containers.
@@ -209,7 +210,7 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 	var variables []string
 	wrote := inject.Wrote(pod, spec.Name)
 	for i := range spec.Env {
-		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // memfit may have set the variable
+		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // a variable that memfit set is no evidence
 			variables = append(variables, name)
 		}
 	}
@@ -242,8 +243,8 @@ func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 	c.Profile = shared(rec.Status.Profile.Name)
 	for i := range rec.Status.Containers {
 		r := &rec.Status.Containers[i]
-		if is := r.Identity; r.Container == c.Name && is != nil && is.Source == v1alpha1.RuntimeDeclared {
-			c.Runtime = runtimeOf(string(is.Type), is.Version, FromProfile, is.Evidence)
+		if id := r.Identity; r.Container == c.Name && id != nil && id.Source == v1alpha1.RuntimeDeclared {
+			c.Runtime = runtimeOf(string(id.Type), id.Version, FromProfile, id.Evidence)
 		}
 	}
 }
@@ -269,7 +270,7 @@ func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot) {
 	c.Parts = partsOf(s.Memory)
 }
 
-// sameKill is the maximum time between agent and kubelet noticing one kill.
+// sameKill is the maximum time between the reports of the same kill by agent and kubelet.
 const sameKill = time.Minute
 
 func partsOf(m *v1alpha1.MemoryParts) *Parts {
@@ -283,7 +284,7 @@ func partsOf(m *v1alpha1.MemoryParts) *Parts {
 		Heap: sums[v1alpha1.PartHeap].Quantity(), Free: free.Quantity(),
 		Native: sums[v1alpha1.PartNative].Quantity(),
 		Files:  sums[v1alpha1.PartFiles].Plus(sums[v1alpha1.PartShared]).Quantity(),
-		// Parts without a group belong to none of the columns.
+		// Parts without a group count as unexplained.
 		Unexplained: report.Unexplained(m).Plus(sums[""]).Quantity(),
 	}
 }

@@ -21,31 +21,32 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// File is a profile for Git.
+// File is a file with a profile.
 type File struct {
-	// Path is relative to the folder of --write: "shop/nodejs.yaml".
-	Path, Text string
+	Path string // relative to the folder of --write: "shop/nodejs.yaml"
+	Text string
 }
 
-// Profiles returns a profile for each runtime of the workloads without a profile in a namespace, and a separate one for
-// a workload with several runtimes. They only recommend: pods get settings after a user has removed a line.
+// Profiles returns profiles for the workloads without one: a profile for each namespace and runtime, and a separate
+// profile for each workload with several runtimes. The profiles only recommend until a user edits them.
 func Profiles(all []Workload) (files []File) {
 	groups := map[string]*group{} // by path
-	for _, w := range ungoverned(all) {
-		g := group{namespace: w[0].Namespace, name: w[0].Workload, runtime: w[0].Runtime.Type}
-		if slices.ContainsFunc(w, func(c *Workload) bool { return c.Runtime.Type != g.runtime }) {
+	for _, containers := range ungoverned(all) {
+		w := containers[0]
+		g := group{namespace: w.Namespace, name: w.Workload, runtime: w.Runtime.Type}
+		if slices.ContainsFunc(containers, func(c *Workload) bool { return c.Runtime.Type != g.runtime }) {
 			g.runtime = ""
 		} else {
 			g.name = strings.ToLower(g.runtime)
 		}
 		if other := groups[g.path()]; other != nil && (other.runtime != g.runtime || g.runtime == "") {
-			g.name = strings.ToLower(w[0].Kind) + "-" + g.name // a workload has the name of a runtime or another workload
+			g.name = strings.ToLower(w.Kind) + "-" + g.name // a runtime or another workload has the name
 		}
 		if groups[g.path()] == nil {
 			groups[g.path()] = &g
 		}
-		of := groups[g.path()]
-		of.workloads = append(of.workloads, w)
+		shared := groups[g.path()]
+		shared.workloads = append(shared.workloads, containers)
 	}
 	for _, at := range slices.Sorted(maps.Keys(groups)) {
 		files = append(files, File{Path: at, Text: groups[at].text()})
@@ -53,28 +54,27 @@ func Profiles(all []Workload) (files []File) {
 	return files
 }
 
-// group is the workloads of one profile.
+// group is one profile and its workloads.
 type group struct {
 	namespace, name string
-	// runtime is empty where containers differ.
-	runtime string
-	// workloads are the containers of each.
-	workloads [][]*Workload
+	runtime         string        // empty: the containers have different runtimes
+	workloads       [][]*Workload // the containers of each workload
 }
 
 func (g *group) path() string { return path.Join(g.namespace, g.name+".yaml") }
 
-// kindName matches kinds. The pod's creator controls the owner's kind and name, which become a path and a command here.
+// kindName matches kinds. The pod's creator controls the owner's kind and name, which are used in a path and a command.
 var kindName = regexp.MustCompile(`^[A-Za-z]{1,63}$`)
 
-// ungoverned returns the containers of workloads without a profile whose runtime is known, but no sidecars of tools.
+// ungoverned returns the containers with a known runtime of each workload without a profile. It omits memfit, known
+// sidecars, and bare pods: these need no profile, because only new pods get settings.
 func ungoverned(all []Workload) (out [][]*Workload) {
 	var left []*Workload
 	for i := range all {
-		// Only new pods get settings, so that a bare pod does not need a profile.
-		if w := &all[i]; !w.own && w.Kind != workloadkind.Pod().Name && w.Profile == "" && declarable(w.Runtime.Type) &&
-			!slices.Contains(profile.Sidecars(), w.Name) && kindName.MatchString(w.Kind) &&
-			len(validation.IsDNS1123Subdomain(w.Workload)) == 0 {
+		w := &all[i]
+		omitted := w.own || w.Kind == workloadkind.Pod().Name || slices.Contains(profile.Sidecars(), w.Name)
+		valid := kindName.MatchString(w.Kind) && len(validation.IsDNS1123Subdomain(w.Workload)) == 0
+		if w.Profile == "" && declarable(w.Runtime.Type) && !omitted && valid {
 			left = append(left, w)
 		}
 	}
@@ -101,8 +101,8 @@ func declarable(runtime string) bool {
 
 func (g *group) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# kubectl memfit scan --write, namespace %s. Unchanged, this profile gives no pod a setting or a "+
-		"size.\n# Check a suggestion before you apply it.\n", g.namespace)
+	fmt.Fprintf(&b, "# kubectl memfit scan --write, namespace %s. This profile only recommends: pods get no settings "+
+		"or sizes.\n# Check suggested runtimes before you apply it.\n", g.namespace)
 	for _, w := range g.workloads {
 		for _, c := range w {
 			how := "suggested: "
@@ -126,7 +126,7 @@ func (g *group) text() string {
 			fmt.Fprintf(&b, "  - {name: %q, runtime: {type: %s}}\n", c.Name, c.Runtime.Type)
 		}
 	}
-	b.WriteString("  # DryRun only reports what new pods would get. Without this line they get the settings of their " +
-		"runtime, and sizes if\n  # sizing.mode allows it.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
+	b.WriteString("  # DryRun only reports the settings for new pods. Remove this line to set them, and sizes if " +
+		"sizing.mode allows it.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
 	return b.String()
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Ref names a workload, without the version of its kind, or a DaemonSet on one class of nodes.
+// Ref identifies a workload, or the pods of a DaemonSet on one class of nodes (NodeClass).
 type Ref struct{ Namespace, Group, Kind, Name, NodeClass string }
 
-// RefOf names a workload of a namespace.
+// RefOf returns the Ref of a workload without a node class.
 func RefOf(namespace string, w v1alpha1.WorkloadReference) Ref {
 	return Ref{Namespace: namespace, Group: workloadkind.Group(w.APIVersion), Kind: w.Kind, Name: w.Name}
 }
@@ -32,18 +32,18 @@ func (w Ref) whole() Ref {
 	return w
 }
 
-// Records are recommendations by workload. The zero value has none.
+// Records finds the recommendations of workloads and pods. The zero value has none.
 type Records struct {
 	of map[Ref]*v1alpha1.MemoryRecommendation
-	// labels are the lists of labels by which profiles identify pods, by namespace.
+	// labels has, by namespace, the lists of label keys by which profiles identify pods.
 	labels map[string][][]string
-	// classes has, for a DaemonSet with classes of nodes, the newest recommendation of a class: after a change of the
-	// profile's label, old classes keep theirs for weeks. nodes has the labels of nodes.
+	// classes has, for a DaemonSet with node classes, the newest recommendation of any class. Only its label key is
+	// current: recommendations for a previous label key exist for weeks.
 	classes map[Ref]*v1alpha1.MemoryRecommendation
-	nodes   map[string]map[string]string
+	nodes   map[string]map[string]string // labels by node
 }
 
-// RecordsOf returns the records of recommendations, which must not change.
+// RecordsOf returns the records of recommendations. The caller must not change recs afterwards.
 func RecordsOf(recs []v1alpha1.MemoryRecommendation) Records {
 	r := Records{
 		of: map[Ref]*v1alpha1.MemoryRecommendation{}, labels: map[string][][]string{},
@@ -52,29 +52,29 @@ func RecordsOf(recs []v1alpha1.MemoryRecommendation) Records {
 	for i := range recs {
 		rec := &recs[i]
 		w := RefOf(rec.Namespace, rec.Status.Workload)
-		switch is, known := rec.Status.Identity, r.labels[rec.Namespace]; {
-		case is == nil:
-		case is.Platform == identity.ByNode && len(is.Labels) == 1:
+		switch id, known := rec.Status.Identity, r.labels[rec.Namespace]; {
+		case id == nil:
+		case id.Platform == identity.ByNode && len(id.Labels) == 1:
 			if last := r.classes[w]; last == nil || last.CreationTimestamp.Before(&rec.CreationTimestamp) {
 				r.classes[w] = rec
 			}
-			w.NodeClass = identity.NodeClassOf(is.Platform, is.Values)
-		case is.Platform == identity.Labeled &&
-			!slices.ContainsFunc(known, func(keys []string) bool { return slices.Equal(keys, is.Labels) }):
-			r.labels[rec.Namespace] = append(known, is.Labels)
+			w.NodeClass = identity.NodeClassOf(id.Platform, id.Values)
+		case id.Platform == identity.Labeled &&
+			!slices.ContainsFunc(known, func(keys []string) bool { return slices.Equal(keys, id.Labels) }):
+			r.labels[rec.Namespace] = append(known, id.Labels)
 		}
 		r.of[w] = rec
 	}
 	return r
 }
 
-// ByNode reports whether the pods of a DaemonSet differ by the labels of their nodes, which [Records.AddNode] adds.
+// ByNode reports whether a DaemonSet has node classes. If so, call [Records.AddNode] for the nodes.
 func (r Records) ByNode() bool { return len(r.classes) > 0 }
 
 // AddNode adds the labels of a node.
 func (r Records) AddNode(node *metav1.PartialObjectMetadata) { r.nodes[node.Name] = node.Labels }
 
-// Of returns the recommendation of a workload, or of the whole DaemonSet if its class has none; nil: none.
+// Of returns the recommendation of w, or of the whole DaemonSet if the node class has none; nil: none.
 func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
 	if rec := r.of[w]; rec != nil {
 		return rec
@@ -82,12 +82,12 @@ func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
 	return r.of[w.whole()]
 }
 
-// Any returns the recommendation of a workload or of another class of its nodes, with which it shares only the profile.
+// Any returns the recommendation of w, or of another node class of the DaemonSet, which has the same profile.
 func (r Records) Any(w Ref) *v1alpha1.MemoryRecommendation {
 	return cmp.Or(r.Of(w), r.classes[w.whole()])
 }
 
-// OnNode returns a workload with the class of a node, if its pods differ by class.
+// OnNode returns w with the class of a node, if w is a DaemonSet with node classes.
 func (r Records) OnNode(w Ref, node string) Ref {
 	if class := r.classes[w.whole()]; class != nil {
 		w.NodeClass = r.nodes[node][class.Status.Identity.Labels[0]]
@@ -95,23 +95,23 @@ func (r Records) OnNode(w Ref, node string) Ref {
 	return w
 }
 
-// workload returns the workload of a pod, with the class of its node.
+// workload returns the workload of a pod, with the node class.
 func (r Records) workload(pod *corev1.Pod) Ref {
 	return r.OnNode(RefOf(pod.Namespace, r.Owner(pod)), pod.Spec.NodeName)
 }
 
-// Owner returns the workload of a pod as far as the pod itself shows it: what identifies it, or its [Owner].
+// Owner returns the identity of a pod, or its [Owner]. It reads nothing but the pod.
 func (r Records) Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	return r.Identified(pod, Owner(pod))
 }
 
-// Identified returns the identity of a pod (by labels of a profile, or by the table of platforms), or else its owner.
+// Identified returns the identity of a pod (by a profile's labels or by the table of platforms), otherwise owner.
 func (r Records) Identified(pod metav1.Object, owner v1alpha1.WorkloadReference) v1alpha1.WorkloadReference {
-	of := memory.WorkloadRef{
+	direct := memory.WorkloadRef{
 		APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: pod.GetNamespace(), Name: owner.Name,
 	}
 	for _, keys := range append(slices.Clone(r.labels[pod.GetNamespace()]), nil) {
-		id, found := identity.Of(pod, of, keys)
+		id, found := identity.Of(pod, direct, keys)
 		if !found {
 			continue
 		}
@@ -124,9 +124,9 @@ func (r Records) Identified(pod metav1.Object, owner v1alpha1.WorkloadReference)
 	return owner
 }
 
-// Owner returns the workload that owns a pod as far as the pod itself shows it: a Deployment by the pod-template-hash
-// label, a CronJob by the minute in its Job's name. For other owners of ReplicaSets and Jobs, which would need a read
-// each, it returns the ReplicaSet or Job.
+// Owner returns the workload that owns a pod, without reading other objects. It derives a Deployment from the label
+// pod-template-hash, and a CronJob from the minute in the name of its Job. Otherwise it returns the pod's controller,
+// which may be a ReplicaSet or a Job with an owner.
 func Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
@@ -150,7 +150,7 @@ func Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	return v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 }
 
-// cronJob returns the name in a Job's name "<name>-<minutes since 1970>", if the pod was created shortly after these.
+// cronJob returns the name in "<name>-<minutes since 1970>", if the pod was created in the week after that minute.
 func cronJob(job string, born time.Time) (name string, ok bool) {
 	i := strings.LastIndexByte(job, '-')
 	if i < 1 {

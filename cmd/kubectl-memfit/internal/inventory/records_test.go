@@ -122,7 +122,7 @@ func TestClassesOfNodes(t *testing.T) {
 				})
 			}
 		}
-		in, back := New(records), NewGivenBack(records)
+		in, back := New(records), NewSavings(records)
 		for _, node := range []string{"n1", "n2", "n3", "n4"} {
 			in.AddPod(pod(node))
 			back.AddPod(pod(node))

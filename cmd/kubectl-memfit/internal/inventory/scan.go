@@ -16,20 +16,20 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Workload is a container of all replicas, with the numbers of the fullest. `kubectl memfit scan -o json` prints it.
+// Workload is an item of `kubectl memfit scan -o json`: a container, with the numbers of the replica that uses most.
 type Workload struct {
 	Container `json:",inline"`
 
-	// Replicas are the pods that run.
+	// Replicas is the number of pods.
 	Replicas int `json:"replicas"`
-	// Kills are the known OOM kills of the last days; without a recommendation the last one of each pod.
+	// Kills counts the known OOM kills of the last KillDays. Without a recommendation, only the last of each pod is known.
 	Kills int `json:"kills"`
 }
 
-// KillDays is how far back kills count.
+// KillDays is the number of days for which Kills counts.
 const KillDays = 7
 
-// Workloads returns the containers by workload, those with kills first, then the fullest.
+// Workloads merges the replicas of each container. It sorts by kills, then by use as a share of the limit.
 func Workloads(all []Container, now time.Time) []Workload {
 	index := map[[6]string]int{}
 	var out []Workload
@@ -53,7 +53,7 @@ func Workloads(all []Container, now time.Time) []Workload {
 	return out
 }
 
-// add adds a replica: it keeps the numbers of the fullest, and the most certain runtime.
+// add adds a replica. It keeps the numbers of the replica that uses most, and prefers a runtime from the agent.
 func (w *Workload) add(c *Container, since time.Time) {
 	w.Replicas++
 	if at := c.LastKill; at != nil && at.After(since) {
@@ -65,12 +65,13 @@ func (w *Workload) add(c *Container, since time.Time) {
 	if w.Runtime.From != FromAgent && c.Runtime.From == FromAgent {
 		w.Runtime = c.Runtime
 	}
-	if c.size("use") > w.size("use") {
+	if c.sortKey("use") > w.sortKey("use") {
 		w.Pod, w.Node, w.Use, w.UseFrom, w.Limit, w.Parts, w.Missing = c.Pod, c.Node, c.Use, c.UseFrom, c.Limit, c.Parts,
 			c.Missing
 	}
 }
 
+// recorded counts the kills of the container that the recommendation records since a time.
 func (w *Workload) recorded(since time.Time) (n int) {
 	if w.rec == nil {
 		return 0
@@ -91,22 +92,22 @@ var (
 )
 
 // WriteScan prints a line for each container of each workload.
-func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
+func WriteScan(out io.Writer, all []Workload, o listing.Options) error {
 	l := listing.List{Kind: "WorkloadInventoryList", Columns: scanColumns, Wide: scanWide}
 	containers := make([]Container, 0, len(all))
 	for i := range all {
-		f := &all[i]
-		containers = append(containers, f.Container)
+		w := &all[i]
+		containers = append(containers, w.Container)
 		l.Items = append(l.Items, listing.Item{
-			Object: f, Namespace: f.Namespace, Name: f.resource(),
+			Object: w, Namespace: w.Namespace, Name: w.resource(),
 			Cells: []string{
-				f.typed(), f.Name, fmt.Sprint(f.Replicas), f.Runtime.String(), f.use(), size(f.Limit), f.killed(), f.Profile,
-				f.Runtime.evidence(), f.Pod,
+				w.typed(), w.Name, fmt.Sprint(w.Replicas), w.Runtime.String(), w.use(), size(w.Limit), w.killed(), w.Profile,
+				w.Runtime.evidence(), w.Pod,
 			},
 		})
 	}
 	l.Notes = killNote(all) + missing(containers)
-	return l.Print(w, o)
+	return l.Print(out, o)
 }
 
 // WorkloadOrders are the sort keys of workloads; the first is the default.
@@ -115,18 +116,18 @@ var WorkloadOrders = []string{"kills", "use", "share", "name"}
 // SortWorkloads sorts by kills, use or share, the largest first, or by name.
 func SortWorkloads(all []Workload, by string) {
 	slices.SortStableFunc(all, func(a, b Workload) int {
-		first := cmp.Compare(b.size(by), a.size(by))
-		if by == WorkloadOrders[0] {
-			first = cmp.Or(cmp.Compare(b.Kills, a.Kills), cmp.Compare(b.size("share"), a.size("share")))
+		order := cmp.Compare(b.sortKey(by), a.sortKey(by))
+		if by == "kills" {
+			order = cmp.Or(cmp.Compare(b.Kills, a.Kills), cmp.Compare(b.sortKey("share"), a.sortKey("share")))
 		}
 		return cmp.Or(
-			first, cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
+			order, cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.NodeClass, b.NodeClass), cmp.Compare(a.Name, b.Name),
 		)
 	})
 }
 
-// resource returns a workload as kubectl -o name has it.
+// resource returns a workload in the form of kubectl -o name: "deployment.apps/web".
 func (w *Workload) resource() string {
 	kind := w.Kind
 	if w.group != "" {
@@ -146,7 +147,7 @@ func killNote(all []Workload) string {
 	if !slices.ContainsFunc(all, func(w Workload) bool { return w.Kills > 0 }) {
 		return ""
 	}
-	return fmt.Sprintf("Kills are the known ones of the last %d days. Without a profile there may have been more, "+
+	return fmt.Sprintf("KILLS counts the known kills of the last %d days. Workloads without a profile may have had more, "+
 		"because a pod reports only the last kill of each container\n", KillDays)
 }
 

@@ -22,15 +22,17 @@ import (
 // Orders are the sort keys of containers; the first is the default.
 var Orders = []string{"use", "share", "free", "unexplained", "name"}
 
-// Sort puts the largest first; containers with an unknown number come last, equal ones by name.
+// Sort sorts containers by one of Orders, the largest first and unknown sizes last, then by namespace and pod.
 func Sort(all []Container, by string) {
 	slices.SortStableFunc(all, func(a, b Container) int {
-		return cmp.Or(cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod))
+		return cmp.Or(
+			cmp.Compare(b.sortKey(by), a.sortKey(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
+		)
 	})
 }
 
-// size returns the sort value of a container; negative: unknown.
-func (c *Container) size(by string) memory.Bytes {
+// sortKey returns the value of a container for one of Orders; negative: unknown.
+func (c *Container) sortKey(by string) memory.Bytes {
 	switch by {
 	case "name":
 		return 0
@@ -38,7 +40,7 @@ func (c *Container) size(by string) memory.Bytes {
 		if c.Use == nil || c.Limit == nil || c.Limit.IsZero() {
 			return -1
 		}
-		// In hundredths of a percent; only the order matters.
+		// hundredths of a percent
 		return memory.Bytes(1e4 * c.Use.AsApproximateFloat64() / c.Limit.AsApproximateFloat64())
 	case "free", "unexplained":
 		if c.Parts == nil {
@@ -85,7 +87,7 @@ func killedAt(at *metav1.Time) string {
 	return format.Time(at.Time)
 }
 
-// cells returns the columns of parts; empty if unknown.
+// cells returns the columns HEAP to UNEXPLAINED, empty if the parts are unknown.
 func (p *Parts) cells() []string {
 	if p == nil {
 		return make([]string, 5)
@@ -113,7 +115,7 @@ func (c *Container) use() string {
 	return text
 }
 
-// missing returns why some lines have empty columns.
+// missing returns notes that explain empty columns and question marks.
 func missing(all []Container) string {
 	counts := map[string]int{}
 	suggested, noUse := 0, 0
@@ -133,8 +135,8 @@ func missing(all []Container) string {
 		fmt.Fprintf(&b, "%s without a breakdown: %s\n", format.Count(counts[why], "container"), why)
 	}
 	if suggested > 0 {
-		fmt.Fprintf(&b, "A runtime with a question mark is suggested by image, command and variables; "+
-			"the process was not inspected\n")
+		fmt.Fprintf(&b, "A runtime with a question mark is suggested by image, command and variables: "+
+			"no agent inspected the process\n")
 	}
 	if noUse > 0 {
 		fmt.Fprintf(&b, "%s without use: neither an agent nor metrics.k8s.io reports it\n", format.Count(noUse, "container"))

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listing prints the results of commands in the formats of kubectl get: a table, names, and with cli-runtime's
-// printers JSON, YAML and JSONPath. It is pure: the same list gives the same bytes.
+// Package listing prints the results of the plugin's commands in the formats of kubectl get: table, names, JSON, YAML
+// and JSONPath. It is pure: the same list gives the same bytes.
 package listing
 
 import (
@@ -27,41 +27,39 @@ const APIVersion = "cli.memfit.dev/v1alpha1"
 
 // List is the result of a command.
 type List struct {
-	// Kind names the list for machines, as in "WorkloadStatusList".
+	// Kind is the kind of the list in JSON and YAML, such as "WorkloadStatusList".
 	Kind string
-	// Columns are the headings of the table, and Wide those that -o wide adds. The namespace precedes them on request. A
-	// list without items has no table.
+	// Columns are the headings of the table; -o wide adds Wide.
 	Columns, Wide []string
 	Items         []Item
 	// Notes are lines below the table.
 	Notes string
-	// More are further fields of the list, for machines.
+	// More has further fields of the list in JSON and YAML.
 	More map[string]any
 }
 
 // Item is one result.
 type Item struct {
-	// Object is the item for machines.
+	// Object is the item in JSON and YAML.
 	Object    any
 	Namespace string
-	// Name is what -o name prints ("deployment.apps/web"). Consecutive items with equal names are printed once.
+	// Name is the output of -o name ("deployment.apps/web"). Consecutive items with equal names are printed once.
 	Name string
-	// Cells are its line of the table, also for -o wide; an empty one is shown as "-".
+	// Cells are the cells for Columns and Wide; an empty cell is printed as "-".
 	Cells []string
-	// Color is the color of its line, if colors are enabled; empty: none.
+	// Color is the color of the table row; empty: none.
 	Color string
 }
 
 // Options control how a list is printed.
 type Options struct {
-	Format    Format
-	NoHeaders bool
-	// Namespaces adds this column to the table.
-	Namespaces bool
+	Format     Format
+	NoHeaders  bool
+	Namespaces bool // the table has a NAMESPACE column
 	Colors     Colors
 }
 
-// Print prints a list.
+// Print prints a list. A list without items has no table.
 func (l *List) Print(w io.Writer, o Options) error {
 	switch o.Format.name {
 	case "", Wide:
@@ -82,7 +80,7 @@ func (l *List) Print(w io.Writer, o Options) error {
 	return Object(w, o.Format, l.Kind, all)
 }
 
-// Object prints one value for machines, with this kind unless the value has a kind.
+// Object prints value as JSON, YAML or JSONPath. It sets kind unless the value has a kind.
 func Object(w io.Writer, f Format, kind string, value any) error {
 	fields, err := fieldsOf(value)
 	if err != nil {
@@ -95,7 +93,7 @@ func Object(w io.Writer, f Format, kind string, value any) error {
 	if err := f.printer.PrintObj(&unstructured.Unstructured{Object: fields}, &out); err != nil {
 		return fmt.Errorf("-o %s: %w", strings.TrimSuffix(f.name, "="), err)
 	}
-	// kubectl prints no line break after the result of a path; readers of lines need one.
+	// The JSONPath printer ends without a line break; scripts that read lines need one.
 	if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
 		out.WriteByte('\n')
 	}
@@ -123,39 +121,39 @@ func (l *List) table(w io.Writer, o Options) error {
 	if o.Format.name == Wide {
 		headings = slices.Concat(l.Columns, l.Wide)
 	}
-	shown := func(namespace string, cells []string) string {
-		var line []string
+	row := func(namespace string, cells []string) string {
+		var texts []string
 		if o.Namespaces {
-			line = append(line, cmp.Or(Line(namespace), "-"))
+			texts = append(texts, cmp.Or(Line(namespace), "-"))
 		}
 		for _, text := range cells[:len(headings)] {
-			line = append(line, cmp.Or(Line(text), "-"))
+			texts = append(texts, cmp.Or(Line(text), "-"))
 		}
-		return strings.Join(line, "\t")
+		return strings.Join(texts, "\t")
 	}
-	var lines, colors []string
+	var rows, colors []string
 	if !o.NoHeaders {
-		lines, colors = append(lines, shown("NAMESPACE", headings)), append(colors, Bold)
+		rows, colors = append(rows, row("NAMESPACE", headings)), append(colors, Bold)
 	}
 	for i := range l.Items {
 		item := &l.Items[i]
-		lines = append(lines, shown(item.Namespace, item.Cells))
+		rows = append(rows, row(item.Namespace, item.Cells))
 		colors = append(colors, item.Color)
 	}
 	var table, out strings.Builder
 	tabs := printers.GetNewTabWriter(&table)
-	fmt.Fprintln(tabs, strings.Join(lines, "\n"))
+	fmt.Fprintln(tabs, strings.Join(rows, "\n"))
 	_ = tabs.Flush() // a strings.Builder returns no error
-	// Colors come last: the layout counts their bytes as columns.
-	laid := strings.Split(table.String(), "\n")
+	// Colors are added last, because the tab writer would count their bytes as columns.
+	lines := strings.Split(table.String(), "\n")
 	for i, color := range colors {
-		out.WriteString(o.Colors.Paint(color, strings.TrimRight(laid[i], " ")) + "\n")
+		out.WriteString(o.Colors.Paint(color, strings.TrimRight(lines[i], " ")) + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// Line returns a text from the cluster without line breaks and terminal control characters.
+// Line returns text from the cluster on one line, without terminal control characters.
 func Line(text string) string {
 	return strings.Join(strings.Fields(quote.Plain(text)), " ")
 }
@@ -169,7 +167,7 @@ func (l *List) names(w io.Writer) error {
 	return err
 }
 
-// The values of -o. Those that end in "=" are followed by an expression.
+// The values of -o. An expression follows a value that ends in "=".
 const (
 	Wide     = "wide"
 	JSON     = "json"
@@ -178,20 +176,20 @@ const (
 	JSONPath = "jsonpath="
 )
 
-// The formats of commands: for a list, and for one object.
+// The formats of commands that print a list (OfList) or a page about one object (OfPage).
 var (
 	OfList = []string{Wide, JSON, YAML, Name, JSONPath}
 	OfPage = []string{JSON, YAML, JSONPath}
 )
 
-// Format is a value of -o that was checked; the zero value is the table, or the page.
+// Format is a valid value of -o. The zero value prints a table or a page.
 type Format struct {
 	name string
 	// printer writes JSON, YAML (with "---" between documents) and JSONPath.
 	printer printers.ResourcePrinter
 }
 
-// Parse parses a value of -o; offered are the command's values, besides "".
+// Parse parses a value of -o, which must be one of offered or empty.
 func Parse(output string, offered []string) (Format, error) {
 	name, expression, has := strings.Cut(output, "=")
 	if has {
@@ -218,23 +216,23 @@ func Parse(output string, offered []string) (Format, error) {
 	return f, nil
 }
 
-// IsTable reports whether users read the output, so that it has notes and colors.
+// IsTable reports whether a list is printed as a table, with notes and colors.
 func (f Format) IsTable() bool { return f.name == "" || f.name == Wide }
 
-// IsPage reports whether a command prints its page instead of a format for machines.
+// IsPage reports whether a command prints a page for users instead of an object.
 func (f Format) IsPage() bool { return f.name == "" }
 
-// Colors reports whether a terminal supports colors.
+// Colors is true if the output may contain colors.
 type Colors bool
 
-// The colors, as terminals number them.
+// ANSI codes of the colors.
 const (
 	Bold   = "1"
 	Red    = "31"
 	Yellow = "33"
 )
 
-// Paint colors a text.
+// Paint returns text in a color, or unchanged if c is false.
 func (c Colors) Paint(color, text string) string {
 	if !c || text == "" || color == "" {
 		return text

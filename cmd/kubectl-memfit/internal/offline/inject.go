@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package offline applies the webhook's own plan to the pods in manifests. It reads and returns bytes: no cluster, no
-// files, no clock. Unchanged documents are returned byte for byte.
+// Package offline applies the webhook's changes to the pods in manifests, for `kubectl memfit inject`. It is pure and
+// needs no cluster. It returns unchanged documents byte for byte.
 package offline
 
 import (
@@ -20,10 +20,10 @@ import (
 
 // Options are the input besides the manifests.
 type Options struct {
-	// Namespace is the default for objects without one.
+	// Namespace is the default for objects without a namespace.
 	Namespace string
-	// Profiles is YAML that holds profiles to use besides those in the manifests. If it is a single one, it governs every
-	// workload that does not opt out and has no other profile.
+	// Profiles is YAML with profiles besides those in the manifests. A single profile governs every workload that does
+	// not opt out and has no other profile.
 	Profiles []byte
 }
 
@@ -31,14 +31,15 @@ type Options struct {
 type Result struct {
 	docs []*document
 
-	// Notes list the set and skipped settings of each container.
+	// Notes list the settings of each container that were set or skipped, with reasons.
 	Notes []string
-	// Problems are unreadable documents, and workloads that request a profile that cannot be applied; all are unchanged.
+	// Problems list unreadable documents, and workloads whose profile is missing or ambiguous. All of them are unchanged.
 	Problems []string
-	Changed  int
+	// Changed is the number of changed workloads.
+	Changed int
 }
 
-// Inject applies the webhook's changes. It parses one document at a time: a tree is twenty times as large as its text.
+// Inject applies the webhook's changes. It parses one document at a time: a tree takes twenty times the memory of text.
 func Inject(manifests []byte, o Options) (*Result, error) {
 	r := &Result{docs: split(manifests)}
 	world, err := newWorld(o)
@@ -50,7 +51,7 @@ func Inject(manifests []byte, o Options) (*Result, error) {
 	}
 	world.buildIndex()
 	for i, d := range r.docs {
-		if d.workloads {
+		if d.hasWorkloads {
 			r.inject(i, d, world)
 		}
 	}
@@ -62,32 +63,33 @@ func Inject(manifests []byte, o Options) (*Result, error) {
 func (r *Result) read(i int, d *document, world *world) {
 	root, err := d.tree()
 	if err != nil {
-		r.cannot(i, d.placed(err, len(r.Problems)))
+		r.unchanged(i, d.placed(err, len(r.Problems)))
 		return
 	}
 	for _, n := range objects(root) {
 		if err := world.addObject(n, false); err != nil {
-			r.cannot(i, err)
+			r.unchanged(i, err)
 		}
-		d.workloads = d.workloads || isWorkload(n)
+		d.hasWorkloads = d.hasWorkloads || isWorkload(n)
 	}
 }
 
-func (r *Result) cannot(i int, err error) {
+// unchanged records why document i is unchanged.
+func (r *Result) unchanged(i int, err error) {
 	r.Problems = append(r.Problems, fmt.Sprintf("document %d is unchanged: %v", i+1, err))
 }
 
 func (r *Result) inject(i int, d *document, world *world) {
 	root, err := d.tree()
 	if err != nil {
-		r.cannot(i, err)
+		r.unchanged(i, err)
 		return
 	}
 	changed := 0
 	for _, n := range objects(root) {
 		w, err := asWorkload(n, world.namespace)
 		if err != nil {
-			r.cannot(i, err)
+			r.unchanged(i, err)
 			continue
 		}
 		if w == nil {
@@ -97,8 +99,8 @@ func (r *Result) inject(i int, d *document, world *world) {
 			d.title = w.String()
 		}
 		changes, err := r.workload(w, world)
-		if err != nil { // the tree may be half changed, so it is dropped
-			r.cannot(i, err)
+		if err != nil { // drop the tree, which may be partly changed
+			r.unchanged(i, err)
 			return
 		}
 		if changes {
@@ -110,14 +112,14 @@ func (r *Result) inject(i int, d *document, world *world) {
 	}
 	text, err := d.encode(root)
 	if err != nil {
-		r.cannot(i, err)
+		r.unchanged(i, err)
 		return
 	}
 	d.text = text
 	r.Changed += changed
 }
 
-// workload changes a workload; false: it is unchanged.
+// workload applies the changes to a workload and reports whether there are any.
 func (r *Result) workload(w *workload, world *world) (bool, error) {
 	governed, match := world.match(w)
 	if match.Problem != "" && governed == nil {
@@ -154,7 +156,7 @@ func (r *Result) note(w *workload, plan inject.Plan) {
 	}
 }
 
-// texts returns the notes about a container that the profile manages: set and skipped settings, or why there are none.
+// texts returns the notes about a container that the profile manages: settings set or skipped, or why there are none.
 func texts(c *inject.ContainerPlan) []string {
 	texts := slices.Concat(c.Settings(), c.Skipped())
 	switch mode := c.Mode(); {
@@ -166,7 +168,7 @@ func texts(c *inject.ContainerPlan) []string {
 	return []string{"nothing to set: " + c.Runtime()}
 }
 
-// YAML returns the stream with re-encoded changed documents, and all others byte for byte.
+// YAML returns all documents. Changed documents are encoded anew; the others are returned byte for byte.
 func (r *Result) YAML() []byte {
 	var out bytes.Buffer
 	for _, d := range r.docs {
@@ -180,7 +182,7 @@ func (r *Result) YAML() []byte {
 	return out.Bytes()
 }
 
-// Diff returns a unified diff per changed document. Both sides have one style, so that it shows only memfit's changes.
+// Diff returns a unified diff for each changed document. Both sides are encoded anew, so it has only memfit's changes.
 func (r *Result) Diff() ([]byte, error) {
 	var out bytes.Buffer
 	for _, d := range r.docs {

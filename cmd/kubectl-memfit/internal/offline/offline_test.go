@@ -330,7 +330,7 @@ const aPod = "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: app, resourc
 func TestHostileManifestsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ manifest, want string }{
 		"aliases, some":      {manifest: aPod + bomb(3)},
-		"aliases, a million": {manifest: aPod + bomb(6), want: "with its aliases expanded it has more than"},
+		"aliases, a million": {manifest: aPod + bomb(6), want: "with expanded aliases it has more than"},
 		"one key, many times": {
 			manifest: aPod + "a: {" + strings.Repeat("a,", 10_000) + "}\n",
 			want:     `line 4: duplicate key "a", first used in line 4: remove one of them`,
@@ -604,7 +604,7 @@ func TestOneBadDocumentStopsNoOther(t *testing.T) {
 		"a Deployment": {
 			other: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: y}\nspec: " +
 				"{template: {spec: {containers: 5}}}\n---\n",
-			problem: "document 1 is unchanged: Deployment shop/y is not a Deployment",
+			problem: "document 1 is unchanged: Deployment shop/y is invalid",
 		},
 		"a profile": {
 			other:   "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: x}\nspec: {a: 1,   a: 2}\n---\n",
@@ -624,7 +624,7 @@ func TestOneBadDocumentStopsNoOther(t *testing.T) {
 	list := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: bad}, spec: 5}\n- " +
 		strings.ReplaceAll(envFrom, "\n", "\n  ")
 	if r, out := offline(t, list, withProfile()); r.Changed != 1 || len(r.Problems) != 1 ||
-		!strings.Contains(r.Problems[0], "Pod shop/bad is not a Pod") || !strings.Contains(out, "GOMEMLIMIT") {
+		!strings.Contains(r.Problems[0], "Pod shop/bad is invalid") || !strings.Contains(out, "GOMEMLIMIT") {
 		t.Errorf("changed %d, problems %q:\n%s", r.Changed, r.Problems, out)
 	}
 }
@@ -749,14 +749,14 @@ func TestBadInputIsNamed(t *testing.T) {
 		want      string
 	}{
 		"no YAML":             {manifests: "kind: A\n---\na: [", want: "document 2 is unchanged: yaml:"},
-		"an alias for itself": {manifests: "a: &a\n  b: *a\n", want: "document 1 is unchanged: with its aliases"},
+		"an alias for itself": {manifests: "a: &a\n  b: *a\n", want: "document 1 is unchanged: with expanded aliases"},
 		"no template": {
 			manifests: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n",
 			want:      "document 1 is unchanged: Deployment default/web has no spec.template",
 		},
 		"a wrong type": {
 			manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: 5}\n",
-			want:      "Pod default/web is not a Pod: spec.containers is a number and must be a list",
+			want:      "Pod default/web is invalid: spec.containers is a number and must be a list",
 		},
 		"a number for text": {
 			manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, env: [{name: A, " +
@@ -772,13 +772,13 @@ func TestBadInputIsNamed(t *testing.T) {
 			manifests: "kind: A\n---\nkind: Pod\nfoo: [\n", want: "document 2 is unchanged: yaml: line 4:",
 		},
 		"text behind the end": {
-			manifests: "kind: A\n...\nkind: B\n", want: "document 1 is unchanged: content follows its end",
+			manifests: "kind: A\n...\nkind: B\n", want: "document 1 is unchanged: content follows the end",
 		},
 		"no size in a profile": {
 			profiles: strings.Replace(goProfile, "tuning:", "sizing: {limit: {max: 200MB}}\n  tuning:", 1),
 			want:     `line 6: "200MB" is not a quantity: use 200Mi (powers of 1024) or 200M (powers of 1000)`,
 		},
-		"no profile in its file": {profiles: "kind: Pod\n", want: "the profile file holds no MemoryProfile"},
+		"no profile in its file": {profiles: "kind: Pod\n", want: "the profile file has no MemoryProfile"},
 		"a bad profile": {
 			profiles: "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web}\nspec: 5\n",
 			want:     "profile document 1: MemoryProfile web:",

@@ -18,7 +18,7 @@ import (
 // Go type remain. It removes lists and objects that become empty.
 func patch(pod *yaml.Node, operations inject.Patch) error {
 	for _, o := range operations {
-		if err := carryOut(pod, o); err != nil {
+		if err := apply(pod, o); err != nil {
 			return err
 		}
 	}
@@ -71,9 +71,9 @@ func child(n *yaml.Node, token string) *yaml.Node {
 	return nil
 }
 
-func carryOut(pod *yaml.Node, o inject.Operation) error {
+func apply(pod *yaml.Node, o inject.Operation) error {
 	path := tokens(o.Path)
-	if _, empty := o.Value.(struct{}); empty {
+	if _, empty := o.Value.(struct{}); empty { // an empty mapping
 		at(pod, path)
 		return nil
 	}
@@ -105,7 +105,7 @@ func carryOut(pod *yaml.Node, o inject.Operation) error {
 	return nil
 }
 
-// nodeOf returns the node of a Kubernetes value, with quotes around texts of other types ("off", "80").
+// nodeOf returns the node of a Kubernetes value. It quotes text that YAML would read as another type ("off", "80").
 func nodeOf(value any) (*yaml.Node, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -119,7 +119,7 @@ func nodeOf(value any) (*yaml.Node, error) {
 	return node, node.Encode(plain)
 }
 
-// set sets a member. The comments beside an old value stay.
+// set sets a member. It keeps the comments of an old value.
 func set(n *yaml.Node, key string, value *yaml.Node) {
 	if old := get(n, key); old != nil {
 		value.LineComment, value.HeadComment, value.FootComment = old.LineComment, old.HeadComment, old.FootComment

@@ -15,19 +15,15 @@ import (
 
 // document is one YAML document of a stream, or one JSON object.
 type document struct {
-	// marker is the "---" line before it, or empty; raw is the rest up to the next marker.
-	marker, raw []byte
-	// line is where raw begins in the stream, counted from 1.
-	line int
-	// workloads is true if it holds at least one.
-	workloads bool
-	// title names its first workload; text is the output, nil if unchanged.
-	title string
-	text  []byte
+	marker       []byte // the "---" before the document, or empty
+	raw          []byte // the input after the marker
+	line         int    // of the start of raw in the stream, counted from 1
+	hasWorkloads bool
+	title        string // of the first workload
+	text         []byte // the output; nil: unchanged
 }
 
-// split splits a stream at its markers, the lines that start with "---", which have no other meaning in YAML. The rest
-// of that line belongs to the document that it starts.
+// split splits a stream at each line that starts with "---". The rest of that line belongs to the new document.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
 	begin, at, number := 0, 0, 0 // offsets of the document and of the line, and the line's number
@@ -48,7 +44,7 @@ func split(data []byte) []*document {
 	return docs
 }
 
-// cutMarker removes the marker from a line; rest belongs to the document.
+// cutMarker splits a line into the marker and the rest, which belongs to the document.
 func cutMarker(line []byte) (marker, rest []byte, ok bool) {
 	after, ok := bytes.CutPrefix(line, []byte("---"))
 	if !ok || len(after) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(after[0])) {
@@ -60,7 +56,7 @@ func cutMarker(line []byte) (marker, rest []byte, ok bool) {
 	return line[:4], line[4:], true
 }
 
-// tree parses a document that is a mapping; nil: it is empty, a list or a scalar.
+// tree parses a document. It returns nil if the document is empty, a list or a scalar.
 func (d *document) tree() (*yaml.Node, error) {
 	if d.directives() {
 		return nil, nil //nolint:nilnil // a document without an object is not an error
@@ -73,7 +69,7 @@ func (d *document) tree() (*yaml.Node, error) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	if d.continues() {
-		return nil, fmt.Errorf("content follows its end (a line \"...\"): begin the next document with a line \"---\"")
+		return nil, fmt.Errorf("content follows the end of the document (\"...\"): begin the next document with \"---\"")
 	}
 	top := root.Content[0]
 	m := measure{lines: max(d.line-1, 0)}
@@ -86,7 +82,7 @@ func (d *document) tree() (*yaml.Node, error) {
 	}
 	if left < 0 || m.deepest > depthMax {
 		return nil, fmt.Errorf(
-			"with its aliases expanded it has more than %d values, or values nested more than %d deep: write the values out",
+			"with expanded aliases it has more than %d values, or values nested more than %d deep: replace aliases by values",
 			most, depthMax,
 		)
 	}
@@ -94,12 +90,12 @@ func (d *document) tree() (*yaml.Node, error) {
 	return &root, nil
 }
 
-// measure counts values and depth, and reports whether aliases or merge keys must be expanded. It also shifts line
-// numbers to the stream's, drops anchors, and writes nulls out.
+// measure counts the values of a tree. It also sets line numbers in the stream, removes anchors, and spells nulls out.
 type measure struct {
-	lines           int
-	values, deepest int
-	aliases         bool
+	lines   int // before the document
+	values  int
+	deepest int
+	aliases bool // aliases or merge keys must be expanded
 }
 
 func (m *measure) value(n *yaml.Node, depth int) {
@@ -121,7 +117,7 @@ func spellNull(parent, child *yaml.Node) {
 	}
 }
 
-// directives reports whether the document holds only what may precede the first marker ("%YAML 1.2").
+// directives reports whether the document has only directives ("%YAML 1.2") and comments.
 func (d *document) directives() bool {
 	found := false
 	for line := range bytes.Lines(d.raw) {
@@ -135,7 +131,7 @@ func (d *document) directives() bool {
 	return found
 }
 
-// continues reports whether content follows the line "..." that ends a document, which the parser would lose.
+// continues reports whether content follows the line "...", which ends a document. The parser would drop this content.
 func (d *document) continues() bool {
 	ended := false
 	for line := range bytes.Lines(d.raw) {
@@ -151,10 +147,10 @@ func (d *document) continues() bool {
 	return false
 }
 
-// placedMax is how many errors get a line number of the stream, each of which takes another parse.
+// placedMax is the maximum number of errors with a line number of the stream. Each of them needs another parse.
 const placedMax = 10
 
-// placed returns an error of the parser with the line number in the stream, for the first errors.
+// placed returns a parser error with the line number in the stream. before is the number of previous errors.
 func (d *document) placed(err error, before int) error {
 	if d.line == 1 || before >= placedMax {
 		return err
@@ -166,20 +162,21 @@ func (d *document) placed(err error, before int) error {
 	return err
 }
 
-// nodesMax bounds a document with its aliases written out. A List of a thousand Deployments has some 200,000 values.
+// nodesMax limits the values of a document with expanded aliases. A List of a thousand Deployments has some 200,000.
 const nodesMax = 2_000_000
 
-// aliasFactor and aliasValues bound the expansion of aliases: 400 bytes may expand to a million values, which took 4.4
-// GiB and 5 s. Thirty containers that share a long list of variables make a document four times as large.
+// aliasFactor and aliasValues limit the expansion of aliases, because 400 bytes may expand to a million values (4.4 GiB
+// and 5 s). Thirty containers that share a long list of variables have about four times as many values after expansion.
 const (
 	aliasFactor = 10
 	aliasValues = 10_000
 )
 
-// depthMax bounds the nesting of values; an alias for itself is infinitely deep.
+// depthMax limits the nesting of values. An alias that refers to itself is infinitely deep.
 const depthMax = 1000
 
-// expand expands aliases and merge keys, so that a change cannot affect another place. It stops when left is 0.
+// expand expands aliases and merge keys, so that a change affects only one place. left is the number of values that the
+// result may still have; it is negative if there are more.
 func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	if depth == 0 {
 		*left = -1
@@ -202,7 +199,7 @@ func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 	return &c
 }
 
-// merged returns the pairs of a mapping and of its merge keys; its own have precedence.
+// merged returns the pairs of a mapping with those of its merge keys. The pairs of the mapping take precedence.
 func merged(n *yaml.Node) []*yaml.Node {
 	isMerge := func(key *yaml.Node) bool { return key.Tag == "!!merge" }
 	if n.Kind != yaml.MappingNode || !slices.ContainsFunc(n.Content, isMerge) {
@@ -251,7 +248,7 @@ func (d *document) encode(root *yaml.Node) ([]byte, error) {
 		if err := write(&out, part.root, tight); err != nil {
 			return nil, err
 		}
-		if part.continues && i > 0 { // the key of the list is written already
+		if part.continues && i > 0 { // remove the key of the list, which is written already
 			text := out.Bytes()[begin:]
 			end := bytes.IndexByte(text, '\n') + 1
 			out.Truncate(begin + copy(text, text[end:]))
@@ -275,13 +272,13 @@ func write(out *bytes.Buffer, root *yaml.Node, tight bool) error {
 	return e.Close()
 }
 
-// part is a piece of a document. continues: it starts with the key of a list whose first items are written already.
+// part is a piece of a document that is encoded separately.
 type part struct {
 	root      *yaml.Node
-	continues bool
+	continues bool // root is a further item of the list in the previous part
 }
 
-// parts splits a List into items: the library needs some two hundred bytes of memory for each byte of one text.
+// parts splits a List into a part for each item, because the encoder takes 200 bytes of memory for each byte of output.
 func parts(root *yaml.Node) []part {
 	top := root.Content[0]
 	at := slices.IndexFunc(top.Content, func(n *yaml.Node) bool { return n.Value == "items" })
@@ -303,15 +300,15 @@ func parts(root *yaml.Node) []part {
 	}
 	// Comments before the list belong to its first item, those after it to its last.
 	for i, end := 0, len(items.Content)-1; i <= end; i++ {
-		name, one := *key, *items
-		one.Content = items.Content[i : i+1]
+		itemsKey, list := *key, *items
+		list.Content = items.Content[i : i+1]
 		if i > 0 {
-			name.HeadComment, name.LineComment, one.HeadComment, one.LineComment = "", "", "", ""
+			itemsKey.HeadComment, itemsKey.LineComment, list.HeadComment, list.LineComment = "", "", "", ""
 		}
 		if i < end {
-			name.FootComment, one.FootComment = "", ""
+			itemsKey.FootComment, list.FootComment = "", ""
 		}
-		add(i > 0, &name, &one)
+		add(i > 0, &itemsKey, &list)
 	}
 	if rest := top.Content[at+2:]; len(rest) > 0 {
 		add(false, rest...)
@@ -337,7 +334,7 @@ func compact(n *yaml.Node) bool {
 	return false
 }
 
-// pairs yields the keys and values of a mapping; none of any other node, or of nil.
+// pairs yields the keys and values of a mapping, and nothing for other nodes and nil.
 func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
 		for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {

@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/config/crd"
 )
 
-// The schemas of profiles take a tenth of a second to read, so that only who reads a profile waits for one.
+// The schemas are parsed on first use, because each takes a tenth of a second.
 var (
 	memoryProfiles        = sync.OnceValues(func() (*schema.Schema, error) { return schema.New(crd.MemoryProfiles) })
 	clusterMemoryProfiles = sync.OnceValues(func() (*schema.Schema, error) {
@@ -28,9 +28,9 @@ var (
 	})
 )
 
-// intoProfile decodes a profile with its defaults, as the API server does for kubectl apply --validate=strict. meta is
-// out's.
-func intoProfile(n *yaml.Node, out any, meta *metav1.ObjectMeta, of func() (*schema.Schema, error)) error {
+// intoProfile decodes a profile into out and sets defaults, as the API server does for kubectl apply --validate=strict.
+// meta is the metadata of out.
+func intoProfile(n *yaml.Node, out any, meta *metav1.ObjectMeta, parsed func() (*schema.Schema, error)) error {
 	if version := text(n, "apiVersion"); version != v1alpha1.GroupVersion.String() {
 		return fmt.Errorf("apiVersion: unsupported value %.64q: use %q", version, v1alpha1.GroupVersion)
 	}
@@ -42,7 +42,7 @@ func intoProfile(n *yaml.Node, out any, meta *metav1.ObjectMeta, of func() (*sch
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil {
 		return err
 	}
-	s, err := of()
+	s, err := parsed()
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func intoProfile(n *yaml.Node, out any, meta *metav1.ObjectMeta, of func() (*sch
 	unknown, err := kjson.UnmarshalStrict(data, out)
 	switch {
 	case err != nil && (len(errs) == 0 || badQuantity(n) != nil):
-		return plainly(n, err)
+		return explained(n, err)
 	case err != nil:
 		return errs.ToAggregate()
 	}
@@ -64,7 +64,7 @@ func intoProfile(n *yaml.Node, out any, meta *metav1.ObjectMeta, of func() (*sch
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object, out)
 }
 
-// validateMeta expects a name; a MemoryProfile's namespace may come from the command line.
+// validateMeta validates metadata. A MemoryProfile needs no namespace, which may come from the command line.
 func validateMeta(meta metav1.ObjectMeta, of any) field.ErrorList {
 	if _, namespaced := of.(*v1alpha1.MemoryProfile); !namespaced || meta.Namespace == "" {
 		meta.Namespace = metav1.NamespaceDefault

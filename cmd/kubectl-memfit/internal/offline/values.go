@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// appendJSON appends a tree as JSON. Dates are text, as for kubectl. A duplicate key in one mapping is an error,
-// because readers differ in which value they use.
+// appendJSON appends a tree as JSON. Dates are text, as for kubectl. A duplicate key in a mapping is an error, because
+// YAML parsers disagree on its value.
 func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 	switch n.Kind { //nolint:exhaustive // scalars and aliases are below
 	case yaml.DocumentNode:
@@ -90,11 +90,11 @@ func into(n *yaml.Node, out any) error {
 	if err != nil {
 		return err
 	}
-	return plainly(n, kjson.UnmarshalCaseSensitivePreserveInts(data, out)) // "Env" does not match "env"
+	return explained(n, kjson.UnmarshalCaseSensitivePreserveInts(data, out)) // "Env" does not match "env"
 }
 
-// plainly adds the expected type to an error. The error of a quantity contains neither value nor line: it adds both.
-func plainly(n *yaml.Node, err error) error {
+// explained rewrites a decoding error for users: with the expected type, or with value and line of an invalid quantity.
+func explained(n *yaml.Node, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -112,6 +112,7 @@ func plainly(n *yaml.Node, err error) error {
 // bytesUnit matches common units that Kubernetes does not accept.
 var bytesUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGT])i?[bB]$`)
 
+// instead returns how to write a quantity instead of value.
 func instead(value string) string {
 	if m := bytesUnit.FindStringSubmatch(value); m != nil {
 		unit := strings.ToUpper(m[2])
@@ -121,8 +122,8 @@ func instead(value string) string {
 	return "write it like 512Mi, 1Gi or 500m"
 }
 
-// amounts are the fields of profiles that hold quantities.
-var amounts = map[string]bool{
+// quantityFields are the fields of profiles that hold quantities.
+var quantityFields = map[string]bool{
 	"min": true, "max": true, "minIncrease": true, "heapLimit": true, "reserve": true, "trimThreshold": true,
 	"semiSpace": true,
 }
@@ -130,18 +131,18 @@ var amounts = map[string]bool{
 // badQuantity finds the first value under limits or requests, or in a field of a profile, that is not a quantity.
 func badQuantity(n *yaml.Node) *yaml.Node {
 	for key, value := range pairs(n) {
-		var sizes []*yaml.Node
+		var quantities []*yaml.Node
 		switch name := key.Value; {
 		case name == "limits" || name == "requests":
-			for _, size := range pairs(value) {
-				sizes = append(sizes, size)
+			for _, quantity := range pairs(value) {
+				quantities = append(quantities, quantity)
 			}
-		case amounts[name] && value.Kind == yaml.ScalarNode:
-			sizes = append(sizes, value)
+		case quantityFields[name] && value.Kind == yaml.ScalarNode:
+			quantities = append(quantities, value)
 		}
-		for _, size := range sizes {
-			if _, err := memory.ParseQuantity(size.Value); err != nil {
-				return size
+		for _, quantity := range quantities {
+			if _, err := memory.ParseQuantity(quantity.Value); err != nil {
+				return quantity
 			}
 		}
 	}

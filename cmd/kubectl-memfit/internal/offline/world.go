@@ -24,12 +24,12 @@ import (
 type world struct {
 	namespace string
 	profiles  []profile.Profile
-	// sole is the only profile of Options.Profiles that may govern a pod.
+	// sole is the only profile of Options.Profiles that can govern workloads; nil: none or several.
 	sole  *profile.Profile
 	index *profile.Index
 
 	namespaces      map[string]metav1.ObjectMeta          // with labels and annotations
-	keys            map[string]map[string]map[string]bool // keys by namespace and ConfigMap
+	keys            map[string]map[string]map[string]bool // by namespace and ConfigMap
 	recommendations []v1alpha1.MemoryRecommendation
 }
 
@@ -54,13 +54,13 @@ func newWorld(o Options) (*world, error) {
 		w.sole = &governing[0]
 	}
 	if len(o.Profiles) > 0 && len(w.profiles) == 0 {
-		return nil, fmt.Errorf("the profile file holds no %s and no %s", profile.KindNamespaced, profile.KindCluster)
+		return nil, fmt.Errorf("the profile file has no %s or %s", profile.KindNamespaced, profile.KindCluster)
 	}
 	return w, nil
 }
 
-// addObject adds an object that is not a workload; from the profile file it adds only profiles. Of kinds other than
-// memfit's it reads only the needed fields, so that errors in the other fields do not matter.
+// addObject adds an object that is not a workload, or only a profile if onlyProfiles is set. Of kinds other than
+// memfit's, it reads only the needed fields, so that errors in other fields do not matter.
 func (w *world) addObject(n *yaml.Node, onlyProfiles bool) error {
 	name, namespace := text(n, "metadata", "name"), cmp.Or(text(n, "metadata", "namespace"), w.namespace)
 	var err error
@@ -69,13 +69,13 @@ func (w *world) addObject(n *yaml.Node, onlyProfiles bool) error {
 		var p v1alpha1.MemoryProfile
 		if err = intoProfile(n, &p, &p.ObjectMeta, memoryProfiles); err == nil {
 			p.Namespace = namespace
-			err = w.add(profile.Of(&p))
+			err = w.addProfile(profile.Of(&p))
 		}
 	case kind == v1alpha1.Group+"/ClusterMemoryProfile":
 		var p v1alpha1.ClusterMemoryProfile
 		if err = intoProfile(n, &p, &p.ObjectMeta, clusterMemoryProfiles); err == nil {
 			p.Namespace = ""
-			err = w.add(profile.OfCluster(&p))
+			err = w.addProfile(profile.OfCluster(&p))
 		}
 	case onlyProfiles:
 	case kind == v1alpha1.Group+"/MemoryRecommendation":
@@ -111,23 +111,24 @@ func textsOf(n *yaml.Node) map[string]string {
 	return out
 }
 
-// labelsOf returns the labels of a namespace; the API server adds its name.
+// labelsOf returns the labels of a namespace, with the name label that the API server adds.
 func (w *world) labelsOf(namespace string) map[string]string {
 	all := map[string]string{corev1.LabelMetadataName: namespace}
 	maps.Copy(all, w.namespaces[namespace].Labels)
 	return all
 }
 
-// add adds a profile once: a profile file may also be part of the manifests. It refuses what the webhook refuses.
-func (w *world) add(n profile.Profile) error {
-	if errs := n.Refused(); len(errs) > 0 {
+// addProfile adds a profile, unless the profile is known already: the profile file may also be part of the manifests.
+// It returns an error if the webhook would refuse the profile.
+func (w *world) addProfile(p profile.Profile) error {
+	if errs := p.Refused(); len(errs) > 0 {
 		return errs.ToAggregate()
 	}
-	n.Generation = max(n.Generation, 1)
+	p.Generation = max(p.Generation, 1)
 	if !slices.ContainsFunc(
-		w.profiles, func(p profile.Profile) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace },
+		w.profiles, func(other profile.Profile) bool { return other.Ref == p.Ref && other.Namespace == p.Namespace },
 	) {
-		w.profiles = append(w.profiles, n)
+		w.profiles = append(w.profiles, p)
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func (w *world) add(n profile.Profile) error {
 // defaults of profiles in the profile file.
 func (w *world) buildIndex() {
 	w.index = profile.NewIndex(w.profiles)
-	if w.sole != nil { // the list has been reallocated
+	if w.sole != nil { // w.sole was a copy without defaults
 		w.sole = w.index.Exactly(w.sole.Key())
 	}
 }
@@ -145,25 +146,25 @@ func (w *world) buildIndex() {
 func (w *world) problems() []string {
 	var out []string
 	for i := range w.profiles {
-		n := &w.profiles[i]
-		for _, text := range n.Clashes() {
-			out = append(out, fmt.Sprintf("%s: %s", n, text))
+		p := &w.profiles[i]
+		for _, text := range p.Clashes() {
+			out = append(out, fmt.Sprintf("%s: %s", p, text))
 		}
-		if counts := w.index.Defaults(n.Namespace); n.GivesDefaults() && counts.Ref != n.Ref {
-			out = append(out, fmt.Sprintf("%s: has no effect, because %s also has role: Defaults and takes effect here: "+
-				"move the values into one of them", n, counts))
+		if effective := w.index.Defaults(p.Namespace); p.GivesDefaults() && effective.Ref != p.Ref {
+			out = append(out, fmt.Sprintf("%s: has no effect, because %s also has role: Defaults and takes precedence: "+
+				"move the values into one of them", p, effective))
 		}
 	}
 	return out
 }
 
-// match finds the workload's profile as the webhook does, and falls back to the only profile of the profile file,
-// in any namespace, unless the workload opts out or names another.
-func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
+// match finds the profile of a workload as the webhook does. If there is none, it returns w.sole (from any namespace),
+// unless the workload opts out or names another profile.
+func (w *world) match(target *workload) (*profile.Profile, profile.Match) {
 	d := w.index.Match(profile.Subject{
-		Namespace: l.namespace, WorkloadKind: l.kind, PodLabels: l.pod.Labels, PodAnnotations: l.pod.Annotations,
-		WorkloadAnnotations: l.annotations, NamespaceAnnotations: w.namespaces[l.namespace].Annotations,
-		NamespaceLabels: w.labelsOf(l.namespace),
+		Namespace: target.namespace, WorkloadKind: target.kind,
+		PodLabels: target.pod.Labels, PodAnnotations: target.pod.Annotations, WorkloadAnnotations: target.annotations,
+		NamespaceAnnotations: w.namespaces[target.namespace].Annotations, NamespaceLabels: w.labelsOf(target.namespace),
 	})
 	switch {
 	case d.Problem == profile.Ambiguous: // the older profile takes effect, and files do not show which one is older
@@ -176,41 +177,39 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 		return w.sole, d
 	case d.Problem == "":
 		d.Why = fmt.Sprintf(
-			"no profile governs it: name one with annotation %s, or pass --profile", v1alpha1.ProfileAnnotation,
+			"no profile governs it: name one with annotation %s, or with --profile", v1alpha1.ProfileAnnotation,
 		)
 	}
 	return nil, d
 }
 
-// sizesOf returns the workload's sizes in a MemoryRecommendation of the manifests, if the profile sizes new pods.
-func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer {
-	if !n.Spec.Sizing.Mode.SizesNewPods() {
+// sizesOf returns the recommended sizes of a workload's containers, if the profile sizes new pods.
+func (w *world) sizesOf(target *workload, p *profile.Profile) map[string]inject.Offer {
+	if !p.Spec.Sizing.Mode.SizesNewPods() {
 		return nil
 	}
-	return inject.OffersIn(w.recommended(l))
+	return inject.OffersIn(w.recommended(target))
 }
 
-// recommended returns the containers of a workload's MemoryRecommendation in the manifests. It omits recommendations of
-// node classes.
-func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
+// recommended returns the containers of a workload's MemoryRecommendation. It ignores recommendations of node classes.
+func (w *world) recommended(target *workload) []v1alpha1.ContainerRecommendation {
 	for i := range w.recommendations {
 		m := &w.recommendations[i]
-		if m.Status.Identity == nil && m.Status.Workload.Kind == l.kind && m.Status.Workload.Name == l.name &&
-			m.Namespace == l.namespace {
+		if m.Status.Identity == nil && m.Status.Workload.Kind == target.kind && m.Status.Workload.Name == target.name &&
+			m.Namespace == target.namespace {
 			return m.Status.Containers
 		}
 	}
 	return nil
 }
 
-// workload is an object with pods in a stream.
+// workload is an object in the manifests that has pods.
 type workload struct {
-	template *yaml.Node
-
 	kind, namespace, name string
-	// annotations are the object's own; pod is its template as a pod.
+
 	annotations map[string]string
-	pod         *corev1.Pod
+	template    *yaml.Node  // of the pods
+	pod         *corev1.Pod // the decoded template
 }
 
 // String returns "Deployment shop/web".
@@ -254,7 +253,7 @@ func asWorkload(n *yaml.Node, namespace string) (*workload, error) {
 		return nil, fmt.Errorf("%s has no %s", w, strings.Join(kind.Template, "."))
 	}
 	if err := into(w.template, w.pod); err != nil {
-		return nil, fmt.Errorf("%s is not a %s: %w", w, w.kind, err)
+		return nil, fmt.Errorf("%s is invalid: %w", w, err)
 	}
 	if a := get(n, "metadata", "annotations"); a != nil && len(kind.Template) > 0 {
 		if err := into(a, &w.annotations); err != nil {

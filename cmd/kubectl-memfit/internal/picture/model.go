@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package picture draws the memory of a pod from its MemorySnapshot, as text for a terminal and as SVG: a bar for each
-// container with a segment for each part, hatched for free memory, unexplained memory always shown, the limit as a
-// mark, and a legend with the numbers; where the snapshot has a map of pages, each region block by block. It is pure.
+// Package picture draws the memory of a pod from its MemorySnapshot, as text or SVG, for `kubectl memfit map`. Each
+// container has a bar with a segment for each part and a mark at the limit, and a legend with the numbers. If the
+// snapshot has a map of pages, each region is drawn block by block. The package is pure.
 package picture
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// Pod is a drawable pod.
+// Pod is a pod prepared for drawing.
 type Pod struct {
 	// Heading is "Pod shop/web-1 on node a, read at 2026-11-20T10:02:00Z".
 	Heading    string
@@ -29,27 +29,23 @@ type Pod struct {
 // Container is one bar with its legend.
 type Container struct {
 	// Heading is "app: Node.js 20.18.1, glibc 2.36", or the name alone.
-	Heading string
-	// Charged is what the kernel counts against the limit, Resident what the processes have in RAM; 0: not known.
-	Charged, Resident memory.Bytes
-	Processes         int32
-	// Limit is the effective limit; 0: none.
-	Limit memory.Bytes
-	// Parts from left to right.
-	Parts []Part
-	// Notes are sentences below the legend.
-	Notes []string
-	// Pages are its regions block by block; nil: the snapshot has no map. NotDrawn is the memory of other regions.
-	Pages    []Pages
-	NotDrawn memory.Bytes
+	Heading   string
+	Charged   memory.Bytes // what the kernel counts against the limit; 0: unknown
+	Resident  memory.Bytes // memory of the processes in RAM; 0: unknown
+	Processes int32
+	Limit     memory.Bytes // the effective limit; 0: none
+	Parts     []Part       // segments of the bar from left to right
+	Notes     []string     // sentences below the legend
+	Pages     []Pages      // regions to draw block by block; nil: the snapshot has no map of pages
+	NotDrawn  memory.Bytes // resident memory of all other regions
 }
 
 // Part is one segment of a bar.
 type Part struct {
-	// Letter is its mark in bar and legend.
+	// Letter marks the part in bar and legend.
 	Letter byte
 	Name   string
-	// Size is its resident memory; Free is the unused part of it.
+	// Size is the resident memory of the part, and Free how much of it is free.
 	Size, Free memory.Bytes
 	// Color is an index into the palette.
 	Color int
@@ -63,7 +59,7 @@ type color struct {
 	background int
 }
 
-// palette has the colors of parts, then of other memory.
+// palette has the colors of parts, then the colors of smaller parts, unexplained memory, and memory outside the parts.
 var palette = [...]color{
 	{"#0072B2", 104}, {"#E69F00", 103}, {"#009E73", 102}, {"#CC79A7", 105}, {"#56B4E9", 106}, {"#D55E00", 101},
 	{"#F0E442", 43}, {"#7F5539", 46},
@@ -75,17 +71,17 @@ const (
 	ownColors        = 8 // number of parts with their own color
 	smallerColor     = 8
 	unexplainedColor = 9
-	besideColor      = 10
+	cacheColor       = 10
 )
 
 // Marks of the parts that have no letter.
 const (
 	smallerMark     = '*'
 	unexplainedMark = '?'
-	besideMark      = '+'
+	cacheMark       = '+'
 )
 
-// New prepares a snapshot for drawing: all containers, or the one that is asked for.
+// New prepares the named container of a snapshot for drawing, or all containers if container is empty.
 func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
 	p := Pod{Heading: fmt.Sprintf("Pod %s/%s on node %s, read at %s", s.Namespace, s.Name, quote.Plain(s.Status.NodeName),
 		format.Time(s.Status.ObservedTime.Time))}
@@ -98,7 +94,7 @@ func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
 		}
 	}
 	if container != "" && len(p.Containers) == 0 {
-		return p, fmt.Errorf("it has no container %q: name one of %s", container, strings.Join(names, ", "))
+		return p, fmt.Errorf("no container %q: name one of %s", container, strings.Join(names, ", "))
 	}
 	return p, nil
 }
@@ -114,7 +110,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 		out.Resident, out.Processes = report.Bytes(&m.Resident), m.Processes
 		out.Parts = parts(m)
 		out.Notes = notes(m)
-		out.beside()
+		out.addCache()
 	} else {
 		out.Parts = withoutParts(c)
 		out.Notes = append(out.Notes, quote.Plain(report.NotInspected(c)))
@@ -123,7 +119,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	return out
 }
 
-// parts returns the parts of a container. The largest have a color each; the smaller ones are one segment.
+// parts returns the parts of a container. The largest parts have a color each; the others are merged into one segment.
 func parts(m *v1alpha1.MemoryParts) []Part {
 	var out []Part
 	rest := Part{Letter: smallerMark, Color: smallerColor}
@@ -147,40 +143,41 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 	})
 }
 
-// withoutParts returns the parts known from the kernel alone.
+// withoutParts returns the parts of a container whose processes were not inspected, from the kernel's counters.
 func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	if c.Usage == nil {
 		return nil
 	}
 	all := report.Bytes(c.Usage)
-	kept := min(report.Bytes(c.Demand), all)
+	demand := min(report.Bytes(c.Demand), all)
 	return []Part{
-		{Letter: unexplainedMark, Name: "not inspected", Size: kept, Color: unexplainedColor},
-		{Letter: besideMark, Name: "page cache, which the kernel can drop", Size: all.Minus(kept), Color: besideColor},
+		{Letter: unexplainedMark, Color: unexplainedColor, Name: "not inspected", Size: demand},
+		{Letter: cacheMark, Color: cacheColor, Name: "page cache, which the kernel can drop", Size: all.Minus(demand)},
 	}
 }
 
-// beside adds what is charged and not resident. Neither number contains the other: each process counts shared pages.
-func (c *Container) beside() {
+// addCache adds a part for memory that is charged and not resident, or a note if more memory is resident than charged:
+// each process counts shared pages.
+func (c *Container) addCache() {
 	sum := c.total()
 	switch {
 	case c.Charged > sum:
 		c.Parts = append(c.Parts, Part{
-			Letter: besideMark, Name: "page cache and kernel", Size: c.Charged.Minus(sum), Color: besideColor,
+			Letter: cacheMark, Name: "page cache and kernel", Size: c.Charged.Minus(sum), Color: cacheColor,
 		})
 	case c.Charged > 0 && c.Charged < sum:
 		c.Notes = append(c.Notes, fmt.Sprintf("%s is resident and not charged to this container: shared pages, or files "+
 			"that another container read first", sum.Minus(c.Charged)))
 	}
 	if sum.Minus(c.Resident) > c.Resident.Percent(sumTolerance) {
-		c.Notes = append(c.Notes, fmt.Sprintf("the parts add up to %s, and only %s is resident", sum, c.Resident))
+		c.Notes = append(c.Notes, fmt.Sprintf("the parts add up to %s, but only %s is resident", sum, c.Resident))
 	}
 }
 
-// sumTolerance is the difference, in percent, that needs no note: memory changes while it is read.
+// sumTolerance is the difference, in percent, that needs no note: memory changes while the agent reads it.
 const sumTolerance = 2
 
-// coverageGoodPercent is the coverage, in percent, below which numbers of free memory are lower bounds, as in the API.
+// coverageGoodPercent is the coverage, in percent, below which amounts of free memory are lower bounds, as in the API.
 const coverageGoodPercent = 95
 
 func notes(m *v1alpha1.MemoryParts) (out []string) {
@@ -188,13 +185,13 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 		out = append(out, quote.Plain(m.Summary))
 	}
 	if m.CoveragePercent < coverageGoodPercent {
-		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there may be more free memory "+
-			"than shown", m.CoveragePercent))
+		out = append(out, fmt.Sprintf("only %d %% of the inspected memory was readable: more memory may be free than shown",
+			m.CoveragePercent))
 	}
 	return out
 }
 
-// Legend returns the parts to list: all but the empty ones, and always the unexplained one.
+// Legend returns the parts to list: the unexplained part, and all parts that are not empty.
 func (c *Container) Legend() []Part {
 	empty := func(p Part) bool { return p.Size == 0 && p.Letter != unexplainedMark }
 	return slices.DeleteFunc(slices.Clone(c.Parts), empty)
@@ -210,7 +207,7 @@ func (c *Container) total() (sum memory.Bytes) {
 // scale returns the memory that the whole width represents.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
-// Share returns the percentage of the limit, or of the bar without a limit.
+// Share returns an amount as a percentage of the limit, or of the whole bar if there is no limit.
 func (c *Container) Share(b memory.Bytes) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(cmp.Or(c.Limit, c.total(), 1)))
 }
@@ -220,7 +217,7 @@ func (c *Container) Summary() string {
 	var facts []string
 	switch {
 	case c.Charged > 0 && c.Limit > 0:
-		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.Share(c.Charged)))
+		facts = append(facts, fmt.Sprintf("%s charged of a limit of %s (%s)", c.Charged, c.Limit, c.Share(c.Charged)))
 	case c.Charged > 0:
 		facts = append(facts, fmt.Sprintf("%s charged, no limit", c.Charged))
 	}
@@ -231,7 +228,7 @@ func (c *Container) Summary() string {
 		facts = append(facts, fmt.Sprintf("%s of that free", free))
 	}
 	if len(facts) == 0 {
-		return "does not run"
+		return "not running"
 	}
 	return strings.Join(facts, ", ")
 }
@@ -250,7 +247,7 @@ func (c *Container) free() (sum memory.Bytes) {
 	return sum
 }
 
-// cells divides a width among the segments of a bar, in use and free, without accumulating rounding errors.
+// cells divides a width among the parts of a bar, each in use and free, without accumulating rounding errors.
 func (c *Container) cells(width int) (inUse, free []int) {
 	scale, at, drawn := float64(c.scale()), memory.Bytes(0), 0
 	next := func(size memory.Bytes) int {

@@ -19,7 +19,7 @@ import (
 type Pages struct {
 	pagemap.Drawn
 
-	// Color is its part's color in the bar.
+	// Color is the color of the region's part in the bar.
 	Color int
 }
 
@@ -73,9 +73,9 @@ var textBlocks = map[pagemap.State]string{
 }
 
 const (
-	// textRows bounds the rows of each region on a terminal; blocks of larger regions are merged.
+	// textRows is the maximum number of rows of a region on a terminal. Blocks of larger regions are merged.
 	textRows = 8
-	// textRegions is how many regions a terminal shows.
+	// textRegions is the maximum number of regions on a terminal.
 	textRegions = 12
 )
 
@@ -106,9 +106,9 @@ func (c *Container) pagesText(b *strings.Builder) {
 	}
 }
 
-// rows splits runs into rows of a number of blocks.
+// rows splits runs into rows of width blocks.
 func rows(runs []pagemap.Run, width int) (all [][]pagemap.Run) {
-	left := 0 // in the last row
+	left := 0 // blocks that fit in the last row
 	for _, r := range runs {
 		for r.Blocks > 0 {
 			if left == 0 {
@@ -122,7 +122,7 @@ func rows(runs []pagemap.Run, width int) (all [][]pagemap.Run) {
 	return all
 }
 
-// Mapped reports whether there is a map of pages.
+// Mapped reports whether any container has a map of pages.
 func (p *Pod) Mapped() bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return len(c.Pages) > 0 })
 }

@@ -91,7 +91,7 @@ func TestOneContainer(t *testing.T) {
 		t.Errorf("drawn are %v", p.Containers)
 	}
 	_, err := New(web(t), "nope")
-	if want := `it has no container "nope": name one of app, proxy, over`; err == nil || err.Error() != want {
+	if want := `no container "nope": name one of app, proxy, over`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

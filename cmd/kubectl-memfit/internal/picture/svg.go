@@ -25,22 +25,22 @@ var source string
 
 var pictureTemplate = template.Must(template.New("picture").Parse(source))
 
-// canvas is the input of the template, which places its elements one below the other.
+// canvas is the input of the template. It places the elements of the picture one below the other.
 type canvas struct {
 	*Pod
 
 	Palette []color
 	Height  int
-	y       int
+	y       int // top of the next element
 }
 
-// Take returns the top of the next element, which has this height.
+// Take returns the top of the next element and reserves its height.
 func (v *canvas) Take(height int) int {
 	v.y += height
 	return v.y - height
 }
 
-// WriteSVG draws a pod as a picture: bars, legends and, where the snapshot has one, the map of pages.
+// WriteSVG draws a pod as SVG. It executes the template twice, because the first line has the height of the picture.
 func (p *Pod) WriteSVG(w io.Writer) error {
 	measured := canvas{Pod: p, Palette: palette[:], y: margin}
 	if err := pictureTemplate.Execute(io.Discard, &measured); err != nil {
@@ -49,7 +49,7 @@ func (p *Pod) WriteSVG(w io.Writer) error {
 	return pictureTemplate.Execute(w, &canvas{Pod: p, Palette: palette[:], y: margin, Height: measured.y + margin})
 }
 
-// piece is a colored part of a row. Its class is its state and its color.
+// piece is a colored part of a row. Class is a CSS class: the state and the color.
 type piece struct {
 	X, Width     int
 	Class, Title string
@@ -69,7 +69,7 @@ func (r *row) add(width int, state pagemap.State, color int, title string) {
 	r.End += width
 }
 
-// Segments returns the pieces of the bar: of each part what is in use, then what is free.
+// Segments returns the pieces of the bar: for each part the memory in use, then the free memory.
 func (c *Container) Segments() []piece {
 	var bar row
 	inUse, free := c.cells(inner)
@@ -81,10 +81,10 @@ func (c *Container) Segments() []piece {
 	return bar.Pieces
 }
 
-// LimitX returns the place of the limit on the bar.
+// LimitX returns the x coordinate of the limit on the bar.
 func (c *Container) LimitX() int { return int(inner * float64(c.Limit) / float64(c.scale())) }
 
-// Rows returns the blocks of a region in rows of small squares. Pages that are not in RAM are empty frames.
+// Rows returns the blocks of a region in rows of small squares. Pages that are not in RAM are gaps.
 func (p *Pages) Rows() (all []row) {
 	for _, runs := range rows(p.Runs, blocksInRow) {
 		var r row

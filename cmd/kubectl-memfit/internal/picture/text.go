@@ -13,10 +13,10 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
-// barWidth leaves space for the indentation on a terminal of 80 columns.
+// barWidth is the width of a bar. On a terminal of 80 columns, it leaves space for the indentation.
 const barWidth = 76
 
-// WriteText draws a pod on a terminal. If pages is set, the map of pages is below each bar.
+// WriteText draws a pod for a terminal. If pages is set, the map of pages is below each bar.
 func (p *Pod) WriteText(w io.Writer, colors listing.Colors, pages bool) error {
 	var b strings.Builder
 	b.WriteString(p.Heading + "\n")
@@ -55,7 +55,7 @@ func (c *Container) bar(colors listing.Colors) string {
 	return b.String()
 }
 
-// solid returns text on the part's color, for memory in use.
+// solid returns text with the part's color as background, for memory in use.
 func (p *Part) solid(c listing.Colors, text string) string {
 	return c.Paint("30;"+strconv.Itoa(palette[p.Color].background), text)
 }

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command preview shows without a cluster what memfit does, with the code of the webhook, the manager and the plugin:
-// the settings of the workloads of hack/demo with their reasons, and the manager's decisions about a recorded process,
-// minute by minute. It also writes the report of `kubectl memfit report` about that process.
+// Command preview shows what memfit does, without a cluster. It prints the webhook's settings for the workloads of
+// hack/demo and the manager's decisions about a recorded process, with reasons, and writes the page of `kubectl memfit
+// report` about that process.
 package main
 
 import (
@@ -33,7 +33,7 @@ func run(w io.Writer, manifests, recording, page string) error {
 	if err := settings(w, manifests); err != nil {
 		return err
 	}
-	fmt.Fprint(w, "\nLearn: each runtime gets the settings that it understands, from the limit that it has.\n")
+	fmt.Fprint(w, "\nLearn: each runtime gets its own settings, computed from the container's limit.\n")
 	fmt.Fprintf(w, "\n=== What memfit decides about a recorded process (%s, half a day in two seconds)\n\n", recording)
 	if err := replay(w, manifests, recording, page); err != nil {
 		return fmt.Errorf("replaying %s: %w", recording, err)
@@ -42,10 +42,10 @@ func run(w io.Writer, manifests, recording, page string) error {
 	return nil
 }
 
-// optIn annotates a Deployment as `kubectl annotate deployment bursts memfit.dev/profile=nodejs` does in the demo.
+// optIn is the text of a manifest after which settings adds an annotation, as `kubectl annotate` does in the demo.
 const optIn = "metadata:\n  name: bursts\n"
 
-// settings prints what changes in the Deployments, and the reasons.
+// settings prints the changes of the Deployments and their reasons.
 func settings(w io.Writer, dir string) error {
 	var all strings.Builder
 	for _, name := range []string{"profiles.yaml", "bursts.yaml", "others.yaml"} {
@@ -56,15 +56,15 @@ func settings(w io.Writer, dir string) error {
 		all.WriteString("---\n")
 		all.Write(text)
 	}
-	asked := strings.Replace(all.String(), optIn, optIn+"  annotations: {memfit.dev/profile: nodejs}\n", 1)
-	result, err := offline.Inject([]byte(asked), offline.Options{Namespace: "memfit-demo"})
+	optedIn := strings.Replace(all.String(), optIn, optIn+"  annotations: {memfit.dev/profile: nodejs}\n", 1)
+	result, err := offline.Inject([]byte(optedIn), offline.Options{Namespace: "memfit-demo"})
 	if err != nil {
 		return fmt.Errorf("planning: %w", err)
 	}
 	for _, note := range append(result.Notes, result.Problems...) {
 		fmt.Fprintln(w, "  "+note)
 	}
-	fmt.Fprintf(w, "\n  %d of the Deployments change; the same for your own manifests:\n"+
+	fmt.Fprintf(w, "\n  %d Deployments change. To see the changes of your own manifests:\n"+
 		"  kubectl memfit inject -f FILE --profile PROFILE -o diff\n", result.Changed)
 	return nil
 }

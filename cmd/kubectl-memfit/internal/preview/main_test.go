@@ -25,8 +25,8 @@ func TestPreview(t *testing.T) {
 		"Deployment memfit-demo/bursts, container app: NODE_OPTIONS: --max-old-space-size=189 (75 % of 256Mi",
 		"Deployment memfit-demo/batches, container app: MALLOC_ARENA_MAX=2",
 		"Deployment memfit-demo/cache, container app: GOMEMLIMIT=120795955 (90 % of 128Mi)",
-		"3 of the Deployments change",
-		"OOMKilled: Container app was OOM killed at its limit of 200Mi",
+		"3 Deployments change",
+		"OOMKilled: Container app was OOM-killed at its limit of 200Mi",
 		"Increase limit 200Mi to ", "Next: Memory drifts (Climb)",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -47,7 +47,7 @@ var began = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 const (
 	namespace, name, container, podName = "preview", "recorded", "app", "recorded-0"
 
-	decideEvery = 5 * time.Minute // between two decisions if nothing but samples is new
+	decideEvery = 5 * time.Minute // between two decisions without a kill
 )
 
 // replay prints memfit's decisions during the recording, and writes the report at its end.
@@ -57,7 +57,7 @@ func replay(w io.Writer, manifests, recording, page string) error {
 		return err
 	}
 	r := replayed{w: w, state: workload.NewState(), history: history.New(), pod: podOf(rows[0])}
-	if err := r.like(manifests); err != nil {
+	if err := r.setOwner(manifests); err != nil {
 		return err
 	}
 	for _, row := range rows {
@@ -71,7 +71,7 @@ func replay(w io.Writer, manifests, recording, page string) error {
 	for _, next := range report.Rows([]v1alpha1.MemoryRecommendation{rec})[0].Next {
 		fmt.Fprintf(w, "  Next: %s\n", next)
 	}
-	fmt.Fprint(w, "\nLearn: a kill is counted once, with its limit; a leak is reported as one, with the time left.\n")
+	fmt.Fprint(w, "\nLearn: memfit counts each kill once, with its limit, and reports a leak with the time left.\n")
 	return r.write(page, rec, rows[len(rows)-1].at)
 }
 
@@ -106,7 +106,7 @@ func (r *replayed) minute(row row) {
 	}
 }
 
-// restart kills an instance and starts the next.
+// restart records that the kernel killed the container, and that the next instance started.
 func (r *replayed) restart(row row) {
 	status := &r.pod.Status.ContainerStatuses[0]
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
@@ -159,8 +159,8 @@ func (r *replayed) write(page string, rec v1alpha1.MemoryRecommendation, now tim
 	return os.WriteFile(page, html.Bytes(), 0o600)
 }
 
-// like makes the workload like the demo's Node.js service, governed by its profile.
-func (r *replayed) like(manifests string) error {
+// setOwner makes the demo's Node.js service the owner of the pod, and sets its profile.
+func (r *replayed) setOwner(manifests string) error {
 	var service metav1.TypeMeta
 	var p v1alpha1.MemoryProfile
 	if err := errors.Join(first(manifests, "bursts.yaml", &service), first(manifests, "profiles.yaml", &p)); err != nil {
@@ -174,7 +174,7 @@ func (r *replayed) like(manifests string) error {
 	return nil
 }
 
-// first reads the first object of a file of the demo.
+// first reads the first object of a manifest of the demo.
 func first(dir, name string, into any) error {
 	text, err := fs.ReadFile(os.DirFS(dir), name)
 	if err != nil {

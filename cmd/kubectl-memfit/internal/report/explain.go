@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// textWidth is the line width: mail and chat do not wrap it again.
+	// textWidth is the maximum length of a line, so that mail and chat programs do not wrap it.
 	textWidth = 110
-	// labelWidth is the column of the text after a label.
+	// labelWidth is the number of columns before the text of a labeled line.
 	labelWidth = 13
 )
 
@@ -119,7 +119,7 @@ func sentences(conditions []metav1.Condition) []string {
 	return texts
 }
 
-// section prints a heading with lines; nothing without lines.
+// section prints a heading and the texts below it, or nothing without texts.
 func (p *page) section(title string, texts []string) {
 	if len(texts) == 0 {
 		return
@@ -137,9 +137,10 @@ func (p *page) heading(text string) {
 	p.WriteString(p.colors.Paint(listing.Bold, listing.Line(text)) + "\n")
 }
 
-// item prints a labeled text, list a labeled list; both omit empty ones.
+// item prints a text after a label, or nothing if the text is empty.
 func (p *page) item(label, text string) { p.list(label, []string{text}) }
 
+// list prints texts after a label, with dashes if there are several. It omits empty texts.
 func (p *page) list(label string, texts []string) {
 	first := fmt.Sprintf("  %-*s", labelWidth-2, label)
 	indent := strings.Repeat(" ", labelWidth)
@@ -156,7 +157,7 @@ func (p *page) list(label string, texts []string) {
 	}
 }
 
-// hanging writes a text with its own prefix on the first line.
+// hanging writes wrapped text. The first line begins with first, the others with rest.
 func (p *page) hanging(first, rest, text string) {
 	for i, l := range wrap(text, textWidth-len(rest)) {
 		if i > 0 {

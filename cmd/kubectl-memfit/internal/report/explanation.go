@@ -17,13 +17,13 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Explanation is everything known about one workload. `kubectl memfit explain -o json` prints these fields.
+// Explanation has all data about one workload. `kubectl memfit explain -o json` prints these fields.
 type Explanation struct {
 	Row `json:",inline"`
 
 	// Policies are the profile's policies in the order of containers; absent if the profile could not be read.
 	Policies []Policy `json:"policies,omitempty"`
-	// Clashes are contradictions between the profile and its defaults; no size is changed while there is one.
+	// Clashes are contradictions between the profile and its defaults. Until they are fixed, memfit changes no size.
 	Clashes []string `json:"clashes,omitempty"`
 }
 
@@ -35,7 +35,7 @@ type Policy struct {
 	Values []profile.Value `json:"values"`
 }
 
-// Governing finds a recommendation's profile; nil if it was deleted or is unreadable.
+// Governing returns the profile of a recommendation, or nil if it is not in profiles.
 func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.Profile {
 	for i := range profiles {
 		if n := &profiles[i].Profile; n.Ref == rec.Status.Profile && (n.Namespace == "" || n.Namespace == rec.Namespace) {
@@ -45,7 +45,7 @@ func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.
 	return nil
 }
 
-// Explain collects everything known about a workload. governing is its profile; nil if unreadable.
+// Explain returns the explanation of a workload. governing is its profile; nil: unknown.
 func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Explanation {
 	e := Explanation{Row: rowOf(rec)}
 	if governing == nil {
@@ -61,7 +61,7 @@ func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Exp
 	return e
 }
 
-// origins lists the values that a user set, by source.
+// origins lists the values that users set, grouped by source.
 func origins(values []profile.Value) []string {
 	chosen := map[string][]string{}
 	for _, v := range values {
@@ -73,7 +73,7 @@ func origins(values []profile.Value) []string {
 	for _, place := range slices.Sorted(maps.Keys(chosen)) {
 		texts = append(texts, place+": "+strings.Join(chosen[place], ", "))
 	}
-	return append(texts, "default: all other fields that have one (-o json lists them)")
+	return append(texts, "default: all other fields with a default (-o json lists them)")
 }
 
 func bounds(s *v1alpha1.SizingSpec) string {
@@ -104,22 +104,22 @@ func between(b *v1alpha1.Bounds, highest string) string {
 
 func evidence(e *v1alpha1.Evidence) string {
 	var parts []string
-	for _, one := range []struct {
-		what   string
+	for _, peak := range []struct {
+		name   string
 		amount *resource.Quantity
 	}{
 		{"peak demand", e.PeakDemand}, {"peak RSS", e.PeakRSS}, {"peak working set", e.PeakWorkingSet},
 		{"live set", e.LiveSetMedian},
 	} {
-		if one.amount != nil {
-			parts = append(parts, one.what+" "+Amount(one.amount))
+		if peak.amount != nil {
+			parts = append(parts, peak.name+" "+Amount(peak.amount))
 		}
 	}
 	if e.LiveSet != nil {
-		parts = append(parts, "up to "+Amount(e.LiveSet)+" alive without a heap cap")
+		parts = append(parts, "live heap up to "+Amount(e.LiveSet)+" without a heap cap")
 	}
 	if len(parts) == 0 {
-		return "no memory was measured yet"
+		return "no samples yet"
 	}
 	text := strings.Join(parts, ", ") + "; " + format.About(e.Samples, "sample")
 	if e.Replicas > 0 {

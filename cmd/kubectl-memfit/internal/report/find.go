@@ -15,29 +15,29 @@ import (
 )
 
 // Find returns the recommendation of a workload, named in kubectl's form ("web", "deploy/web", "deployment.apps/web")
-// or by the recommendation's own name ("deployment-web"). where is the scope of recs ("namespace shop"). The error
-// lists the known workloads.
-func Find(recs []v1alpha1.MemoryRecommendation, asked, where string) (*v1alpha1.MemoryRecommendation, error) {
-	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return isWorkload(rec, asked) })
+// or by the recommendation's own name ("deployment-web"). The error lists the known workloads, and describes the scope
+// of recs with where ("namespace shop").
+func Find(recs []v1alpha1.MemoryRecommendation, name, where string) (*v1alpha1.MemoryRecommendation, error) {
+	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return isWorkload(rec, name) })
 	if len(found) == 0 {
-		found = matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return rec.Name == asked })
+		found = matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return rec.Name == name })
 	}
 	switch {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		with := "its kind"
+		missing := "kind"
 		if severalNamespaces(found) {
-			with += " and namespace (-n)"
+			missing += " and namespace (-n)"
 		}
-		return nil, fmt.Errorf("%q matches several workloads in %s: %s; name one with %s", asked, where, listed(found), with)
+		return nil, fmt.Errorf("%q matches several workloads in %s: %s; add the %s", name, where, listed(found), missing)
 	case len(recs) == 0:
 		return nil, fmt.Errorf(
-			"%q is unknown: no workload in %s is governed by a profile; opt it in with the annotation %s", asked,
+			"%q is unknown: no profile governs any workload in %s; opt workloads in with the annotation %s", name,
 			where, v1alpha1.ProfileAnnotation,
 		)
 	}
-	return nil, fmt.Errorf("no profile governs a workload %q in %s; known workloads: %s", asked, where,
+	return nil, fmt.Errorf("no profile governs a workload %q in %s; known workloads: %s", name, where,
 		listed(matching(recs, func(*v1alpha1.MemoryRecommendation) bool { return true })))
 }
 
@@ -53,18 +53,18 @@ func matching(
 	return found
 }
 
-func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
-	if title := identityTitle(&rec.Status); title != "" && title == asked {
+func isWorkload(rec *v1alpha1.MemoryRecommendation, name string) bool {
+	if title := identityTitle(&rec.Status); title != "" && title == name {
 		return true
 	}
-	return Named(rec.Status.Workload, asked)
+	return Named(rec.Status.Workload, name)
 }
 
-// Named reports whether a name in kubectl's form ("web", "deploy/web") means a workload.
-func Named(w v1alpha1.WorkloadReference, asked string) bool {
-	kind, name, typed := strings.Cut(asked, "/")
+// Named reports whether text names workload w in kubectl's form ("web", "deploy/web").
+func Named(w v1alpha1.WorkloadReference, text string) bool {
+	kind, name, typed := strings.Cut(text, "/")
 	if !typed {
-		return w.Name == asked
+		return w.Name == text
 	}
 	return w.Name == name && workloadkind.Called(w.APIVersion, w.Kind, kind)
 }
@@ -82,7 +82,7 @@ func listed(recs []*v1alpha1.MemoryRecommendation) string {
 	return SomeOf(names)
 }
 
-// SomeOf lists names, sorted, and counts those beyond the first ten.
+// SomeOf sorts names in place and returns the first ten, with the number of others.
 func SomeOf(names []string) string {
 	slices.Sort(names)
 	return strings.Join(format.Few(names, 10), ", ")
@@ -94,7 +94,7 @@ func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
 	)
 }
 
-// Title returns the heading of a workload: "Deployment shop/web", "tekton: build-and-test/unit in namespace ci".
+// Title returns the heading of a workload: "Deployment shop/web" or "tekton: build-and-test/unit in namespace ci".
 func Title(namespace string, s *v1alpha1.MemoryRecommendationStatus) string {
 	if title := identityTitle(s); title != "" {
 		return title + " in namespace " + namespace
@@ -102,7 +102,7 @@ func Title(namespace string, s *v1alpha1.MemoryRecommendationStatus) string {
 	return fmt.Sprintf("%s %s/%s", s.Workload.Kind, namespace, s.Workload.Name)
 }
 
-// identityTitle returns what identifies the pods, "tekton: build-and-test/unit"; empty for a workload that owns them.
+// identityTitle returns the identity of the pods, such as "tekton: build-and-test/unit"; empty if they have an owner.
 func identityTitle(s *v1alpha1.MemoryRecommendationStatus) string {
 	if s.Identity == nil {
 		return ""
@@ -110,7 +110,7 @@ func identityTitle(s *v1alpha1.MemoryRecommendationStatus) string {
 	return identity.Title(s.Identity.Platform, s.Identity.Values)
 }
 
-// Typed returns a workload in kubectl's form: "deployment/web". For an identity, it is the name of the recommendation.
+// Typed returns a workload in kubectl's form ("deployment/web"), or for an identity the name of the recommendation.
 func Typed(recommendation string, s *v1alpha1.MemoryRecommendationStatus) string {
 	if s.Identity != nil {
 		return recommendation

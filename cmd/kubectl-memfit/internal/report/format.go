@@ -13,10 +13,10 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bytes converts an amount; 0 for nil.
+// Bytes converts a quantity to bytes; nil is 0.
 func Bytes(q *resource.Quantity) memory.Bytes { return memory.FromOptional(q) }
 
-// Amount formats an amount for users, who copy it: "1200Mi", not "1.2Gi", in whole MiB; "none" for nil.
+// Amount formats a quantity for users to copy: exactly if it is in whole MiB ("1200Mi", not "1.2Gi"); "none" for nil.
 func Amount(q *resource.Quantity) string {
 	if q == nil {
 		return "none"
@@ -35,7 +35,7 @@ func differs(a, b *resource.Quantity) bool {
 	return a.Cmp(*b) != 0
 }
 
-// step returns "256Mi -> 512Mi", or "512Mi" without a change.
+// step returns "256Mi -> 512Mi", or "256Mi" without a change.
 func step(from, to *resource.Quantity) string {
 	if to == nil || !differs(from, to) {
 		return Amount(from)
@@ -43,7 +43,7 @@ func step(from, to *resource.Quantity) string {
 	return Amount(from) + " -> " + Amount(to)
 }
 
-// wrap breaks text into lines of at most width characters, except for longer words.
+// wrap breaks text into lines of at most width characters. A longer word is on a line of its own.
 func wrap(text string, width int) []string {
 	var lines []string
 	current := ""
@@ -72,13 +72,13 @@ func distinct(texts []string) []string {
 	return kept
 }
 
-// PartSize returns the resident memory of a part, and the unused part of it.
+// PartSize returns the resident memory of a part, and how much of that is free.
 func PartSize(p *v1alpha1.MemoryPart) (resident, free memory.Bytes) {
 	resident = Bytes(&p.Resident)
 	return resident, min(Bytes(p.Free), resident)
 }
 
-// Unexplained returns the resident memory that no part names, which includes what the sum of all lacks.
+// Unexplained returns the resident memory outside of all parts. It is at least the total minus the parts.
 func Unexplained(m *v1alpha1.MemoryParts) memory.Bytes {
 	left := Bytes(&m.Resident)
 	for i := range m.Parts {

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// History lists memfit's changes to the pods of a workload, with its kills and stalls.
+// History lists memfit's changes to the pods of a workload, and the OOM kills and stalls of the pods.
 type History struct {
 	Namespace string                     `json:"namespace"`
 	Workload  v1alpha1.WorkloadReference `json:"workload"`
@@ -27,16 +27,17 @@ type History struct {
 	status *v1alpha1.MemoryRecommendationStatus
 }
 
-// Entry has exactly one of Change, Kill and Stall. They are the items of `kubectl memfit history -o json`.
+// Entry is an item of `kubectl memfit history -o json`. It has exactly one of Change, Kill and Stall.
 type Entry struct {
 	Time metav1.Time `json:"time"`
-	// What is the kind of the change, OOMKill or Stall. Pod is its pod, or the last one of several.
-	What   string                  `json:"what"`
+	// What is "OOMKill", "Stall" or the kind of the change.
+	What string `json:"what"`
+	// Pod is the pod, or the last pod of several.
 	Pod    string                  `json:"pod"`
 	Change *v1alpha1.ChangeRecord  `json:"change,omitempty"`
 	Kill   *v1alpha1.OOMKillRecord `json:"oomKill,omitempty"`
 	Stall  *v1alpha1.StallRecord   `json:"stall,omitempty"`
-	// When, Title and Why are for users: the time, a line that describes what happened, and the text below it.
+	// When, Title and Why are texts for users: the time, the heading of the entry, and the text below the heading.
 	When, Title, Why string `json:"-"`
 }
 

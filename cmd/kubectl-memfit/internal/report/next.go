@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// next returns the next steps for a workload: the messages of its conditions, which name the cause, with commands.
+// next returns what to do about a workload, most urgent first: messages of its conditions, with commands.
 func next(r *Row) []string {
 	if r.blocked() { // all other conditions are stale
 		return []string{r.because("Not managed", v1alpha1.ConditionStalled)}
@@ -25,12 +25,12 @@ func next(r *Row) []string {
 	var steps []string
 	kind, _ := workloadkind.Of(r.APIVersion, r.Kind)
 	workload := workloadkind.Typed(r.Kind, r.Name)
-	if r.drifts() { // first, because no limit suffices for long
+	if r.drifts() { // first, because drifting memory outgrows every limit
 		steps = append(steps, r.because("Memory drifts", v1alpha1.ConditionDriftDetected))
 	}
 	if r.Waiting {
 		step := strings.TrimSuffix(r.because("Not applied", v1alpha1.ConditionApplied), ".")
-		if len(kind.Template) > 0 && r.Status.Identity == nil { // the classes of nodes of a DaemonSet have one template
+		if len(kind.Template) > 0 && r.Status.Identity == nil { // export refuses node classes
 			step += fmt.Sprintf(". For Git: kubectl memfit export -n %s %s", r.Namespace, workload)
 		}
 		steps = append(steps, step)
@@ -62,6 +62,7 @@ func next(r *Row) []string {
 	return steps
 }
 
+// because returns a statement with the reason and message of a condition.
 func (r *Row) because(statement, kind string) string {
 	c := r.condition(kind)
 	return fmt.Sprintf("%s (%s): %s", statement, c.Reason, c.Message)
@@ -71,7 +72,7 @@ func (r *Row) because(statement, kind string) string {
 func (r *Row) unready() string {
 	s := r.Status
 	if r.condition(v1alpha1.ConditionReady).Status == "" {
-		return "memfit has not evaluated it yet: wait a minute, or check that memfit runs: kubectl -n memfit-system get pods"
+		return "memfit has not evaluated the workload yet: wait a minute, or check memfit: kubectl -n memfit-system get pods"
 	}
 	after := ""
 	if s.OOMKills > 0 {
@@ -81,11 +82,11 @@ func (r *Row) unready() string {
 	if after == "" || len(s.Remedies) > 0 || len(s.RecentOOMKills) == 0 {
 		return text
 	}
-	return text + ". " + r.meanwhile(&s.RecentOOMKills[0])
+	return text + ". " + r.untilSized(&s.RecentOOMKills[0])
 }
 
-// meanwhile returns what to do about a container that is OOM-killed and has no recommended size.
-func (r *Row) meanwhile(last *v1alpha1.OOMKillRecord) string {
+// untilSized returns what to do about a container that is OOM-killed and has no recommended size.
+func (r *Row) untilSized(last *v1alpha1.OOMKillRecord) string {
 	sized := slices.ContainsFunc(r.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool {
 		return c.Container == last.Container
 	})
@@ -93,21 +94,21 @@ func (r *Row) meanwhile(last *v1alpha1.OOMKillRecord) string {
 		return fmt.Sprintf("The last kill was in container %s, which memfit does not size: list it in spec.containers of "+
 			"%s %s, or raise its limit yourself", last.Container, r.Status.Profile.Kind, r.Status.Profile.Name)
 	}
-	return fmt.Sprintf("Until then, raise the limit of container %s (%s) yourself; what filled it: kubectl memfit why "+
-		"-n %s pod/%s", last.Container, Amount(last.Limit), r.Namespace, last.Pod)
+	return fmt.Sprintf("Until then, raise the limit of container %s (%s) yourself; to see what filled it: kubectl memfit "+
+		"why -n %s pod/%s", last.Container, Amount(last.Limit), r.Namespace, last.Pod)
 }
 
-// Called returns the kind and the name of a workload for users: "Deployment" and "web", "DaemonSet" and "log
-// [m5.large]", or "tekton" and "build/unit" rather than the name of its records.
+// Called returns the kind and the name of a workload for users: "Deployment" and "web", "DaemonSet" and
+// "log [m5.large]" for a node class, or "tekton" and "build/unit" for a pipeline step.
 func (r *Row) Called() (kind, name string) {
-	is := r.Status.Identity
-	if is == nil {
+	id := r.Status.Identity
+	if id == nil {
 		return r.Kind, r.Name
 	}
-	if class := identity.NodeClassOf(is.Platform, is.Values); class != "" {
+	if class := identity.NodeClassOf(id.Platform, id.Values); class != "" {
 		return r.Kind, identity.OnNodes(r.Name, class)
 	}
-	return is.Platform, strings.Join(is.Values, "/")
+	return id.Platform, strings.Join(id.Values, "/")
 }
 
 // resource returns a workload in the form of kubectl -o name: "deployment.apps/web".

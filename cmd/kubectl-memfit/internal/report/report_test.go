@@ -264,7 +264,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for asked, want := range map[string]string{
-		"web":     `"web" matches several workloads in namespace shop: deployment/web, rollout/web; name one with its kind`,
+		"web":     `"web" matches several workloads in namespace shop: deployment/web, rollout/web; add the kind`,
 		"wbe":     "known workloads: shop cronjob/report, shop daemonset/agent",
 		"sts/web": `no profile governs a workload "sts/web" in namespace shop`,
 		"":        `no profile governs a workload ""`,
@@ -280,7 +280,7 @@ func TestFind(t *testing.T) {
 	twins[1].Namespace = "other"
 	if _, err := Find(twins, "web", "all namespaces"); err == nil ||
 		!strings.Contains(
-			err.Error(), "other deployment/web, shop deployment/web; name one with its kind and namespace (-n)",
+			err.Error(), "other deployment/web, shop deployment/web; add the kind and namespace (-n)",
 		) {
 		t.Errorf("twins in two namespaces: %v", err)
 	}

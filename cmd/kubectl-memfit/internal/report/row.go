@@ -1,10 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report describes memfit's findings, for users at a terminal and for machines: a row for each workload
-// ([Row]), and everything about one ([Explanation]). It is pure: MemoryRecommendations and profiles in, text or values
-// out; time and the choice of colors are arguments. It shows the reasons of conditions and never interprets them, so
-// that a newer memfit may have more.
+// Package report turns MemoryRecommendations, profiles and snapshots into the text and JSON of the plugin's commands:
+// a row for each workload ([Row]), all details of one workload ([Explanation]) or of one pod ([Why]). It is pure: time
+// and colors are arguments. It prints unknown reasons of conditions unchanged, so that a newer memfit may add reasons.
 package report
 
 import (
@@ -24,26 +23,26 @@ type Row struct {
 	v1alpha1.WorkloadReference `json:",inline"`
 
 	Namespace string `json:"namespace"`
-	// Recommendation is the name of its MemoryRecommendation, Status is its status.
+	// Recommendation is the name of the workload's MemoryRecommendation, and Status the status of that object.
 	Recommendation string                               `json:"recommendation"`
 	Status         *v1alpha1.MemoryRecommendationStatus `json:"status"`
-	// Killed and Stalled are the conditions OOMObserved and MemoryStalled.
+	// Killed is true if condition OOMObserved is, and Stalled if MemoryStalled is.
 	Killed  bool `json:"oomObserved"`
 	Stalled bool `json:"memoryStalled,omitempty"`
-	// Waiting is true if a changed size is recommended, or was attempted, and running pods do not have it.
+	// Waiting is true if running pods lack the recommended size, or memfit could not apply it to some of them.
 	Waiting bool `json:"waiting"`
-	// Next is what to do, most urgent first; empty if there is nothing to do.
+	// Next lists what to do, most urgent first.
 	Next []string `json:"next,omitempty"`
 }
 
-// Rows returns the workloads of recommendations, most urgent first: not managed, stalled now, killed recently,
-// drifting, a size that waits to be applied, no number yet, the rest; then by kills and name.
+// Rows returns the workloads of recommendations, most urgent first: not managed, stalled now, OOM-killed recently,
+// drifting, a size not applied yet, no recommendation yet, all others; workloads of equal urgency by kills and name.
 func Rows(recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
 	for i := range recs {
 		rows = append(rows, rowOf(&recs[i]))
 	}
-	slices.SortStableFunc(rows, worse)
+	slices.SortStableFunc(rows, byUrgency)
 	return rows
 }
 
@@ -59,14 +58,14 @@ func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 	return r
 }
 
-// failed are reasons why a pod lacks a size that memfit tried to give it, also where all other pods have the size.
+// failed has the reasons of Applied if a resize, possibly of a single pod, failed or was deferred.
 var failed = map[string]bool{
 	v1alpha1.ReasonRefused: true, v1alpha1.ReasonInfeasible: true, v1alpha1.ReasonResizeFailed: true,
 	v1alpha1.ReasonNotActuated: true, v1alpha1.ReasonNotEffective: true, v1alpha1.ReasonDeferred: true,
 	v1alpha1.ReasonVolumeKeepsSize: true,
 }
 
-// percent returns use as a share of a limit; 0: one of them is unknown.
+// percent returns use as a percentage of a limit, or 0 if either is unknown.
 func percent(use, limit *resource.Quantity) int64 {
 	if use == nil || limit == nil || limit.Value() <= 0 {
 		return 0
@@ -84,14 +83,14 @@ func (r *Row) is(kind string) bool { return meta.IsStatusConditionTrue(r.Status.
 
 func (r *Row) condition(kind string) metav1.Condition { return conditionOf(r.Status, kind) }
 
-// conditionOf returns a condition. Its status is empty while memfit has not set it.
+// conditionOf returns a condition, or the zero value if memfit has not set the condition yet.
 func conditionOf(s *v1alpha1.MemoryRecommendationStatus, kind string) metav1.Condition {
 	return *cmp.Or(meta.FindStatusCondition(s.Conditions, kind), &metav1.Condition{})
 }
 
 func (r *Row) drifts() bool { return r.is(v1alpha1.ConditionDriftDetected) }
 
-// blocked reports whether memfit does not manage the workload, so that all else about it is stale.
+// blocked reports whether memfit does not manage the workload at present. If so, all its other data is stale.
 func (r *Row) blocked() bool { return r.is(v1alpha1.ConditionStalled) }
 
 // Sized reports whether any container has a recommended size.
@@ -101,7 +100,7 @@ func (r *Row) Sized() bool {
 	)
 }
 
-// troubles are the states of a workload that need attention, the most urgent first, with the color of its line.
+// troubles are the states of a workload that need attention, most urgent first, with the color of the row.
 var troubles = []struct {
 	text, color string
 	has         func(*Row) bool
@@ -110,10 +109,10 @@ var troubles = []struct {
 	{"stalls now", listing.Red, func(r *Row) bool { return r.Stalled }},
 	{"OOM-killed recently", listing.Red, func(r *Row) bool { return r.Killed }},
 	{"memory drifts", listing.Yellow, (*Row).drifts},
-	{"a size waits to be applied", "", func(r *Row) bool { return r.Waiting }},
+	{"size not applied yet", "", func(r *Row) bool { return r.Waiting }},
 }
 
-// Troubles lists the problems of a workload, the most urgent first.
+// Troubles lists the states of a workload that need attention, most urgent first.
 func (r *Row) Troubles() (texts []string) {
 	for _, t := range troubles {
 		if t.has(r) {
@@ -132,7 +131,7 @@ func (r *Row) color() string {
 	return ""
 }
 
-func worse(a, b Row) int {
+func byUrgency(a, b Row) int {
 	for _, t := range troubles {
 		if c := first(t.has(&a), t.has(&b)); c != 0 {
 			return c
@@ -159,7 +158,7 @@ func (s *Status) Sort(by string) {
 		case "name":
 			return byName(a, b)
 		}
-		return worse(a, b)
+		return byUrgency(a, b)
 	})
 }
 
@@ -174,7 +173,7 @@ func (r *Row) fullest() int64 {
 	return most
 }
 
-// first orders items with a property before others.
+// first compares two items by a property. The item that has the property comes first.
 func first(a, b bool) int {
 	switch {
 	case a == b:

@@ -28,12 +28,12 @@ type Profile struct {
 type Status struct {
 	// Workloads are the governed workloads, most urgent first.
 	Workloads []Row
-	// Problems are the unhealthy conditions of profiles, in words.
+	// Problems describe the unhealthy conditions of profiles.
 	Problems []string
 	Unserved []Unserved
 }
 
-// NewStatus summarizes the objects read.
+// NewStatus returns the status of the workloads of recommendations, and of profiles.
 func NewStatus(recs []v1alpha1.MemoryRecommendation, profiles []Profile) Status {
 	s := Status{Workloads: Rows(recs)}
 	for i := range profiles {
@@ -53,7 +53,7 @@ func (s *Status) Write(w io.Writer, o listing.Options) error {
 	return l.Print(w, o)
 }
 
-// section returns a heading with lines; empty without lines.
+// section returns a title with lines below, or an empty text without lines.
 func section(o listing.Options, title string, lines []string) string {
 	if len(lines) == 0 {
 		return ""
@@ -66,7 +66,7 @@ func section(o listing.Options, title string, lines []string) string {
 	return text.String()
 }
 
-// problems lists the unhealthy conditions of a profile. Pods without their settings are listed with their workload.
+// problems lists the unhealthy conditions of a profile, except InjectionUpToDate, which the rows of workloads show.
 func problems(p *Profile) []string {
 	var texts []string
 	for i := range p.Status.Conditions {
@@ -82,7 +82,7 @@ func problems(p *Profile) []string {
 	return texts
 }
 
-const noProfile = `No profile exists. Keep one next to your manifests (kubectl explain memoryprofile.spec has every field):
+const noProfile = `No profile exists. Add one to your manifests (kubectl explain memoryprofile.spec lists the fields):
 
   apiVersion: memfit.dev/v1alpha1
   kind: MemoryProfile
@@ -92,7 +92,7 @@ const noProfile = `No profile exists. Keep one next to your manifests (kubectl e
 Then opt a workload in:
 `
 
-// NothingGoverned explains how to opt a first workload in. namespace is empty for all namespaces.
+// NothingGoverned explains how to opt in a first workload. An empty namespace means all namespaces.
 func NothingGoverned(namespace string, profiles []Profile) string {
 	var text strings.Builder
 	profiles = slices.DeleteFunc(slices.Clone(profiles), func(p Profile) bool { return p.GivesDefaults() })
@@ -112,16 +112,16 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 		}
 		fmt.Fprintf(&text, "Opt a workload in with an existing profile (%s):\n", SomeOf(names))
 	}
-	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nIts pods show up here within a minute.\n", flag,
-		v1alpha1.ProfileAnnotation, name)
+	fmt.Fprintf(&text, "\n  kubectl %s annotate deployment NAME %s=%s\n\nThe workload is listed here within a minute.\n",
+		flag, v1alpha1.ProfileAnnotation, name)
 	if namespace != "" {
 		text.WriteString("Other namespaces: kubectl memfit status -A\n")
 	}
 	return text.String()
 }
 
-// Asker is a workload of the cluster that may request a profile. Labels and annotations of pods are from its template.
-type Asker struct {
+// Candidate is a workload that may request a profile. The labels and annotations of its pods are from the pod template.
+type Candidate struct {
 	profile.Subject
 
 	Name string
@@ -132,23 +132,23 @@ type Unserved struct {
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
-	// Reason is the workload event's reason: ProfileNotFound or ProfileAmbiguous.
+	// Reason is ProfileNotFound or ProfileAmbiguous, as in the workload's Event.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Seek adds the workloads without a clear profile that did not opt out. Call it only if all profiles could be read.
-func (s *Status) Seek(askers []Asker, profiles []Profile) {
+// AddUnserved adds the candidates without a clear profile that did not opt out. profiles must be complete.
+func (s *Status) AddUnserved(candidates []Candidate, profiles []Profile) {
 	named := make([]profile.Profile, len(profiles))
 	for i := range profiles {
 		named[i] = profiles[i].Profile
 	}
 	index := profile.NewIndex(named)
-	for i := range askers {
-		a := &askers[i]
-		if d := index.Match(a.Subject); d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
+	for i := range candidates {
+		c := &candidates[i]
+		if d := index.Match(c.Subject); d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
 			s.Unserved = append(s.Unserved, Unserved{
-				Namespace: a.Namespace, Kind: a.WorkloadKind, Name: a.Name, Reason: d.Problem.EventReason(), Message: d.Why,
+				Namespace: c.Namespace, Kind: c.WorkloadKind, Name: c.Name, Reason: d.Problem.EventReason(), Message: d.Why,
 			})
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// stepsShown bounds the workloads with next steps below the table.
+// stepsShown is the maximum number of next steps below the table, one for each workload.
 const stepsShown = 3
 
 var (
@@ -106,7 +106,7 @@ func runtimesOf(r *Row) string {
 			names = append(names, strings.Join(strings.Fields(title), " "))
 		}
 	}
-	if len(names) == 0 && len(r.Status.Containers) > 0 { // omit an unknown sidecar beside a known application
+	if len(names) == 0 && len(r.Status.Containers) > 0 { // containers without a runtime are omitted only beside others
 		return "unknown"
 	}
 	return strings.Join(distinct(names), ", ")
@@ -123,7 +123,7 @@ func kills(r *Row) string {
 	return fmt.Sprint(r.Status.OOMKills)
 }
 
-// shapes returns the shape of memory with the time to the limit, which shows the urgency.
+// shapes returns the shape of the memory of containers, with the time until each reaches its limit.
 func shapes(r *Row) string {
 	if r.Stalled {
 		return "stalled"
@@ -143,7 +143,7 @@ func shapes(r *Row) string {
 		}
 		kinds, texts = append(kinds, s.Kind), append(texts, text)
 	}
-	// The reason of the condition is usually the shape, which has more detail.
+	// The condition's reason is usually the name of a shape; then it is in the list already.
 	if reason := r.condition(v1alpha1.ConditionDriftDetected).Reason; r.drifts() && !slices.Contains(kinds, reason) {
 		texts = append([]string{reason}, texts...)
 	}
@@ -192,7 +192,7 @@ func (s *Status) next(o listing.Options) string {
 	return section(o, "What to do next", steps) + "Why these numbers: kubectl memfit explain " + where + "WORKLOAD\n"
 }
 
-// called returns a workload with its namespace if the table has that column.
+// called returns the name of a workload, after its namespace if the table has a NAMESPACE column.
 func called(namespace, name string, o listing.Options) string {
 	if o.Namespaces {
 		name = namespace + " " + name

@@ -21,13 +21,14 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Why describes one pod's memory and memfit's actions on its workload. `kubectl memfit why -o json` prints its fields.
+// Why describes one pod's memory and memfit's actions on its workload. `kubectl memfit why -o json` prints the fields.
 type Why struct {
 	Namespace string `json:"namespace"`
-	// Pod is the pod, and Seen its snapshot. Both are absent if no pod has a snapshot: then only Workload is set.
-	Pod  string                         `json:"pod,omitempty"`
+	// Pod is the name of the pod; absent without a snapshot.
+	Pod string `json:"pod,omitempty"`
+	// Seen is the pod's snapshot; if it is absent, Workload is set.
 	Seen *v1alpha1.MemorySnapshotStatus `json:"seen,omitempty"`
-	// Workload is memfit's data about the pod's workload; absent if no profile governs it.
+	// Workload explains the pod's workload; absent if no profile governs the workload.
 	Workload *Explanation `json:"workload,omitempty"`
 }
 
@@ -44,7 +45,7 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 	return w
 }
 
-// OfRecord returns the recommendation that records a kill or a stall of a pod without an owner; nil: none, or several.
+// OfRecord returns the recommendation that records a kill or stall of a pod without an owner; nil: none or several.
 func OfRecord(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
 	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return recordsPod(&rec.Status, pod) })
 	if len(found) != 1 {
@@ -58,7 +59,7 @@ func recordsPod(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {
 		slices.ContainsFunc(s.RecentStalls, func(r v1alpha1.StallRecord) bool { return r.Pod == pod })
 }
 
-// Write prints it for users: what happened, what filled it, what memfit did, what to do next.
+// Write prints what happened to the pod, what filled its containers, what memfit did, and what to do next.
 func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
 	if w.Seen != nil {
@@ -66,7 +67,7 @@ func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	} else {
 		p.recorded(w.Workload)
 	}
-	w.did(p)
+	w.actions(p)
 	p.section("What to do next", w.next())
 	_, err := io.WriteString(out, p.String())
 	return err
@@ -119,7 +120,7 @@ func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	}
 	if s := c.LastStall; s != nil {
 		p.item("Stalled", stalled(s))
-		p.item("Limits", held(s))
+		p.item("Limits", stallLimits(s))
 		p.item("Before", curve(s.Series))
 		if c.LastKill == nil && s.Ended != nil { // during a stall, the current parts are newer
 			filled = cmp.Or(s.Memory, filled)
@@ -152,8 +153,8 @@ func stalled(s *v1alpha1.StallSnapshot) string {
 	return when + " it " + s.Summary
 }
 
-// held lists the effective limits; empty: the agent did not record them.
-func held(s *v1alpha1.StallSnapshot) string {
+// stallLimits lists the effective limits during a stall. It is empty if the agent did not record them.
+func stallLimits(s *v1alpha1.StallSnapshot) string {
 	var limits []string
 	for _, l := range []struct {
 		of    string
@@ -189,13 +190,13 @@ func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	lines = append(lines, Amount(&m.Unexplained)+" unexplained")
 	p.list("Filled by", lines)
 	if m == c.Memory { // not the memory at the kill
-		p.item("Retained", kept(m, c.Peak))
+		p.item("Retained", retained(m, c.Peak))
 	}
-	p.list("Would help", helping(m))
+	p.list("Would help", savings(m))
 }
 
-// kept describes memory that a program has freed and its allocator retains; empty if it is too small for an action.
-func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
+// retained describes memory that the program has freed and the allocator retains. It is empty for small amounts.
+func retained(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 	var free memory.Bytes
 	for i := range m.Parts {
 		if part := &m.Parts[i]; part.Name == v1alpha1.PartArenas && part.Free != nil {
@@ -213,15 +214,15 @@ func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 		"one", free, highest)
 }
 
-// helping lists actions that would give memory back, and how each was computed.
-func helping(m *v1alpha1.MemoryParts) []string {
+// savings lists the actions that would reduce resident memory, and how each amount was computed.
+func savings(m *v1alpha1.MemoryParts) []string {
 	lines := []string{m.Summary}
 	for i := range m.Savings {
-		g := &m.Savings[i]
-		one := levers.Prediction{
-			Action: g.Action, Why: g.Method, How: g.How, Least: Bytes(&g.Amount), Most: Bytes(cmp.Or(g.AtMost, &g.Amount)),
+		s := &m.Savings[i]
+		prediction := levers.Prediction{
+			Action: s.Action, Why: s.Method, How: s.How, Least: Bytes(&s.Amount), Most: Bytes(cmp.Or(s.AtMost, &s.Amount)),
 		}
-		lines = append(lines, one.String())
+		lines = append(lines, prediction.String())
 	}
 	return distinct(lines)
 }
@@ -239,13 +240,12 @@ func NotInspected(c *v1alpha1.ContainerSnapshot) string {
 	return "not inspected yet: " + FirstInspection
 }
 
-// The reasons why nothing is known of a container or a pod (docs/guide/agent.md).
+// FirstInspection and NoSnapshot are reasons why the memory of a container or pod is unknown (docs/guide/agent.md).
 const (
-	FirstInspection = "the agent inspects a container 10 s after its start, on a node with many new containers some " +
-		"minutes later; to request it now: kubectl annotate pod POD " +
-		"--overwrite " + v1alpha1.InspectAnnotation + `="$(date)"`
-	NoSnapshot = "no snapshot: no agent runs on its node, or the pod is new: an agent writes the first snapshot 30 to " +
-		"90 s after the start of a pod, within 5 min on a node with many new pods"
+	FirstInspection = "the agent inspects a container 10 s after its start, or minutes later on a node with many new " +
+		"containers; to inspect it now: kubectl annotate pod POD --overwrite " + v1alpha1.InspectAnnotation + `="$(date)"`
+	NoSnapshot = "no snapshot: no agent runs on its node, or the pod is new (an agent writes the first snapshot 30 to " +
+		"90 s after the start of a pod, within 5 min on a node with many new pods)"
 )
 
 // levels are the heights of a curve, from lowest to highest.
@@ -263,16 +263,16 @@ func curve(series []v1alpha1.UsagePoint) string {
 		b.WriteRune(levels[min(int(max(share, 0)*float64(len(levels))), len(levels)-1)])
 	}
 	first, last := series[0], series[len(series)-1]
-	return fmt.Sprintf("%s  %s to %s in the last %d s, finer towards the end", b.String(), Amount(&first.Usage),
+	return fmt.Sprintf("%s  %s to %s in the last %d s, denser towards the end", b.String(), Amount(&first.Usage),
 		Amount(&last.Usage), first.MillisecondsBefore/1000)
 }
 
-func (w *Why) did(p *page) {
+func (w *Why) actions(p *page) {
 	e := w.Workload
 	if e == nil {
 		p.section("What memfit did", []string{
-			"Nothing: no profile governs its workload. To opt it in, give the workload the annotation " +
-				v1alpha1.ProfileAnnotation,
+			"Nothing: no profile governs the workload. To opt in, add the annotation " + v1alpha1.ProfileAnnotation +
+				" to the workload",
 		})
 		return
 	}
@@ -309,15 +309,15 @@ func (w *Why) next() []string {
 	for i := range w.Seen.Containers {
 		c := &w.Seen.Containers[i]
 		if c.LastKill != nil && c.LastKill.Kind == "ChildProcess" {
-			steps = append(steps, c.Container+": a child process was OOM-killed and the container continued, which neither its "+
-				"status nor its events show: check its log for errors of that process")
+			steps = append(steps, c.Container+": a child process was OOM-killed and the container continued; its status and "+
+				"events do not show this kill: check the container's log for errors of that process")
 		}
 		if m := c.Memory; m != nil && m.Summary != "" {
 			steps = append(steps, c.Container+": "+m.Summary)
 		}
-		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 { // no flag sets it
+		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 {
 			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, not by the "+
-				"limit: set the heap with a profile", c.Container, r.Type))
+				"limit: set the heap size with a profile", c.Container, r.Type))
 		}
 	}
 	return steps

@@ -38,7 +38,7 @@ func TestWhy(t *testing.T) {
 	if err := why.Write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "no profile governs its workload") {
+	if !strings.Contains(out.String(), "no profile governs the workload") {
 		t.Error(out.String())
 	}
 }

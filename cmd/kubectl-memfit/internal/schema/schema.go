@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema checks objects by their CustomResourceDefinition, as the API server does when one is created.
+// Package schema validates objects against their CustomResourceDefinition, as the API server does on create.
 package schema
 
 import (
@@ -20,14 +20,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Schema is the schema of one kind, with its rules.
+// Schema is the schema of one kind, with its CEL rules.
 type Schema struct {
 	structure *structural.Structural
 	schema    validation.SchemaValidator
 	rules     *cel.Validator
 }
 
-// New reads the schema of a definition with one version.
+// New parses a CustomResourceDefinition in YAML and returns the schema of its first version.
 func New(definition []byte) (*Schema, error) {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(definition, &crd); err != nil {
@@ -57,7 +57,7 @@ func (s *Schema) Default(object map[string]any) {
 	defaulting.Default(object, s.structure)
 }
 
-// Check returns why the API server would refuse the object. Rules are evaluated if its structure is valid.
+// Check returns why the API server would refuse the object. It evaluates CEL rules only if the schema is satisfied.
 func (s *Schema) Check(object map[string]any) field.ErrorList {
 	errs := append(validation.ValidateCustomResource(nil, object, s.schema),
 		listtype.ValidateListSetsAndMaps(nil, s.structure, object)...)

@@ -19,13 +19,13 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Difference is memfit's change of the requests of a workload's running pods, against their owners' values.
+// Difference is how much memfit changed the memory requests of running pods from the values of their owners.
 type Difference struct {
-	// Less was given back, More was added; one pod may have both.
+	// Less is the sum of all reductions, and More of all increases; a pod may have both.
 	Less, More memory.Bytes
-	// Unknown counts pods that memfit resized and whose owners' values are unknown.
+	// Unknown counts pods that memfit resized and whose owner's value is unknown.
 	Unknown int
-	// Failed counts pods with a lower request that was followed by an OOM kill, a stall or a rollback; Less excludes them.
+	// Failed counts pods with a lower request and then an OOM kill, a stall or a rollback. Less excludes these requests.
 	Failed int
 }
 
@@ -35,37 +35,37 @@ func (d *Difference) Add(other Difference) {
 	d.Unknown, d.Failed = d.Unknown+other.Unknown, d.Failed+other.Failed
 }
 
-// GivenBack is the difference for each recommendation, by namespace and name. It counts only memfit's own changes:
-// sizes that pods got at creation and still have, and resizes after which no other writer resized the pod. A lower size
-// that was followed by an OOM kill, a stall or a rollback has given nothing back.
-type GivenBack struct {
+// Savings sums up the differences of pods by recommendation. It counts only memfit's own changes: sizes from the
+// creation of a pod that the pod still has, and resizes after which no other writer resized the pod.
+type Savings struct {
+	// Differences has the namespaces and names of recommendations as keys.
 	Differences map[types.NamespacedName]Difference
 
 	records Records
 }
 
-// NewGivenBack returns a count for the workloads of records.
-func NewGivenBack(records Records) *GivenBack {
-	return &GivenBack{Differences: map[types.NamespacedName]Difference{}, records: records}
+// NewSavings returns savings without pods, for the workloads in records.
+func NewSavings(records Records) *Savings {
+	return &Savings{Differences: map[types.NamespacedName]Difference{}, records: records}
 }
 
-// AddPod counts a pod that runs.
-func (g *GivenBack) AddPod(pod *corev1.Pod) {
-	rec := g.records.Of(g.records.workload(pod))
+// AddPod adds the difference of a pod, unless the pod has ended.
+func (s *Savings) AddPod(pod *corev1.Pod) {
+	rec := s.records.Of(s.records.workload(pod))
 	if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}
 	key := types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}
-	d := g.Differences[key]
+	d := s.Differences[key]
 	d.add(pod, rec)
-	g.Differences[key] = d
+	s.Differences[key] = d
 }
 
 func (d *Difference) add(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation) {
 	created := pod.CreationTimestamp.Time
-	if has := constraints.WholeSize(pod).Request; has > 0 { // the scheduler uses this, not the containers' requests
-		before, given, ok := inject.RequestBefore(pod, "")
-		if ok && given == has && d.count(before, has, failedSince(rec, "", created)) {
+	if has := constraints.WholeSize(pod).Request; has > 0 { // the scheduler ignores the containers' requests
+		before, injected, ok := inject.RequestBefore(pod, "")
+		if ok && injected == has && d.count(before, has, failedSince(rec, "", created)) {
 			d.Failed++
 		}
 		return
@@ -73,9 +73,9 @@ func (d *Difference) add(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation) {
 	resized, unknown, failed := resizedByMemfit(pod), false, false
 	for _, c := range running(pod) {
 		has := memory.FromQuantity(c.Resources.Requests[corev1.ResourceMemory])
-		before, given, ok := inject.RequestBefore(pod, c.Name)
+		before, injected, ok := inject.RequestBefore(pod, c.Name)
 		switch {
-		case ok && (given == has || resized):
+		case ok && (injected == has || resized):
 			failed = d.count(before, has, failedSince(rec, c.Name, created)) || failed
 		case !ok && resized:
 			if before, ok = ownersRequest(pod, c.Name, rec); ok {
@@ -93,7 +93,7 @@ func (d *Difference) add(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation) {
 	}
 }
 
-// ownersRequest returns the owner's request for a container, as its pod or the recommendation records it.
+// ownersRequest returns the owner's request for a container, as recorded in the pod or in the recommendation.
 func ownersRequest(pod *corev1.Pod, name string, rec *v1alpha1.MemoryRecommendation) (memory.Bytes, bool) {
 	if program := inject.ProgramOf(pod, name, false); program.Recorded {
 		return program.Owner.Request, true
@@ -106,7 +106,7 @@ func ownersRequest(pod *corev1.Pod, name string, rec *v1alpha1.MemoryRecommendat
 	return 0, false
 }
 
-// count adds the change of a container's request, unless it is a reduction that failed. It reports whether it is one.
+// count adds the change of a request, unless the change is a reduction that failed. It returns true for such a failure.
 func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
 	d.More = d.More.Plus(has.Minus(before))
 	if failed && has < before {
@@ -116,20 +116,22 @@ func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
 	return false
 }
 
-// failedSince reports an OOM kill or a stall of a container since a time, or a rollback; the empty name: any container.
+// failedSince reports an OOM kill or stall of the container ("": any container), or a rollback, since a time.
 func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since time.Time) bool {
-	is := func(name string, at metav1.Time) bool {
+	matches := func(name string, at metav1.Time) bool {
 		return (container == "" || name == container) && !at.Time.Before(since)
 	}
 	s := &rec.Status
-	return slices.ContainsFunc(s.RecentOOMKills, func(k v1alpha1.OOMKillRecord) bool { return is(k.Container, k.Time) }) ||
-		slices.ContainsFunc(s.RecentStalls, func(st v1alpha1.StallRecord) bool { return is(st.Container, st.Time) }) ||
-		slices.ContainsFunc(s.RecentChanges, func(c v1alpha1.ChangeRecord) bool {
-			return c.Kind == v1alpha1.EventReverted && !c.Time.Time.Before(since)
-		})
+	killed := func(k v1alpha1.OOMKillRecord) bool { return matches(k.Container, k.Time) }
+	stalled := func(s v1alpha1.StallRecord) bool { return matches(s.Container, s.Time) }
+	reverted := func(c v1alpha1.ChangeRecord) bool {
+		return c.Kind == v1alpha1.EventReverted && !c.Time.Time.Before(since)
+	}
+	return slices.ContainsFunc(s.RecentOOMKills, killed) || slices.ContainsFunc(s.RecentStalls, stalled) ||
+		slices.ContainsFunc(s.RecentChanges, reverted)
 }
 
-// firstChange returns the time of the first recorded change of the workload, but not before the pod was created.
+// firstChange returns the time of the first recorded change of the workload, or of the pod's creation if that is later.
 func firstChange(rec *v1alpha1.MemoryRecommendation, created time.Time) time.Time {
 	first := time.Time{}
 	for i := range rec.Status.RecentChanges {

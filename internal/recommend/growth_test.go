@@ -150,7 +150,7 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 		says       string
 	}{
 		"a node of 8Gi": {
-			8 * gib, 3 * gib, 4 * gib, "without limit.max a limit grows to 50 % of the largest node's 8Gi",
+			8 * gib, 3 * gib, 4 * gib, "without limit.max a limit grows to at most 50 % of the largest node's 8Gi",
 		},
 		"no node is known":      {0, 7 * gib, 8 * gib, "50 % of a node of 16Gi, because no node is known"},
 		"it has more already":   {8 * gib, 6 * gib, 6 * gib, "50 % of the largest node's 8Gi"},
@@ -229,7 +229,7 @@ func TestALeakInDoubtIsNotFedEither(t *testing.T) {
 		Current: sizeOf(200*mib, 256*mib), Now: kills[1].Time.Add(time.Second),
 	})
 	const want = "2 instances climbed 360Mi a minute: a leak, or still loading after its start, because the last one is " +
-		"young. Until that is known it stays at 256Mi"
+		"young. Until that is known, the limit stays at 256Mi"
 	if got.Size.Limit != 256*mib || got.Alarm != "" || !strings.Contains(strings.Join(got.Reasons, "\n"), want) {
 		t.Errorf("limit %s, alarm %q, reasons %q", got.Size.Limit, got.Alarm, got.Reasons)
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Askers returns the workloads of the namespace that may request a profile, as far as the user may list their kinds.
-func (c *Cluster) Askers(ctx context.Context) []report.Asker {
+// Candidates returns the workloads without a controller that may request a profile, of kinds that the user may list.
+func (c *Cluster) Candidates(ctx context.Context) []report.Candidate {
 	spaces := c.namespaces(ctx, c.Namespace)
-	var all []report.Asker
+	var all []report.Candidate
 	for _, kind := range workloadkind.All() {
 		if !kind.Asks {
 			continue
@@ -33,9 +33,9 @@ func (c *Cluster) Askers(ctx context.Context) []report.Asker {
 			labels, _, _ := unstructured.NestedStringMap(u.Object, append(metadata, "labels")...)
 			annotations, _, _ := unstructured.NestedStringMap(u.Object, append(metadata, "annotations")...)
 			space := spaces[u.GetNamespace()]
-			all = append(all, report.Asker{Name: u.GetName(), Subject: profile.Subject{
-				Namespace: u.GetNamespace(), WorkloadKind: u.GetKind(), WorkloadAnnotations: ours(u.GetAnnotations()),
-				PodLabels: labels, PodAnnotations: ours(annotations),
+			all = append(all, report.Candidate{Name: u.GetName(), Subject: profile.Subject{
+				Namespace: u.GetNamespace(), WorkloadKind: u.GetKind(), WorkloadAnnotations: memfitOnly(u.GetAnnotations()),
+				PodLabels: labels, PodAnnotations: memfitOnly(annotations),
 				NamespaceLabels: space.Labels, NamespaceAnnotations: space.Annotations,
 			}})
 		})
@@ -43,19 +43,19 @@ func (c *Cluster) Askers(ctx context.Context) []report.Asker {
 	return all
 }
 
-// namespaces returns one namespace, or all with "", by name; none without the right to read them.
+// namespaces returns the named namespace, or all namespaces for "", by name. It returns none without permission.
 func (c *Cluster) namespaces(ctx context.Context, namespace string) map[string]metav1.PartialObjectMetadata {
 	client := c.metadata.Resource(namespaces)
 	found := map[string]metav1.PartialObjectMetadata{}
 	if namespace != "" {
-		if one, err := client.Get(ctx, namespace, metav1.GetOptions{}); err == nil {
-			found[namespace] = *one
+		if space, err := client.Get(ctx, namespace, metav1.GetOptions{}); err == nil {
+			found[namespace] = *space
 		}
 		return found
 	}
 	if all, err := client.List(ctx, metav1.ListOptions{}); err == nil {
-		for _, one := range all.Items {
-			found[one.Name] = one
+		for _, space := range all.Items {
+			found[space.Name] = space
 		}
 	}
 	return found

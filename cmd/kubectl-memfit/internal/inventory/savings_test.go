@@ -28,8 +28,8 @@ func sized(request, limit string) (r corev1.ResourceRequirements) {
 // app is the record of injection of one container.
 func app(of string) string { return `{"v":1,"containers":{"app":` + of + `}}` }
 
-// TestGivenBack: what memfit did counts, in both directions, and nothing that somebody else did.
-func TestGivenBack(t *testing.T) {
+// TestSavings: what memfit did counts, in both directions, and nothing that somebody else did.
+func TestSavings(t *testing.T) {
 	was512 := app(`{"size":{"request":"300Mi","wasRequest":"512Mi"}}`)
 	memfit, other := []string{"memfit"}, []string{"memfit", "vpa"}
 	owner := &v1alpha1.Size{Request: new(resource.MustParse("512Mi"))}
@@ -82,7 +82,7 @@ func TestGivenBack(t *testing.T) {
 		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
 		rec.Status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Owner: tc.owner}}
 		count := func(recs ...v1alpha1.MemoryRecommendation) map[types.NamespacedName]Difference {
-			given := NewGivenBack(RecordsOf(recs))
+			given := NewSavings(RecordsOf(recs))
 			given.AddPod(&pod)
 			return given.Differences
 		}
@@ -95,8 +95,8 @@ func TestGivenBack(t *testing.T) {
 	}
 }
 
-// TestGivenBackOfAPodAsAWhole: the scheduler counts the pod's own request, not those of its containers.
-func TestGivenBackOfAPodAsAWhole(t *testing.T) {
+// TestSavingsOfAPodAsAWhole: the scheduler counts the pod's own request, not those of its containers.
+func TestSavingsOfAPodAsAWhole(t *testing.T) {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Annotations: map[string]string{
 		v1alpha1.InjectedAnnotation: `{"v":1,"pod":{"request":"300Mi","wasRequest":"512Mi"},` +
 			`"containers":{"app":{"size":{"request":"200Mi","wasRequest":"400Mi"}}}}`,
@@ -160,7 +160,7 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 		rec.Status.Containers = []v1alpha1.ContainerRecommendation{
 			{Container: "app", Owner: &v1alpha1.Size{Request: new(resource.MustParse("512Mi"))}},
 		}
-		given := NewGivenBack(RecordsOf([]v1alpha1.MemoryRecommendation{rec}))
+		given := NewSavings(RecordsOf([]v1alpha1.MemoryRecommendation{rec}))
 		given.AddPod(&pod)
 		got := given.Differences[types.NamespacedName{Namespace: "shop", Name: "pod-web"}]
 		if got != tc.want {
