@@ -226,7 +226,7 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 			unchanged: true,
 		},
 		trial{
-			name: "user: experimental options locked", limit: "1Gi", args: []string{"-XX:-UnlockExperimentalVMOptions"}, unchanged: true,
+			name: "user: options locked", limit: "1Gi", args: []string{"-XX:-UnlockExperimentalVMOptions"}, unchanged: true,
 		},
 		trial{
 			name: "user: a collector", limit: "1Gi", args: []string{"-XX:+UseSerialGC"}, tuning: g1Periodic(5 * time.Minute),
