@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// oracle returns the value of a variable for a container limit (0: none). ok is false when it does not set the variable.
+// oracle returns the value of a variable for a container limit (0: none). ok is false when the variable is not set.
 type oracle func(limit memory.Bytes) (value string, ok bool)
 
 // formula computes a variable's value from the container's limit: prefix, number, suffix. The number is
