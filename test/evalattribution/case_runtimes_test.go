@@ -204,9 +204,9 @@ func usageBy(ctx context.Context, p *Process, reader string) (*amounts.Usage, er
 }
 
 // checkJava compares filled memory with the JVM's used memory, and the maximum heap size, before and after a
-// collection, and then the release by a trim of the native heap. memfit's memory in use is only the resident part of filled memory: the
-// JVM also counts pages that threads have reserved and not touched, up to 6 MiB here. The query itself allocates after
-// a collection, so it is sent twice.
+// collection, and then the release by a trim of the native heap. memfit's memory in use is only the resident part of
+// filled memory: the JVM also counts pages that threads have reserved and not touched, up to 6 MiB here. The query
+// itself allocates after a collection, so it is sent twice.
 func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 	var all []Comparison
 	for _, ask := range []string{"used", "gc"} {

@@ -61,7 +61,7 @@ func policy(n *profile.Profile, name string, rules []rule) *admissionregistratio
 	for _, r := range rules {
 		for _, list := range []string{"containers", "initContainers"} {
 			p.Spec.Mutations = append(p.Spec.Mutations, admissionregistrationv1.Mutation{
-				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
 				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
 					Expression: r.expression(list, namespaceConditions(n)),
 				},
