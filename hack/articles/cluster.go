@@ -22,24 +22,24 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Cluster is reached through kubectl, so that whatever is done here a person can do as well.
+// Cluster is accessed through kubectl, so that a user can repeat each command.
 type Cluster struct {
 	Kubectl   string
 	Namespace string
-	Node      string // "": the lab's own. cgroup2: the one that make lab-up NODE=cgroup2 adds.
+	Node      string // "": the lab's default node; cgroup2: the node that make lab-up NODE=cgroup2 adds
 }
 
-// commandMost is for a single command; the longest is a request that is a whole step.
-const commandMost = stepMost
+// commandTimeout bounds a single command; the longest is a request that is a whole step.
+const commandTimeout = stepTimeout
 
 func (c *Cluster) run(ctx context.Context, in string, args ...string) (string, error) {
-	ctx, cancel := within(ctx, commandMost, "kubectl "+strings.Join(args, " "))
+	ctx, cancel := within(ctx, commandTimeout, "kubectl "+strings.Join(args, " "))
 	defer cancel()
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(ctx, c.Kubectl, append([]string{"-n", c.Namespace}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &errs
 	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil { // it was killed, and the cause says why
+		if ctx.Err() != nil { // the context killed it, for this cause
 			err = context.Cause(ctx)
 		}
 		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errs.String()))
@@ -47,14 +47,14 @@ func (c *Cluster) run(ctx context.Context, in string, args ...string) (string, e
 	return out.String(), nil
 }
 
-// within bounds a wait; its error names what was waited for.
+// within returns a context whose timeout error names what was awaited.
 func within(ctx context.Context, most time.Duration, what string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, most, fmt.Errorf("%s: not within %s", what, most))
 }
 
 // plugin runs a verb of kubectl memfit. kubectl wants flags after the name of a plugin.
 func (c *Cluster) plugin(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := within(ctx, commandMost, "kubectl memfit "+strings.Join(args, " "))
+	ctx, cancel := within(ctx, commandTimeout, "kubectl memfit "+strings.Join(args, " "))
 	defer cancel()
 	var out strings.Builder
 	cmd := exec.CommandContext(ctx, "kubectl-memfit", append(args, "-n", c.Namespace)...)
@@ -72,7 +72,7 @@ var manifestsText string
 var manifests = template.Must(template.New("story").Parse(manifestsText))
 
 func render(s Story, node string) (string, error) {
-	words := map[bool]string{}
+	commands := map[bool]string{}
 	for build, command := range map[bool][]string{false: s.Command, true: s.Build} {
 		if command == nil {
 			continue
@@ -81,13 +81,13 @@ func render(s Story, node string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		words[build] = string(text)
+		commands[build] = string(text)
 	}
 	var out strings.Builder
 	err := manifests.Execute(&out, struct {
 		Story                Story
 		Command, Build, Node string
-	}{s, words[false], words[true], node})
+	}{s, commands[false], commands[true], node})
 	return out.String(), err
 }
 
@@ -96,7 +96,7 @@ func ready(p *corev1.Pod) bool {
 	return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready
 }
 
-// restarts counts those of a pod's only container.
+// restarts returns the restart count of a pod's only container.
 func restarts(p *corev1.Pod) int32 {
 	if len(p.Status.ContainerStatuses) == 0 {
 		return 0
@@ -104,7 +104,7 @@ func restarts(p *corev1.Pod) int32 {
 	return p.Status.ContainerStatuses[0].RestartCount
 }
 
-// ended is how a pod's only container ended; "": it did not.
+// ended returns how a pod's only container ended; "": it did not.
 func ended(p *corev1.Pod) string {
 	if len(p.Status.ContainerStatuses) == 0 {
 		return ""
@@ -116,7 +116,7 @@ func ended(p *corev1.Pod) string {
 	return ""
 }
 
-// get reads what `kubectl get` finds.
+// get decodes the output of `kubectl get`.
 func (c *Cluster) get(ctx context.Context, into any, args ...string) error {
 	text, err := c.run(ctx, "", append([]string{"get", "-o", "json"}, args...)...)
 	if err != nil {
@@ -131,8 +131,8 @@ func (c *Cluster) pods(ctx context.Context, arm string) ([]corev1.Pod, error) {
 	return list.Items, err
 }
 
-// ask sends a request to the program in a pod, through the API server, and returns the numbers of its answer.
-func (c *Cluster) ask(ctx context.Context, pod, path string) (map[string]float64, error) {
+// query sends a request to the program in a pod, through the API server, and returns the numbers of its answer.
+func (c *Cluster) query(ctx context.Context, pod, path string) (map[string]float64, error) {
 	text, err := c.run(ctx, "", "get", "--raw", "/api/v1/namespaces/"+c.Namespace+"/pods/"+pod+":8080/proxy/"+path)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (c *Cluster) inspect(ctx context.Context, pod string, now time.Time) error 
 	return err
 }
 
-// snapshot is what memfit's agent wrote about a pod's only container.
+// snapshot reads what memfit's agent wrote about a pod's only container.
 func (c *Cluster) snapshot(ctx context.Context, pod string) (*v1alpha1.ContainerSnapshot, error) {
 	var s v1alpha1.MemorySnapshot
 	if err := c.get(ctx, &s, "memorysnapshots", pod); err != nil {
@@ -160,29 +160,29 @@ func (c *Cluster) snapshot(ctx context.Context, pod string) (*v1alpha1.Container
 	return onlyContainer(&s)
 }
 
-// asked is the request that memfit recommends for a Deployment's only container, and the limit; 0: none.
-func (c *Cluster) asked(ctx context.Context, deployment string) (request, limit float64, err error) {
+// recommendation returns the request and limit that memfit recommends for a Deployment's only container; 0: none.
+func (c *Cluster) recommendation(ctx context.Context, deployment string) (request, limit float64, err error) {
 	var r v1alpha1.MemoryRecommendation
 	if err := c.get(ctx, &r, "memoryrecommendation", "deployment-"+deployment); err != nil {
 		return 0, 0, err
 	}
 	if len(r.Status.Containers) == 0 || r.Status.Containers[0].Recommended == nil {
-		return 0, 0, fmt.Errorf("memfit recommends nothing for %s so far", deployment)
+		return 0, 0, fmt.Errorf("memfit has no recommendation for %s yet", deployment)
 	}
 	size := r.Status.Containers[0].Recommended
 	return bytes(size.Request), bytes(size.Limit), nil
 }
 
-var errNoLook = errors.New("memfit's agent has not inspected the container")
+var errNotInspected = errors.New("memfit's agent has not inspected the container")
 
-// onlyContainer has Memory; errNoLook where the agent has not inspected it.
+// onlyContainer returns a snapshot's only container, with Memory; errNotInspected where the agent has not inspected it.
 func onlyContainer(s *v1alpha1.MemorySnapshot) (*v1alpha1.ContainerSnapshot, error) {
 	if len(s.Status.Containers) != 1 {
-		return nil, errNoLook
+		return nil, errNotInspected
 	}
 	c := &s.Status.Containers[0]
 	if c.Memory == nil {
-		return nil, fmt.Errorf("%w: %s", errNoLook, c.InspectionMessage)
+		return nil, fmt.Errorf("%w: %s", errNotInspected, c.InspectionMessage)
 	}
 	return c, nil
 }

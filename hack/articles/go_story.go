@@ -13,23 +13,25 @@ import (
 	"strconv"
 )
 
-// goLimit turns a limit of the article, in MiB, into one of here. The article's smallest is 18. Here it was 176 where
-// it was first looked for, by running the program bare, in a cgroup; all limits of the article keep to that. The live
-// set is eight times the article's, because memfit does not size by single MiB.
+// goLimit scales a limit of the article, in MiB, to this program. The article's smallest safe limit is 18; this
+// program's was 176 when it was first measured, without Kubernetes, in a cgroup. The live set is eight times the
+// article's, because memfit does not size by single MiB.
 func goLimit(of float64) int { return int(of / 18 * 176) }
 
-// The table's limits in MiB: those of the article, and a finer grid between 15 and 19, because the smallest safe one
-// is there.
+// The table's limits in MiB: goBare are those of arms without GOMEMLIMIT, with a finer grid between the article's 15
+// and 19, which contains the smallest safe one; goMemlimits are those of arms with GOMEMLIMIT.
 var (
-	goBare = []int{goLimit(13), goLimit(15), 150, 156, 162, 169, goLimit(18), 186, goLimit(23), goLimit(36), goLimit(72)}
-	goTold = []int{goLimit(goSpiral), goLimit(18), goLimit(23), goLimit(36), goLimit(72)}
-	// goGiven are limits of arms that memfit tells the Go runtime of, above the spiral's own.
-	goGiven = []int{107, 113, 119, 126, 133, 140}
+	goBare = []int{
+		goLimit(13), goLimit(15), 150, 156, 162, 169, goLimit(18), 186, goLimit(23), goLimit(36), goLimit(72),
+	}
+	goMemlimits = []int{goLimit(goSpiral), goLimit(18), goLimit(23), goLimit(36), goLimit(72)}
+	// goMemfitLimits are limits of arms for which memfit sets GOMEMLIMIT, above the limit of the spiral.
+	goMemfitLimits = []int{107, 113, 119, 126, 133, 140}
 )
 
-// goFatal is the limit, in MiB, that is fatal without GOMEMLIMIT and is not with it: 13/18 of the smallest, as in the
-// article. On a node with one processor the Go runtime has one, too, and less is allocated beside a collection: the
-// program takes 136 MiB at most instead of 163.
+// goFatal returns the limit, in MiB, that is fatal only without GOMEMLIMIT: 13/18 of the smallest safe one, as in the
+// article. On a node with one processor the Go runtime uses one, and less is allocated during a collection: the program
+// peaks at 136 MiB instead of 163.
 func goFatal(lean bool) int {
 	if lean {
 		return goLimit(11)
@@ -37,8 +39,8 @@ func goFatal(lean bool) int {
 	return goLimit(13)
 }
 
-// goThree names three arms with the same limit and GOMEMLIMIT. One arm is not enough: chance decides whether a fatal
-// limit kills, as the article warns, and the speed of one arm varies by a tenth.
+// goThree returns the names of three arms with the same limit and GOMEMLIMIT. One arm is not enough: whether a fatal
+// limit kills is random, as the article warns, and the speed of one arm varies by a tenth.
 func goThree(mi int) []string {
 	name := goName(mi, true)
 	return []string{name, name + "-2", name + "-3"}
@@ -46,28 +48,28 @@ func goThree(mi int) []string {
 
 const goCPU = "250m" // the article's
 
-func goName(mi int, told bool) string {
+func goName(mi int, memlimit bool) string {
 	name := "limit-" + strconv.Itoa(mi)
-	if told {
-		name += "-told"
+	if memlimit {
+		name += "-gomemlimit"
 	}
 	return name
 }
 
-// goArm is a cell of the article's table: a limit, of which the Go runtime is told or not.
-func goArm(mi int, told bool) Arm {
+// goArm returns a cell of the article's table: a limit, with an equal GOMEMLIMIT or without.
+func goArm(mi int, memlimit bool) Arm {
 	a := Arm{
-		Name: goName(mi, told), Says: fmt.Sprintf("limit %dMi", mi), LimitMi: mi, CPU: goCPU, MayDie: true,
-		Wide: told || !slices.Contains(goLean, mi),
+		Name: goName(mi, memlimit), Desc: fmt.Sprintf("limit %dMi", mi), LimitMi: mi, CPU: goCPU, MayDie: true,
+		Wide: memlimit || !slices.Contains(goLean, mi),
 	}
-	if told {
-		a.Says += ", GOMEMLIMIT the same, GOGC=off"
+	if memlimit {
+		a.Desc += ", GOMEMLIMIT the same, GOGC=off"
 		a.Env = map[string]string{"GOMEMLIMIT": strconv.Itoa(mi << 20), "GOGC": "off"}
 	}
 	return a
 }
 
-// goThreeArms are those of [goThree].
+// goThreeArms returns the arms of [goThree].
 func goThreeArms(mi int, lean bool) (arms []Arm) {
 	for _, name := range goThree(mi) {
 		a := goArm(mi, true)
@@ -77,15 +79,15 @@ func goThreeArms(mi int, lean bool) (arms []Arm) {
 	return arms
 }
 
-// goLesser are the arms that only a node with one processor has.
+// goLesser returns the arms that run only on a node with one processor.
 func goLesser() []Arm {
 	fatal := goArm(goFatal(true), false)
 	fatal.Wide = false
 	return append([]Arm{fatal}, goThreeArms(goFatal(true), true)...)
 }
 
-// goLean are the limits of the table that a node with one processor has, too, without GOMEMLIMIT: the smallest that is
-// not fatal is among them.
+// goLean are the limits without GOMEMLIMIT that also run on a node with one processor: the smallest that is not fatal
+// is among them.
 var goLean = []int{goLimit(15), 156, goLimit(18)}
 
 const (
@@ -95,52 +97,52 @@ const (
 	goSpiral = 9              // of 18: the live set and little more
 )
 
-// goGivenName is the arm of a limit that memfit tells the runtime of.
-func goGivenName(mi int) string {
+// goMemfitName returns the name of the arm for whose limit memfit sets GOMEMLIMIT.
+func goMemfitName(mi int) string {
 	if mi == goLimit(goSpiral) {
 		return goTight
 	}
 	return "memfit-" + strconv.Itoa(mi)
 }
 
-func goGivenArm(name string, mi int) Arm {
+func goMemfitArm(name string, mi int) Arm {
 	return Arm{
-		Name: name, Says: fmt.Sprintf("limit %dMi, with memfit", mi), LimitMi: mi, CPU: goCPU, Profile: "go", MayDie: true,
+		Name: name, Desc: fmt.Sprintf("limit %dMi, with memfit", mi), LimitMi: mi, CPU: goCPU, Profile: "go", MayDie: true,
 	}
 }
 
 func goStory() Story {
 	arms := []Arm{
-		{Name: goNone, Says: "no limit, no settings", CPU: goCPU},
-		goGivenArm(goMemfit, goLimit(23)), goGivenArm(goTight, goLimit(goSpiral)), // memfit takes its time after them
+		{Name: goNone, Desc: "no limit, no settings", CPU: goCPU},
+		goMemfitArm(goMemfit, goLimit(23)), goMemfitArm(goTight, goLimit(goSpiral)), // first: memfit sizes them later
 	}
 	for _, mi := range goBare {
 		arms = append(arms, goArm(mi, false))
 	}
-	for _, mi := range goTold[:3] {
+	for _, mi := range goMemlimits[:3] {
 		arms = append(arms, goArm(mi, true))
 	}
 	for _, mi := range []int{goFatal(false), goLimit(36), goLimit(72)} {
 		arms = append(arms, goThreeArms(mi, false)...)
 	}
-	for _, mi := range goGiven {
-		a := goGivenArm(goGivenName(mi), mi)
+	for _, mi := range goMemfitLimits {
+		a := goMemfitArm(goMemfitName(mi), mi)
 		a.Wide = true
 		arms = append(arms, a)
 	}
 	return Story{
 		Name: "go", Title: "Kubernetes Memory Limits and Go", Program: "sales", Image: "memfit.test/sales:dev",
-		Met: "A Go service is OOM-killed with a limit of 17 MiB and runs with 18 MiB. The author gives it 1, " +
+		Found: "A Go service is OOM-killed with a limit of 17 MiB and runs with 18 MiB. The author gives it 1, " +
 			"1.3, 2 and 4 times that, with and without GOMEMLIMIT equal to the limit (GOGC=off). Without " +
 			"GOMEMLIMIT more memory makes it no faster; with GOMEMLIMIT it answers up to 21 % more. At 13 MiB " +
 			"GOMEMLIMIT keeps it alive at a third of its speed, because the collector uses most of the CPU.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms:     arms, LeanArms: goLesser(),
-		// 72 seconds or more, because an arm has 250m: memfit reads usage four times a minute, and raises a request for
-		// what four readings show. All arms together take 9.6 minutes of processor time on every machine.
+		// An arm has 250m, so the step takes at least 72 seconds: memfit reads usage four times a minute, and raises a
+		// request to what four readings show. All arms together take 9.6 minutes of processor time on every machine.
 		Steps: []Step{{Name: "load", Path: "load?cpu=18s&at=10", LeanPath: "load?cpu=6s&at=10",
 			Inspect: true, Inspected: []string{goNone, goMemfit, goTight}, Sized: true}},
-		Look: Place{goTight, "load"},
+		Checked: Place{goTight, "load"},
 		Needed: []Need{
 			{"which limit is in force", `of a limit of \d+Mi`},
 			{"that the Go runtime has the limit", `GOMEMLIMIT=\d`},
@@ -167,26 +169,26 @@ func goStory() Story {
 			{"Collector's share of CPU there / no settings", "-", 3, 1.5, goShares(goTight),
 				"the article shows the time alone"},
 			{"Peak that memfit observed without settings / the smallest safe limit",
-				"18 MiB", 1, 0.15, goFound, ""},
+				"18 MiB", 1, 0.15, goPeak, ""},
 			{"Request that memfit recommends / the smallest safe limit",
-				"18 MiB", 1, eitherWay, goAsked,
+				"18 MiB", 1, eitherWay, goRequest,
 				"a request is what a program held through four readings, a minute, and promises no peak: a Go heap that " +
 					"swings between what is alive and twice that holds less than its peak"},
 			{"Limit that memfit recommends for the half-size pod / the smallest limit at full speed",
 				"18 MiB",
-				1.15, 0.15, goRaisedOf(goQuick),
+				1.15, 0.15, goRaisedOf(goFullSpeed),
 				"memfit names the limit that leaves as much as is alive, which is what Go aims at by itself; a program gets by " +
 					"with less before it is a tenth slower (1.06 and 1.22 of two runs, where 1.00 had been expected). Below 1 the " +
 					"named limit would be too slow"},
 			{"The same / the smallest limit at which the collector runs less than twice as often",
-				"-", 1, eitherWay, goRaisedOf(goCalm),
+				"-", 1, eitherWay, goRaisedOf(goNoSpiral),
 				"a limit that just is no spiral still costs more processor time"},
 			{"Limit that memfit recommends for the half-size pod / the smallest safe limit without GOMEMLIMIT",
 				"-", 1, eitherWay, goRaisedOf(func(r *Run) (int, error) { return goSurvived(r), nil }),
 				"GOMEMLIMIT lets a program live with less than it takes by itself"},
 		},
 		Pictures: []Picture{goPicture()},
-		Said: "Speed is requests per second of processor time, so that other load on the machine does not " +
+		Comment: "Speed is requests per second of processor time, so that other load on the machine does not " +
 			"count.",
 	}
 }
@@ -198,8 +200,8 @@ func goRate(r *Reading) float64 {
 	return r.Values["requests"] / r.Values["cpuSeconds"]
 }
 
-// goUsual is the speed without GOMEMLIMIT: the median of all arms that were given none and were not killed. More memory
-// makes them no faster, says the article, and one of them alone is up to a tenth off.
+// goUsual is the speed without GOMEMLIMIT: the median of all such arms that were not killed. By the article, more
+// memory makes them no faster; the speed of one arm varies by a tenth.
 func goUsual(r *Run) (float64, error) {
 	var rates []float64
 	for _, name := range append([]string{goNone}, goBareNames()...) {
@@ -208,7 +210,7 @@ func goUsual(r *Run) (float64, error) {
 		}
 	}
 	if len(rates) == 0 {
-		return 0, errors.New("no arm without GOMEMLIMIT lived")
+		return 0, errors.New("no arm without GOMEMLIMIT survived")
 	}
 	slices.Sort(rates)
 	return rates[len(rates)/2], nil
@@ -221,7 +223,7 @@ func goBareNames() (names []string) {
 	return names
 }
 
-// goSpeed compares the speed of arms, the median of several, with the usual one.
+// goSpeed divides the median speed of arms by [goUsual].
 func goSpeed(arms ...string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		usual, err := goUsual(r)
@@ -266,7 +268,7 @@ func goKilled(r *Run) (Measured, error) {
 	return m, nil
 }
 
-// goKilledOfThree is the part of the arms that were killed of those that GOMEMLIMIT gets through a fatal limit.
+// goKilledOfThree is the share of killed arms with GOMEMLIMIT at the limit that is fatal without it.
 func goKilledOfThree(r *Run) (Measured, error) {
 	names, killed := goThree(goFatal(r.Story.Lean)), 0
 	for _, name := range names {
@@ -277,8 +279,8 @@ func goKilledOfThree(r *Run) (Measured, error) {
 	return Measured{float64(killed) / float64(len(names)), fmt.Sprintf("%d of %d", killed, len(names))}, nil
 }
 
-// goSpeedOfSmallest is the speed of the arm with the smallest limit from which on none was fatal: the author's smallest
-// was found by trying, too.
+// goSpeedOfSmallest is the speed of the arm with the smallest safe limit ([goSurvived]); the author found the smallest
+// by trying limits, too.
 func goSpeedOfSmallest(r *Run) (Measured, error) {
 	mi := goSurvived(r)
 	if mi == 0 {
@@ -287,7 +289,7 @@ func goSpeedOfSmallest(r *Run) (Measured, error) {
 	return goSpeed(goName(mi, false))(r)
 }
 
-// goShare is the collector's part of the processor time that the Go runtime counts as used.
+// goShare is the collector's share of the processor time that the Go runtime counts as used.
 func goShare(r *Reading) float64 {
 	if r.Values["busySeconds"] == 0 {
 		return math.NaN()
@@ -312,7 +314,8 @@ func goShares(arm string) func(*Run) (Measured, error) {
 	}
 }
 
-// goSurvived is the smallest limit of the table, in MiB, from which on none was fatal; 0: the largest was.
+// goSurvived returns the smallest limit of the table, in MiB, such that neither it nor a larger one was fatal; 0: the
+// largest was fatal.
 func goSurvived(r *Run) int {
 	smallest := 0
 	for _, mi := range slices.Backward(goBare) {
@@ -326,14 +329,15 @@ func goSurvived(r *Run) int {
 	return smallest
 }
 
-// goSmallest is the smallest limit, in MiB, that memfit told the runtime of and from which on none was fatal or unsafe.
+// goSmallest returns the smallest limit, in MiB, of the arms with memfit's GOMEMLIMIT such that neither it nor a larger
+// one was fatal or unsafe.
 func goSmallest(r *Run, safe func(*Reading) bool) (int, error) {
 	smallest := 0
-	for _, mi := range slices.Backward(append([]int{goLimit(goSpiral)}, goGiven...)) {
-		if _, dead := r.died(goGivenName(mi)); dead {
+	for _, mi := range slices.Backward(append([]int{goLimit(goSpiral)}, goMemfitLimits...)) {
+		if _, dead := r.died(goMemfitName(mi)); dead {
 			break
 		}
-		x, err := r.At(goGivenName(mi), "load")
+		x, err := r.At(goMemfitName(mi), "load")
 		if err != nil {
 			return 0, err
 		}
@@ -348,9 +352,9 @@ func goSmallest(r *Run, safe func(*Reading) bool) (int, error) {
 	return smallest, nil
 }
 
-// goQuick is the smallest safe limit by what the article counts, speed: as fast as without GOMEMLIMIT, within a tenth,
-// by which one arm alone may be off. The article's is 0.96 times as fast.
-func goQuick(r *Run) (int, error) {
+// goFullSpeed returns the smallest limit at which the program is as fast as without GOMEMLIMIT, within a tenth (the
+// variation of one arm). The article's is 0.96 times as fast.
+func goFullSpeed(r *Run) (int, error) {
 	usual, err := goUsual(r)
 	if err != nil {
 		return 0, err
@@ -361,8 +365,8 @@ func goQuick(r *Run) (int, error) {
 // goCycles is how often the collector ran for one request.
 func goCycles(r *Reading) float64 { return r.Values["gcCycles"] / r.Values["requests"] }
 
-// goCalm is the smallest one at which memfit reports no spiral.
-func goCalm(r *Run) (int, error) {
+// goNoSpiral returns the smallest limit at which memfit reports no spiral.
+func goNoSpiral(r *Run) (int, error) {
 	if _, err := r.Value(goNone, "load", "gcCycles"); err != nil {
 		return 0, err
 	}
@@ -374,7 +378,7 @@ func goCalm(r *Run) (int, error) {
 	return goSmallest(r, func(x *Reading) bool { return goCycles(x) < 2*usual })
 }
 
-// goRaisedOf compares the limit that memfit found in the spiral with the smallest of some kind.
+// goRaisedOf divides the limit that memfit recommends for the pod in the spiral by the smallest limit of some kind.
 func goRaisedOf(smallest func(*Run) (int, error)) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		of, err := smallest(r)
@@ -392,44 +396,44 @@ func goRaisedOf(smallest func(*Run) (int, error)) func(*Run) (Measured, error) {
 	}
 }
 
-// goAsked compares what memfit recommends as a request with it.
-func goAsked(r *Run) (Measured, error) {
+// goRequest divides the request that memfit recommends by the smallest safe limit.
+func goRequest(r *Run) (Measured, error) {
 	x, err := r.At(goMemfit, "load")
 	if err != nil {
 		return Measured{}, err
 	}
 	smallest := goSurvived(r)
-	if x.Asked == 0 || smallest == 0 {
-		return Measured{}, errors.New("no limit without a kill, or memfit recommends nothing")
+	if x.Request == 0 || smallest == 0 {
+		return Measured{}, errors.New("every limit was fatal, or memfit recommends no request")
 	}
-	return Measured{x.Asked / float64(smallest<<20), fmt.Sprintf("%s asked for, %dMi needed", mib(x.Asked), smallest)}, nil
+	return Measured{x.Request / float64(smallest<<20), fmt.Sprintf("%s found, %dMi needed", mib(x.Request), smallest)}, nil
 }
 
-// goFound compares the peak that memfit saw without settings with it.
-func goFound(r *Run) (Measured, error) {
+// goPeak divides the peak that memfit observed without settings by the smallest safe limit.
+func goPeak(r *Run) (Measured, error) {
 	smallest := goSurvived(r)
 	x, err := r.At(goNone, "load")
-	if err != nil || x.Look == nil || smallest == 0 {
-		return Measured{}, fmt.Errorf("no limit without a kill, or memfit saw nothing: %w", err)
+	if err != nil || x.Snapshot == nil || smallest == 0 {
+		return Measured{}, fmt.Errorf("every limit was fatal, or the agent did not inspect: %w", err)
 	}
-	peak := bytes(x.Look.Peak)
+	peak := bytes(x.Snapshot.Peak)
 	return Measured{peak / float64(smallest<<20), fmt.Sprintf("a peak of %s, %dMi needed", mib(peak), smallest)}, nil
 }
 
 func goPicture() Picture {
-	sizes := goTold
+	sizes := goMemlimits
 	p := Picture{Name: "go", Title: "Requests per CPU second, by limit", Unit: "requests"}
 	for _, mi := range sizes {
 		p.Groups = append(p.Groups, fmt.Sprintf("%dMi", mi))
 	}
-	for _, told := range []bool{false, true} {
+	for _, memlimit := range []bool{false, true} {
 		p.Series = append(p.Series, Series{
-			map[bool]string{false: "limit only", true: "limit and GOMEMLIMIT"}[told],
+			map[bool]string{false: "limit only", true: "limit and GOMEMLIMIT"}[memlimit],
 			func(r *Run) []float64 {
 				var out []float64
 				for _, mi := range sizes {
 					v := math.NaN()
-					if x, err := r.At(goName(mi, told), "load"); err == nil && x.Dead == "" {
+					if x, err := r.At(goName(mi, memlimit), "load"); err == nil && x.Dead == "" {
 						v = goRate(x)
 					}
 					out = append(out, v)

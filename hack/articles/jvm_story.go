@@ -17,19 +17,19 @@ func jvmStory() Story {
 	return Story{
 		Name: "jvm", Title: "JVM memory leak > native memory > glibc malloc", Program: "Native.java",
 		Image: jdk,
-		// Not `java Native.java`: that compiles in the same process, which keeps what the compiler took. All versions run
-		// what 17 compiled.
+		// Not `java Native.java`: that compiles in the same process, which keeps the compiler's memory. All versions run
+		// the classes that 17 compiled.
 		BuildImage: jdk, Build: []string{"javac", "-nowarn", "-d", "/built", "/app/Native.java"},
 		Command: []string{"java", "-cp", "/built", "Native"},
-		Met: "The memory of a JVM grows steadily while heap, metaspace and direct buffers do not. A table of " +
+		Found: "The memory of a JVM grows steadily while heap, metaspace and direct buffers do not. A table of " +
 			"its regions shows 259 malloc arenas with 2.1 GiB. `jcmd System.trim_native_heap` reduces them to " +
 			"1.3 GiB and changes nothing else; from 17.0.9 -XX:TrimNativeHeapInterval does so periodically.",
 		Profiles: map[string]string{"jvm": profile("17"), "jvm-25": profile("25")},
 		Arms: []Arm{
-			{Name: usual, Says: "limit 1536Mi, no settings", LimitMi: 1536},
-			{Name: memfit, Says: "limit 1536Mi, with memfit, trimInterval: 5s", LimitMi: 1536, Profile: "jvm"},
-			{Name: newer, Says: "Java 25, limit 1536Mi, no settings", LimitMi: 1536, Image: jre, Wide: true},
-			{Name: newerMemfit, Says: "Java 25, limit 1536Mi, with memfit, trimInterval: 5s", LimitMi: 1536, Image: jre,
+			{Name: usual, Desc: "limit 1536Mi, no settings", LimitMi: 1536},
+			{Name: memfit, Desc: "limit 1536Mi, with memfit, trimInterval: 5s", LimitMi: 1536, Profile: "jvm"},
+			{Name: newer, Desc: "Java 25, limit 1536Mi, no settings", LimitMi: 1536, Image: jre, Wide: true},
+			{Name: newerMemfit, Desc: "Java 25, limit 1536Mi, with memfit, trimInterval: 5s", LimitMi: 1536, Image: jre,
 				Profile: "jvm-25", Wide: true},
 		},
 		Steps: []Step{
@@ -37,7 +37,7 @@ func jvmStory() Story {
 			{Name: again, Path: "work?mib=600", LeanPath: "work?mib=200", Settle: 15e9, Inspect: true},
 			{Name: trim, Path: "trim", Predicted: true, Inspect: true, Arms: []string{usual, newer}},
 		},
-		Look: Place{usual, again},
+		Checked: Place{usual, again},
 		Needed: []Need{
 			{"that it is not the Java heap", `\d+Mi Java heap|Java heap +\d+Mi`},
 			{"that it is glibc's arenas, and how much of them is free", `(?i)glibc arenas.*(free|nothing)`},

@@ -31,7 +31,7 @@ func main() {
 	output := flag.String("output", "../../dist/articles", "folder for the output of memfit's commands, ARTICLE.txt")
 	node := flag.String("node", "", "run the programs on this node of the lab (cgroup2) and write articles-NODE.md")
 	flag.Parse()
-	p, err := tellAll(ctx, page{Machine: machine(ctx), Node: *node}, *name, *docs, *output)
+	p, err := runAll(ctx, page{Machine: machine(ctx), Node: *node}, *name, *docs, *output)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -48,9 +48,9 @@ func main() {
 	fmt.Printf("All agree (%s)\n", p.Took)
 }
 
-// tellAll repeats the articles, or those with the given names, and writes the page and the output. The page in docs is
-// of all articles.
-func tellAll(ctx context.Context, p page, name, docs, output string) (page, error) {
+// runAll repeats the articles, or those with the given names, and writes the page and the output. With names, the page
+// is written to output instead of docs.
+func runAll(ctx context.Context, p page, name, docs, output string) (page, error) {
 	started := time.Now()
 	pictures, markdown, text := filepath.Join(docs, "articles"), "articles.md", markdownText
 	if p.Node != "" { // the pictures are those of the default node
@@ -74,7 +74,7 @@ func tellAll(ctx context.Context, p page, name, docs, output string) (page, erro
 		if ctx.Err() != nil {
 			return p, ctx.Err()
 		}
-		r, failed := tellOne(ctx, s, p.Node, pictures)
+		r, failed := runOne(ctx, s, p.Node, pictures)
 		p.Stories = append(p.Stories, r)
 		err = errors.Join(err, failed, write(filepath.Join(output, r.Name+".txt"), outputText, r))
 	}
@@ -82,9 +82,9 @@ func tellAll(ctx context.Context, p page, name, docs, output string) (page, erro
 	return p, errors.Join(err, write(filepath.Join(docs, markdown), text, p))
 }
 
-// tellOne repeats an article, and prints its results without what was read and what commands printed.
-func tellOne(ctx context.Context, s Story, node, pictures string) (*Report, error) {
-	run, failed := tell(ctx, "kubectl", node, "programs", s, os.Stdout)
+// runOne repeats an article, and prints its results without readings and command output.
+func runOne(ctx context.Context, s Story, node, pictures string) (*Report, error) {
+	run, failed := runStory(ctx, "kubectl", node, "programs", s, os.Stdout)
 	r, err := report(run, failed, pictures)
 	short := *r
 	short.Readings, short.Commands = nil, nil
@@ -99,7 +99,7 @@ func write(path, text string, data any) error {
 	return errors.Join(writeTemplate(f, text, data), f.Close())
 }
 
-// machine is where and when it was measured.
+// machine returns the date, kernel, cores and memfit's version.
 func machine(ctx context.Context) string {
 	kernel, _ := exec.CommandContext(ctx, "uname", "-sr").Output()
 	version, _ := exec.CommandContext(ctx, "git", "describe", "--tags", "--always").Output()

@@ -7,7 +7,7 @@ package main
 
 import "fmt"
 
-// nodeNoTLS is why two arenas save less here.
+// nodeNoTLS explains why two arenas save less here than in the article.
 const nodeNoTLS = "the 70 MiB that two arenas saved there were TLS's and HTTP's, which are not here"
 
 // The arms of the article's table, and those with memfit.
@@ -36,7 +36,7 @@ func nodeStory() Story {
 	return Story{
 		Name: "node", Title: "Where did 400 MiB go?", Program: "messages.js", Image: "memfit.test/node:20",
 		Command: []string{"node", "/app/messages.js"},
-		Met: "One of sixty pods of a Node.js service holds 640 MiB after a burst of fetches, twice as much as " +
+		Found: "One of sixty pods of a Node.js service holds 640 MiB after a burst of fetches, twice as much as " +
 			"the others. V8 reports 129 MiB. A forced collection takes RSS from 568 to 316 MiB. With " +
 			"MALLOC_ARENA_MAX=2 it remains at 576 MiB, with --max-old-space-size=256 it falls to 350, with " +
 			"both to 280.",
@@ -47,25 +47,25 @@ func nodeStory() Story {
 				"  sizing: {mode: InPlace, rescue: Enabled, limit: {max: 2Gi}}",
 		},
 		Arms: []Arm{
-			{Name: nodeNone, Says: "limit 4Gi, so that V8 takes up to 2 GiB by itself; no settings", LimitMi: 4096},
-			{Name: nodeArenas, Says: "MALLOC_ARENA_MAX=2", LimitMi: 4096, Env: arenas, Wide: true},
-			{Name: nodeCap, Says: "--max-old-space-size=256", LimitMi: 4096, Env: heap, Wide: true},
-			{Name: nodeBoth, Says: "both", LimitMi: 4096, Wide: true,
+			{Name: nodeNone, Desc: "limit 4Gi, so that V8 takes up to 2 GiB by itself; no settings", LimitMi: 4096},
+			{Name: nodeArenas, Desc: "MALLOC_ARENA_MAX=2", LimitMi: 4096, Env: arenas, Wide: true},
+			{Name: nodeCap, Desc: "--max-old-space-size=256", LimitMi: 4096, Env: heap, Wide: true},
+			{Name: nodeBoth, Desc: "both", LimitMi: 4096, Wide: true,
 				Env: map[string]string{"NODE_OPTIONS": heap["NODE_OPTIONS"], "MALLOC_ARENA_MAX": "2"}},
-			{Name: nodeMemfit, Says: "with memfit, heapLimit: 256Mi", LimitMi: 4096, Profile: "nodejs-cap"},
-			{Name: nodeTwo, Says: "with memfit, heapLimit: 256Mi and arenaMax: 2", LimitMi: 4096, Profile: "nodejs-both"},
-			{Name: nodeTight, Says: "a smaller live set and a limit that it needs twice in a burst", LimitMi: nodeTightMi,
+			{Name: nodeMemfit, Desc: "with memfit, heapLimit: 256Mi", LimitMi: 4096, Profile: "nodejs-cap"},
+			{Name: nodeTwo, Desc: "with memfit, heapLimit: 256Mi and arenaMax: 2", LimitMi: 4096, Profile: "nodejs-both"},
+			{Name: nodeTight, Desc: "a smaller live set and a limit that it needs twice in a burst", LimitMi: nodeTightMi,
 				Env: tight, MayDie: true, Wide: true},
-			{Name: nodeRescued, Says: "the same with memfit and sizing.rescue", LimitMi: nodeTightMi, Env: tight,
+			{Name: nodeRescued, Desc: "the same with memfit and sizing.rescue", LimitMi: nodeTightMi, Env: tight,
 				Profile: "nodejs-rescue", MayDie: true, Wide: true},
-			{Name: nodeFleet, Says: "one of six replicas", LimitMi: 4096, Profile: "nodejs", Replicas: 6},
+			{Name: nodeFleet, Desc: "one of six replicas", LimitMi: 4096, Profile: "nodejs", Replicas: 6},
 		},
 		Steps: []Step{
 			{Name: burst, Path: "burst?pages=80", LeanPath: "burst?pages=160", Inspect: true},
-			// V8 gives pages back in threads of its own, which wait for a processor as everybody does.
+			// V8 releases pages in threads of its own, which may have to wait for a processor.
 			{Name: collect, Path: "collect", Settle: 15e9, Predicted: true, Arms: []string{nodeNone}},
 		},
-		Look: Place{nodeFleet, burst},
+		Checked: Place{nodeFleet, burst},
 		Needed: []Need{
 			{"which pod is the sick one", `POD: \d+Mi resident at .*its replicas \d+Mi|Pod POD uses \d+Mi, its replicas \d+Mi`},
 			{"that it is V8's heap, and not native memory", `\d+Mi V8 heap|V8 heap +\d+Mi`},
@@ -107,7 +107,7 @@ func nodeStory() Story {
 	}
 }
 
-// killedArm is 1 where an arm was killed.
+// killedArm measures 1 where an arm was killed, otherwise 0.
 func killedArm(arm string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		how, dead := r.died(arm)
@@ -119,7 +119,7 @@ func killedArm(arm string) func(*Run) (Measured, error) {
 	}
 }
 
-// burstOfLimit is how many times its first limit a service needed in a burst that it survived.
+// burstOfLimit divides the peak of a burst that the service survived by its first limit.
 func burstOfLimit(r *Run) (Measured, error) {
 	peak, err := r.Value(nodeRescued, "burst", "peak")
 	if err != nil {

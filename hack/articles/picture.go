@@ -21,7 +21,7 @@ var shades = []color.Color{
 	color.RGBA{0x5a, 0xb4, 0xac, 0xff},
 }
 
-// rssPicture shows what is resident after some steps, arm by arm.
+// rssPicture shows each arm's RSS after some steps.
 func rssPicture(name, title string, steps []string, arms ...string) Picture {
 	p := Picture{Name: name, Title: title, Unit: "MiB", Groups: arms}
 	for _, step := range steps {
@@ -40,7 +40,7 @@ func rssPicture(name, title string, steps []string, arms ...string) Picture {
 	return p
 }
 
-// draw writes the picture of a run; the ending of path says how.
+// draw writes the picture of a run, in the format of path's extension.
 func (p *Picture) draw(r *Run, path string) error {
 	c := plot.New()
 	c.Title.Text, c.Y.Label.Text = p.Title, p.Unit
@@ -67,8 +67,8 @@ func (p *Picture) draw(r *Run, path string) error {
 		c.Y.Max = max(c.Y.Max, 1)
 	}
 	c.Y.Min = 0
-	c.Y.Max *= 1.25 // room for the legend
+	c.Y.Max *= 1.25 // space for the legend
 	c.NominalX(p.Groups...)
-	c.X.Max += 0.3 // room for the last name
+	c.X.Max += 0.3 // space for the last name
 	return c.Save(22*vg.Centimeter, 9*vg.Centimeter, path)
 }

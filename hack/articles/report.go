@@ -21,27 +21,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Report is what is written of a story.
+// Report is the published result of a story.
 type Report struct {
-	Name, Title, Met, Said string
-	Known                  string // what a person makes of what was asked
-	Took                   time.Duration
-	Err                    string // why the story failed
-	Outcomes               []Outcome
-	Answers                []Answer
-	Verdict                string
-	Readings               []Reading
-	Commands               []Command
-	Pictures               []File
+	Name, Title, Found, Comment string
+	Known                       string // see Story
+	Took                        time.Duration
+	Err                         string // why the story failed
+	Outcomes                    []Outcome
+	Answers                     []Answer
+	Verdict                     string
+	Readings                    []Reading
+	Commands                    []Command
+	Pictures                    []File
 }
 
-// Command is something a person would type, and what it printed.
+// Command is a command line, and what it printed.
 type Command struct{ Line, Out string }
 
 // File is a picture: its name below the folder of pictures and its title.
 type File struct{ Name, Title string }
 
-// Wrong is what did not come out as expected, and what memfit did not report of what the author needed to know.
+// Wrong lists the results that differ from the expected ones, and the needed facts that memfit did not report.
 func (r *Report) Wrong() []string {
 	var out []string
 	if r.Err != "" {
@@ -67,11 +67,11 @@ func (r *Report) Wrong() []string {
 // OK reports whether nothing was wrong.
 func (r *Report) OK() bool { return len(r.Wrong()) == 0 }
 
-// report puts a run into words, and draws its pictures into a folder.
+// report evaluates a run, and draws its pictures into a folder.
 func report(run *Run, failed error, pictures string) (*Report, error) {
 	s := run.Story
 	out := &Report{
-		Name: s.Name, Title: s.Title, Met: s.Met, Said: s.Said, Known: s.Known,
+		Name: s.Name, Title: s.Title, Found: s.Found, Comment: s.Comment, Known: s.Known,
 		Took: run.Took.Round(time.Second), Outcomes: Judge(run), Readings: run.Readings,
 		Commands: commands(run),
 	}
@@ -84,7 +84,7 @@ func report(run *Run, failed error, pictures string) (*Report, error) {
 		if err := os.WriteFile(filepath.Join(pictures, name), []byte(run.Map), 0o644); err != nil {
 			return out, err
 		}
-		title := fmt.Sprintf("The pages of %s, after %s, as kubectl memfit map draws them", s.Look.Arm, s.Look.Step)
+		title := fmt.Sprintf("The pages of %s, after %s, as kubectl memfit map draws them", s.Checked.Arm, s.Checked.Step)
 		out.Pictures = append(out.Pictures, File{name, title})
 	}
 	for _, p := range s.Pictures {
@@ -97,20 +97,20 @@ func report(run *Run, failed error, pictures string) (*Report, error) {
 	return out, nil
 }
 
-// answers looks for what the author needed in what memfit reported.
+// answers finds the facts that the author needed in memfit's output, and counts them.
 func answers(run *Run) ([]Answer, string) {
 	pod := "?"
-	if x, err := run.At(run.Story.Look.Arm, run.Story.Look.Step); err == nil {
+	if x, err := run.At(run.Story.Checked.Arm, run.Story.Checked.Step); err == nil {
 		pod = x.Pod
 	}
 	return answersFor(run, pod)
 }
 
 func answersFor(run *Run, pod string) ([]Answer, string) {
-	var said []string
+	var reported []string
 	for _, c := range commands(run) {
 		if strings.Contains(c.Line, "memfit") || strings.Contains(c.Line, "recommendation") {
-			said = append(said, sentences(c)...)
+			reported = append(reported, sentences(c)...)
 		}
 	}
 	var out []Answer
@@ -118,7 +118,7 @@ func answersFor(run *Run, pod string) ([]Answer, string) {
 	for _, n := range run.Story.Needed {
 		a := Answer{Need: n}
 		pattern := regexp.MustCompile(strings.ReplaceAll(n.Pattern, "POD", regexp.QuoteMeta(pod)))
-		for _, sentence := range said {
+		for _, sentence := range reported {
 			if pattern.MatchString(sentence) {
 				a.Line, a.Same = sentence, len(out) > 0 && out[len(out)-1].Line == sentence
 				found++
@@ -127,16 +127,16 @@ func answersFor(run *Run, pod string) ([]Answer, string) {
 		}
 		out = append(out, a)
 	}
-	if len(run.Said) == 0 {
-		return out, "not asked"
+	if len(run.Output) == 0 {
+		return out, "none of the"
 	}
 	return out, fmt.Sprintf("%d of %d", found, len(out))
 }
 
-// wrapped is from which length on a line may be followed by the rest of its sentence: memfit's commands wrap at 108.
+// wrapped is the shortest line that memfit's commands, which wrap at 108 columns, may have wrapped.
 const wrapped = 84
 
-// sentences are lines, with those that memfit wrapped put together again.
+// sentences returns the lines of the output; lines that memfit wrapped are joined.
 func sentences(c Command) []string {
 	var out []string
 	before, wraps := 0, strings.HasPrefix(c.Line, "kubectl memfit")
@@ -155,7 +155,7 @@ func sentences(c Command) []string {
 
 func commands(run *Run) []Command {
 	var out []Command
-	for line, text := range run.Said {
+	for line, text := range run.Output {
 		out = append(out, Command{line, strings.TrimRight(text, "\n ")})
 	}
 	slices.SortFunc(out, func(a, b Command) int { return strings.Compare(a.Line, b.Line) })
@@ -190,7 +190,7 @@ var functions = map[string]any{
 	},
 }
 
-// want is what was expected of a row.
+// want formats the expected value of a row.
 func want(o Outcome) string {
 	switch {
 	case math.IsInf(o.Within, 1):
@@ -201,7 +201,7 @@ func want(o Outcome) string {
 	return fmt.Sprintf("%.2f ±%.2f", o.Want, o.Within)
 }
 
-// page is what the Markdown page is made of.
+// page is the data of the Markdown page.
 type page struct {
 	Machine string
 	Took    time.Duration
@@ -209,10 +209,10 @@ type page struct {
 	Stories []*Report
 }
 
-// mostInCell is how much of a line of output the page quotes; the file with the output has all.
+// mostInCell is how many bytes of a line of output the page quotes; the file with the output has all.
 const mostInCell = 240
 
-// cell returns a text for a cell of a Markdown table: on one line, with single spaces, and cut.
+// cell returns a text for a cell of a Markdown table: on one line, with single spaces, at most mostInCell long.
 func cell(text string) string {
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "|", "\\|")), " ")
 	if len(text) <= mostInCell {

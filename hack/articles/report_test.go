@@ -21,22 +21,22 @@ import (
 
 func amount(mi int64) *resource.Quantity { return resource.NewQuantity(mi*mebi, resource.BinarySI) }
 
-// sample is a story of two arms, of which one is killed, with a trim that was predicted.
+// sample returns the run of a story with two arms, of which one is killed, and a predicted trim.
 func sample() *Run {
 	trimmed := ratio(point{"a", "trim", "rss"}, point{"a", "work", "rss"})
 	s := Story{
-		Name: "sample", Title: "A sample", Met: "Somebody met it.", Program: "messages.js", Image: "memfit.test/node:20",
+		Name: "sample", Title: "A sample", Found: "Memory grows.", Program: "messages.js", Image: "memfit.test/node:20",
 		Command: []string{"node", "/app/messages.js"},
 		Arms: []Arm{
-			{Name: "a", Says: "as it is"}, {Name: "b", Says: "with a limit", LimitMi: 64, CPU: "250m", MayDie: true},
+			{Name: "a", Desc: "as it is"}, {Name: "b", Desc: "with a limit", LimitMi: 64, CPU: "250m", MayDie: true},
 		},
-		Steps:  []Step{{Name: "work"}, {Name: "trim"}},
-		Look:   Place{"a", "work"},
-		Needed: []Need{{"what it is", "glibc arenas"}, {"what to do", "restart everything"}},
+		Steps:   []Step{{Name: "work"}, {Name: "trim"}},
+		Checked: Place{"a", "work"},
+		Needed:  []Need{{"what it is", "glibc arenas"}, {"what to do", "restart everything"}},
 		Expect: []Expectation{
 			{"as in the article", "50 of 100 MiB", 0.5, 0.1, trimmed, ""},
 			{"not as in the article", "90 of 100 MiB", 0.9, 0.1, trimmed, ""},
-			{"of one that was killed", "-", 1, 1, ratio(point{"b", "trim", "rss"}, point{"a", "work", "rss"}), ""},
+			{"of a killed arm", "-", 1, 1, ratio(point{"b", "trim", "rss"}, point{"a", "work", "rss"}), ""},
 			{"predicted", "-", 1, 0.05, predicted("a", "trim", "trim"), "no article predicts"},
 			{"arenas", "-", 0.6, 0.01, partShare("a", "work", "glibc arenas"), ""},
 			{"free", "-", 0.8, 0.04, freeShare("a", "work", "glibc arenas"), ""},
@@ -51,13 +51,13 @@ func sample() *Run {
 			Savings:  []v1alpha1.PredictedSaving{{Action: "malloc_trim", Method: "counted", Amount: *amount(49)}},
 		},
 	}
-	return &Run{Story: s, Took: time.Minute, Said: map[string]string{
+	return &Run{Story: s, Took: time.Minute, Output: map[string]string{
 		"kubectl memfit why pod/a-1": "Container app\n  60Mi glibc arenas, of which 50Mi free",
 		"kubectl describe pod a-1":   "restart everything",
 	}, Readings: []Reading{
-		{Arm: "a", Step: "work", Values: map[string]float64{"rss": 100 * mebi}, Look: look},
+		{Arm: "a", Step: "work", Values: map[string]float64{"rss": 100 * mebi}, Snapshot: look},
 		{Arm: "b", Step: "work", Dead: "OOMKilled, exit 137"},
-		{Arm: "a", Step: "before trim", Values: map[string]float64{"rss": 100 * mebi}, Look: look},
+		{Arm: "a", Step: "before trim", Values: map[string]float64{"rss": 100 * mebi}, Snapshot: look},
 		{Arm: "a", Step: "trim", Values: map[string]float64{"rss": 50 * mebi}},
 	}}
 }
@@ -70,10 +70,10 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestPredictedWithinBounds: what memfit gives bounds of is right between them, and how far off otherwise.
+// TestPredictedWithinBounds: a result between predicted bounds is 1, otherwise the ratio to the nearer bound.
 func TestPredictedWithinBounds(t *testing.T) {
 	r := sample()
-	saving := &r.Readings[0].Look.Memory.Savings[0]
+	saving := &r.Readings[0].Snapshot.Memory.Savings[0]
 	for _, tc := range []struct {
 		least, most int64 // most 0: absent
 		want        float64
@@ -93,7 +93,7 @@ func TestPredictedWithinBounds(t *testing.T) {
 		t.Errorf("nothing predicted, 50 given back: %+v", m)
 	}
 	if _, err := predicted("a", "trim", "collect")(r); err == nil {
-		t.Error("a prediction that was not made is measured")
+		t.Error("measured without a prediction")
 	}
 }
 
@@ -104,10 +104,10 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.OK() {
-		t.Error("a story with an expectation that differs came out")
+		t.Error("a story with a differing result is OK")
 	}
 	if r.Verdict != "1 of 2" || r.Answers[1].Line != "" {
-		t.Errorf("what only the pod's description says counts as memfit's: %q, %+v", r.Verdict, r.Answers)
+		t.Errorf("a fact of the pod's description alone counts as memfit's: %q, %+v", r.Verdict, r.Answers)
 	}
 	if svg, err := os.ReadFile(filepath.Join(dir, "sample.svg")); err != nil || !strings.Contains(string(svg), "<svg") {
 		t.Errorf("no picture: %v", err)
@@ -156,11 +156,11 @@ func TestReport(t *testing.T) {
 	}
 	r, err = report(sample(), errors.New("no pods"), dir)
 	if err != nil || r.OK() || !strings.Contains(r.Err, "no pods") {
-		t.Errorf("a story that did not happen: %+v, %v", r, err)
+		t.Errorf("a failed story: %+v, %v", r, err)
 	}
 }
 
-// TestSentences: what memfit wraps is one sentence, the items of a list and what kubectl prints are not.
+// TestSentences: lines that memfit wrapped are joined; list items and the output of kubectl itself are not.
 func TestSentences(t *testing.T) {
 	long := strings.Repeat("x", wrapped)
 	why := Command{
@@ -175,18 +175,17 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestUnansweredFails: what the author needed and memfit did not report fails a story.
+// TestUnansweredFails: a needed fact that memfit did not report fails a story.
 func TestUnansweredFails(t *testing.T) {
 	if (&Report{Answers: []Answer{{}}}).OK() {
-		t.Error("a story whose author was not told comes out")
+		t.Error("a story with a missing fact is OK")
 	}
 	if !(&Report{Answers: []Answer{{Line: "60Mi glibc arenas"}}}).OK() {
-		t.Error("a story whose author was told everything does not come out")
+		t.Error("a story with all facts is not OK")
 	}
 }
 
-// TestLean: on a small node the arms that need a large one are left out with what is expected of them, and nothing
-// else.
+// TestLean: on a small node only the arms that need a large one, and their expectations, are omitted.
 func TestLean(t *testing.T) {
 	s := sample().Story
 	s.Arms[1].Wide = true
@@ -204,12 +203,12 @@ func TestLean(t *testing.T) {
 	}
 	r.Story.Lean = false
 	if len(Judge(r)) != 6 {
-		t.Error("a row is dropped from a story that is told in full")
+		t.Error("a row is missing from a full story")
 	}
 }
 
-// goRun is a run of Go's story in which some limits were fatal, and 1000 requests took each of memfit's arms so many
-// collections, of 100 ms each, beside 5 s.
+// goRun returns a run of Go's story in which the limits dead were fatal. 1000 requests took 5 s in each of memfit's
+// arms, and 100 ms for each of its cycles.
 func goRun(dead []int, cycles map[string]float64) *Run {
 	r := &Run{Story: goStory()}
 	for _, mi := range goBare {
@@ -230,7 +229,7 @@ func goRun(dead []int, cycles map[string]float64) *Run {
 	return r
 }
 
-// TestGoSmallest: the smallest safe limit is the one from which on none was fatal or failed the test.
+// TestGoSmallest: neither the smallest safe limit nor a larger one was fatal or unsafe.
 func TestGoSmallest(t *testing.T) {
 	cycles := map[string]float64{
 		goNone: 20, goTight: 78, "memfit-107": 41, "memfit-113": 35, "memfit-119": 31, "memfit-126": 26, "memfit-133": 24,
@@ -240,21 +239,21 @@ func TestGoSmallest(t *testing.T) {
 	if mi := goSurvived(r); mi != 162 {
 		t.Errorf("%dMi is called safe without GOMEMLIMIT, where 156Mi was fatal and 162Mi was not", mi)
 	}
-	if mi, err := goCalm(r); err != nil || mi != 113 {
+	if mi, err := goNoSpiral(r); err != nil || mi != 113 {
 		t.Errorf("%dMi is called no spiral, %v, where the collector ran 35 times at 113Mi and 41 at 107Mi", mi, err)
 	}
-	if mi, err := goQuick(r); err != nil || mi != 126 {
+	if mi, err := goFullSpeed(r); err != nil || mi != 126 {
 		t.Errorf("%dMi is called safe, %v, where 1000 requests took 7 s without GOMEMLIMIT, 7.6 s at 126Mi and 8.1 s at "+
 			"119Mi", mi, err)
 	}
-	if m, err := goRaisedOf(goCalm)(r); err != nil || m.Value < 1.11 || m.Value > 1.12 {
+	if m, err := goRaisedOf(goNoSpiral)(r); err != nil || m.Value < 1.11 || m.Value > 1.12 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	cycles["memfit-140"] = 40
-	if mi, err := goCalm(goRun(nil, cycles)); err == nil {
+	if mi, err := goNoSpiral(goRun(nil, cycles)); err == nil {
 		t.Errorf("%dMi is called no spiral, where all are", mi)
 	}
-	if mi, err := goQuick(goRun(nil, cycles)); err == nil {
+	if mi, err := goFullSpeed(goRun(nil, cycles)); err == nil {
 		t.Errorf("%dMi is called safe, where all cost more", mi)
 	}
 }
@@ -262,11 +261,11 @@ func TestGoSmallest(t *testing.T) {
 // TestOnlyInspectedContainersAreRead: without an inspection the agent's reason is the error.
 func TestOnlyInspectedContainersAreRead(t *testing.T) {
 	var s v1alpha1.MemorySnapshot
-	if _, err := onlyContainer(&s); !errors.Is(err, errNoLook) {
+	if _, err := onlyContainer(&s); !errors.Is(err, errNotInspected) {
 		t.Errorf("a snapshot without containers: %v", err)
 	}
 	s.Status.Containers = []v1alpha1.ContainerSnapshot{{Container: "app", InspectionMessage: "declined"}}
-	if _, err := onlyContainer(&s); !errors.Is(err, errNoLook) || !strings.Contains(err.Error(), "declined") {
+	if _, err := onlyContainer(&s); !errors.Is(err, errNotInspected) || !strings.Contains(err.Error(), "declined") {
 		t.Errorf("a container that was not inspected: %v", err)
 	}
 	s.Status.Containers[0].Memory = &v1alpha1.MemoryParts{}
@@ -275,7 +274,7 @@ func TestOnlyInspectedContainersAreRead(t *testing.T) {
 	}
 }
 
-// TestStories: each story is complete, its manifests name what it has, and its program is there and short.
+// TestStories: each story is complete, its manifests have its arms, and its program exists and is short.
 func TestStories(t *testing.T) {
 	for _, s := range stories() {
 		text, err := render(s, "cgroup2")
@@ -290,16 +289,16 @@ func TestStories(t *testing.T) {
 				t.Errorf("%s: %d of %d Deployments are for the node", s.Name, n, len(s.Arms))
 			}
 			if _, known := s.Profiles[arm.Profile]; arm.Profile != "" && !known {
-				t.Errorf("%s: %s wants profile %q", s.Name, arm.Name, arm.Profile)
+				t.Errorf("%s: %s has no profile %q", s.Name, arm.Name, arm.Profile)
 			}
 		}
-		if s.Met == "" || len(s.Expect) == 0 || len(s.Needed) == 0 || len(s.Pictures) == 0 {
+		if s.Found == "" || len(s.Expect) == 0 || len(s.Needed) == 0 || len(s.Pictures) == 0 {
 			t.Errorf("%s is not complete", s.Name)
 		}
 		empty := &Run{Story: s}
 		for _, o := range Judge(empty) {
 			if o.OK && o.Want != 0 {
-				t.Errorf("%s: %q comes out of nothing", s.Name, o.What)
+				t.Errorf("%s: %q is OK without a reading", s.Name, o.What)
 			}
 		}
 		path := filepath.Join("programs", s.Program)

@@ -11,24 +11,24 @@ func rubyStory() Story {
 	return Story{
 		Name: "ruby", Title: "What inflates memory in Ruby?", Program: "proxy.rb", Image: "memfit.test/ruby:3.1",
 		Command: []string{"ruby", "/app/proxy.rb"},
-		Met: "A multi-threaded proxy takes 1.3 GB, little of it in Ruby's own heap. The usual explanation is " +
+		Found: "A multi-threaded proxy takes 1.3 GB, little of it in Ruby's own heap. The usual explanation is " +
 			"fragmentation, the usual answer MALLOC_ARENA_MAX=2. A picture of the system's heaps shows that " +
 			"most of their pages are free. malloc_trim in each full collection reduces memory about as far as " +
 			"two arenas do.",
 		Profiles: map[string]string{"ruby": "  runtime: {type: Ruby, version: \"3.1\"}\n" +
 			"  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms: []Arm{
-			{Name: usual, Says: "limit 512Mi, no settings", LimitMi: 512},
-			{Name: two, Says: "MALLOC_ARENA_MAX=2", LimitMi: 512, Env: map[string]string{"MALLOC_ARENA_MAX": "2"}},
-			{Name: trims, Says: "malloc_trim in each full collection", LimitMi: 512, Env: map[string]string{"TRIM": "1"}},
-			{Name: memfit, Says: "limit 512Mi, with memfit", LimitMi: 512, Profile: "ruby"},
+			{Name: usual, Desc: "limit 512Mi, no settings", LimitMi: 512},
+			{Name: two, Desc: "MALLOC_ARENA_MAX=2", LimitMi: 512, Env: map[string]string{"MALLOC_ARENA_MAX": "2"}},
+			{Name: trims, Desc: "malloc_trim in each full collection", LimitMi: 512, Env: map[string]string{"TRIM": "1"}},
+			{Name: memfit, Desc: "limit 512Mi, with memfit", LimitMi: 512, Profile: "ruby"},
 		},
 		Steps: []Step{
 			{Name: work, Path: "work?rounds=60"},
 			{Name: again, Path: "work?rounds=180", Settle: 5e9, Inspect: true},
 			{Name: trim, Path: "trim", Predicted: true, Inspect: true},
 		},
-		Look: Place{usual, again}, Pages: true,
+		Checked: Place{usual, again}, Pages: true,
 		Needed: []Need{
 			{"that Ruby's own heap is small", `Mi Ruby heap|Ruby heap +\S+Mi`},
 			{"that most of the system's heaps is free", `(?i)glibc arenas.*(free|nothing)`},

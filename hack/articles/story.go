@@ -21,49 +21,48 @@ import (
 
 const mebi = 1 << 20
 
-// Story is one article, told again. Its values say what is run and what has to come out; [tell] does it.
+// Story specifies how one article is repeated: what is run and which results are expected. [runStory] runs it.
 type Story struct {
 	Name    string // of the command line, the namespace and the pictures
 	Title   string // the article's
-	Met     string // what its author met, in a few sentences
+	Found   string // the problem that its author found, in a few sentences
 	Program string // file or folder below programs/
 	Image   string
 	Command []string // with the programs below /app; nil: the image's own
 	// Build is a command that compiles the program into /built, in the image BuildImage, before each arm starts.
 	Build      []string
 	BuildImage string
-	Lean       bool // some of its arms were left out
+	Lean       bool // the version of [Story.lean]
 	// Profiles are the specs of MemoryProfiles, as YAML, by name.
 	Profiles map[string]string
 	Arms     []Arm
-	LeanArms []Arm // more of them on a node with one processor and 5 GiB, where a program may need less
+	LeanArms []Arm // additional arms on a node with one processor and 5 GiB, where a program may need less
 	Steps    []Step
-	// Look is where the author would have looked at `kubectl describe` and `kubectl memfit why`.
-	Look     Place
-	Pages    bool // a map of the pages is drawn there: the picture of its author's visualiser, from outside
+	// Checked is the moment at which the output of `kubectl describe` and `kubectl memfit` is checked for Needed.
+	Checked  Place
+	Pages    bool // draw a map of the pages at that moment, as the author's visualizer did
 	Needed   []Need
 	Expect   []Expectation
 	Pictures []Picture
-	// Said is what this project makes of it, beside what was measured: what memfit lacked, what it learned.
-	Said string
-	// Known is whether its author would have known what to do, in words: beside what is counted, what a person makes of
-	// it.
+	// Comment explains the measurements; "": none.
+	Comment string
+	// Known explains what memfit's output reports to the author, and what it does not report.
 	Known string
 }
 
-// Arm is the program under one set of conditions. All arms of a story run at the same time, so that what else the
-// machine does meets all of them.
+// Arm is the program under one set of conditions. All arms of a story run at the same time, so that other load on the
+// machine affects all of them.
 type Arm struct {
 	Name     string // of the Deployment
-	Says     string
+	Desc     string
 	Image    string // "": the story's
 	Env      map[string]string
 	LimitMi  int    // 0: none
 	CPU      string // limit; "": none
 	Profile  string // of Story.Profiles; "": without memfit
 	Replicas int    // 0: one
-	MayDie   bool   // a kill is a result; otherwise the story fails
-	Wide     bool   // left out on a node with one processor and 5 GiB
+	MayDie   bool   // true: a kill is a result; false: it fails the story
+	Wide     bool   // omitted on a node with one processor and 5 GiB
 }
 
 // Step is a request to each arm's program, which answers with a JSON object of numbers.
@@ -72,43 +71,43 @@ type Step struct {
 	Path     string
 	LeanPath string   // the path on a node with one processor and 5 GiB; "": the same
 	Arms     []string // nil: all
-	// Settle is how long after the answer RSS is read; 0: it is the one of the answer.
+	// Settle is how long after the answer RSS is read; 0: the answer's RSS is used.
 	Settle time.Duration
-	// Inspect has memfit's agent inspect the containers after the step, and keeps what it found.
+	// Inspect requests an inspection by memfit's agent after the step, and records its snapshot.
 	Inspect bool
-	// Inspected are the arms that it inspects; nil: all.
+	// Inspected are the arms that are inspected; nil: all.
 	Inspected []string
 	// Sized keeps the highest request and limit that memfit recommends in the minutes after the step.
 	Sized bool
-	// Predicted has it look right before the step, because it predicts what the step does: a reading of [beforeStep].
+	// Predicted requests an inspection right before the step, which predicts the step's result: see [beforeStep].
 	Predicted bool
 }
 
 // beforeStep names the readings right before a step.
 func beforeStep(step string) string { return "before " + step }
 
-// Place is a moment of a story.
+// Place is an arm after a step.
 type Place struct{ Arm, Step string }
 
-// Need is something that the author had to know, and a regular expression that finds it in a sentence of what memfit
-// reported. POD stands for the name of the pod that is looked at.
+// Need is a fact that the author had to know, and a regular expression that finds it in a sentence of memfit's output.
+// POD in the pattern is replaced by the name of the checked pod.
 type Need struct{ What, Pattern string }
 
-// Expectation is one ratio, or another number, of an article beside the one that was measured.
+// Expectation is one ratio, or another number, of an article, and the function that measures it here.
 type Expectation struct {
 	What    string
 	Article string  // the article's numbers
-	Want    float64 // the article's ratio, or where Differs says why, another
-	Within  float64 // at most so far from it
+	Want    float64 // the article's ratio, unless Differs is set
+	Within  float64 // the largest accepted difference from Want
 	Measure func(*Run) (Measured, error)
-	Differs string // why another number than the article's is right here; "": the article's own
+	Differs string // why Want is not the article's ratio; "": it is
 }
 
-// eitherWay is a tolerance: what is told whichever way it goes, so that to be measured is all that is asked of it.
+// eitherWay is the tolerance of a number that is only reported: any measured value is accepted.
 var eitherWay = math.Inf(1)
 
-// lean is a story for a node with one processor and 5 GiB: without the arms that need more, and so without what is
-// expected of them, and with less work where that takes too long.
+// lean returns the story for a node with one processor and 5 GiB: without the arms that need more and without their
+// expectations, and with less work where the full work takes too long.
 func (s Story) lean() Story {
 	s.Lean = true
 	s.Arms = slices.DeleteFunc(slices.Concat(s.Arms, s.LeanArms), func(a Arm) bool { return a.Wide })
@@ -122,11 +121,11 @@ func (s Story) lean() Story {
 	return s
 }
 
-// leanReplicas is how many a fleet has there: memfit compares no fewer.
+// leanReplicas bounds an arm's replicas on such a node: memfit compares replicas from four on.
 const leanReplicas = 4
 
-// errLeftOut: an arm that is not told here.
-var errLeftOut = errors.New("is not told here")
+// errLeftOut is the error of an arm that the story does not have on this node.
+var errLeftOut = errors.New("does not run in this story")
 
 // Picture is a chart of bars: a group for each label, and in it a bar for each series.
 type Picture struct {
@@ -147,52 +146,52 @@ type Measured struct {
 	From  string
 }
 
-// Reading is what one arm said after one step.
+// Reading is what was read of one arm after one step.
 type Reading struct {
 	Arm, Step string
 	Pod       string
 	Values    map[string]float64
-	Dead      string // how it ended, instead of an answer
-	// Look is what memfit's agent found afterwards; it has Memory.
-	Look  *v1alpha1.ContainerSnapshot
-	Asked float64 // the highest request that memfit recommended then, in bytes; 0: none
-	Limit float64 // and the highest limit
+	Dead      string // how the container ended, where it did not answer
+	// Snapshot is what memfit's agent found afterwards; it has Memory. nil: not inspected.
+	Snapshot *v1alpha1.ContainerSnapshot
+	Request  float64 // the highest request that memfit recommended then, in bytes; 0: none
+	Limit    float64 // the highest limit, in bytes; 0: none
 }
 
-// Run is what came of a story.
+// Run holds the results of a story.
 type Run struct {
 	Story    Story
 	Readings []Reading
-	Said     map[string]string // what commands printed, by the command
+	Output   map[string]string // what commands printed, by the command
 	Map      string            // a picture of the pages, as SVG
 	Began    time.Time
 	Took     time.Duration
 }
 
-// At is what an arm said after a step.
+// At returns the reading of an arm after a step.
 func (r *Run) At(arm, step string) (*Reading, error) {
 	i := slices.IndexFunc(r.Readings, func(x Reading) bool { return x.Arm == arm && x.Step == step })
 	if i < 0 && !slices.ContainsFunc(r.Story.Arms, func(a Arm) bool { return a.Name == arm }) {
 		return nil, fmt.Errorf("%s %w", arm, errLeftOut)
 	}
 	if i < 0 {
-		return nil, fmt.Errorf("nothing was read of %s after %s", arm, step)
+		return nil, fmt.Errorf("no reading of %s after %s", arm, step)
 	}
 	return &r.Readings[i], nil
 }
 
-// Value is one of its numbers.
+// Value returns the number key of a reading. It fails where the container was killed.
 func (r *Run) Value(arm, step, key string) (float64, error) {
 	x, err := r.At(arm, step)
 	if err != nil {
 		return 0, err
 	}
 	if x.Dead != "" {
-		return 0, fmt.Errorf("%s did not live through %s: %s", arm, step, x.Dead)
+		return 0, fmt.Errorf("%s did not survive %s: %s", arm, step, x.Dead)
 	}
 	v, ok := x.Values[key]
 	if !ok {
-		return 0, fmt.Errorf("%s does not say %s after %s", arm, key, step)
+		return 0, fmt.Errorf("%s does not report %s after %s", arm, key, step)
 	}
 	return v, nil
 }
@@ -200,7 +199,7 @@ func (r *Run) Value(arm, step, key string) (float64, error) {
 // point is a number of a run.
 type point struct{ arm, step, key string }
 
-// ratio of two numbers, both amounts of memory.
+// ratio divides two numbers, both amounts of memory.
 func ratio(of, to point) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		a, err := r.Value(of.arm, of.step, of.key)
@@ -215,19 +214,19 @@ func ratio(of, to point) func(*Run) (Measured, error) {
 	}
 }
 
-// inspected is what memfit's agent found at a place.
+// inspected returns what memfit's agent found in an arm after a step.
 func (r *Run) inspected(arm, step string) (*v1alpha1.MemoryParts, error) {
 	x, err := r.At(arm, step)
 	if err != nil {
 		return nil, err
 	}
-	if x.Look == nil {
-		return nil, fmt.Errorf("memfit's agent was not asked about %s after %s", arm, step)
+	if x.Snapshot == nil {
+		return nil, fmt.Errorf("memfit's agent did not inspect %s after %s", arm, step)
 	}
-	return x.Look.Memory, nil
+	return x.Snapshot.Memory, nil
 }
 
-// bytes of an amount; 0: it is absent.
+// bytes converts an amount; nil: 0.
 func bytes(q *resource.Quantity) float64 {
 	if q == nil {
 		return 0
@@ -235,7 +234,7 @@ func bytes(q *resource.Quantity) float64 {
 	return q.AsApproximateFloat64()
 }
 
-// part of what memfit found resident, at a place, and how much of it is free.
+// part returns how much of a part memfit found resident, and how much of that is free.
 func (r *Run) part(arm, step, name string) (resident, free float64, err error) {
 	found, err := r.inspected(arm, step)
 	if err != nil {
@@ -249,12 +248,12 @@ func (r *Run) part(arm, step, name string) (resident, free float64, err error) {
 	return 0, 0, fmt.Errorf("memfit found no %s in %s after %s", name, arm, step)
 }
 
-// partRatio compares a part of what is resident after two steps.
+// partRatio divides a part's resident memory after one step by that before.
 func partRatio(arm, before, after, name string) func(*Run) (Measured, error) {
 	return partsRatio(Place{arm, after}, Place{arm, before}, name)
 }
 
-// partsRatio compares a part of what is resident at two places.
+// partsRatio divides a part's resident memory at one place by that at another.
 func partsRatio(of, to Place, name string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		a, _, err := r.part(of.Arm, of.Step, name)
@@ -269,7 +268,7 @@ func partsRatio(of, to Place, name string) func(*Run) (Measured, error) {
 	}
 }
 
-// partShare is a part's share of all that is resident, by memfit.
+// partShare returns a part's share of all resident memory, as memfit reports both.
 func partShare(arm, step, name string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		p, _, err := r.part(arm, step, name)
@@ -285,7 +284,7 @@ func partShare(arm, step, name string) func(*Run) (Measured, error) {
 	}
 }
 
-// freeShare is how much of a part holds nothing, by memfit.
+// freeShare returns the free share of a part's resident memory, as memfit reports both.
 func freeShare(arm, step, name string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		resident, free, err := r.part(arm, step, name)
@@ -296,7 +295,7 @@ func freeShare(arm, step, name string) func(*Run) (Measured, error) {
 	}
 }
 
-// saving is what memfit reports that an action gives back, at a place: from least to most.
+// saving returns how much memory memfit predicts that an action releases: from least to most.
 func (r *Run) saving(arm, step, action string) (least, most float64, err error) {
 	found, err := r.inspected(arm, step)
 	if err != nil {
@@ -311,8 +310,8 @@ func (r *Run) saving(arm, step, action string) (least, most float64, err error) 
 	return 0, 0, fmt.Errorf("memfit predicts nothing for %q of %s after %s", action, arm, step)
 }
 
-// predicted is what a step gave back, of what memfit reported right before it that it would: 1 is exactly. Where
-// memfit gives bounds, anything between them is 1, give or take what RSS may change while the agent looks.
+// predicted divides the memory that a step released by what memfit predicted right before it. Where memfit predicts
+// bounds, any result between them is 1; RSS may change by 1/steadyPart while the agent inspects.
 func predicted(arm, step, action string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		least, most, err := r.saving(arm, beforeStep(step), action)
@@ -327,37 +326,37 @@ func predicted(arm, step, action string) func(*Run) (Measured, error) {
 		if err != nil {
 			return Measured{}, err
 		}
-		gave := a - b
-		if by, err := r.Value(arm, step, "gaveBack"); err == nil { // the program read RSS around nothing but that
-			gave = by
+		released := a - b
+		if by, err := r.Value(arm, step, "gaveBack"); err == nil { // measured by the program around the call alone
+			released = by
 		}
-		says := mib(least)
+		bounds := mib(least)
 		if most > least {
-			says += " to " + mib(most)
+			bounds += " to " + mib(most)
 		}
-		m := Measured{1, fmt.Sprintf("predicted %s, given back %s", says, mib(gave))}
-		slack := a / oneMoment // of a process that runs, as in the look itself
+		m := Measured{1, fmt.Sprintf("predicted %s, given back %s", bounds, mib(released))}
+		slack := a / steadyPart
 		switch {
-		case most > least && gave > least-slack && gave < most+slack:
-		case gave < least && least > 0:
-			m.Value = gave / least
-		case gave > most && most > 0:
-			m.Value = gave / most
-		case gave < least, gave > most:
+		case most > least && released > least-slack && released < most+slack:
+		case released < least && least > 0:
+			m.Value = released / least
+		case released > most && most > 0:
+			m.Value = released / most
+		case released < least, released > most:
 			return m, fmt.Errorf("%s", m.From)
 		}
 		return m, nil
 	}
 }
 
-// outOf returns "a of b", with the unit once where both have the same.
+// outOf returns "a of b"; a unit that both have is written once.
 func outOf(a, b float64) string {
 	part, all := mib(a), mib(b)
 	_, unit, _ := strings.Cut(all, " ")
 	return strings.TrimSuffix(part, " "+unit) + " of " + all
 }
 
-// mib is an amount in MiB, or in KiB where it is less than one.
+// mib formats an amount in MiB, or in KiB where it is below 1 MiB.
 func mib(bytes float64) string {
 	if bytes != 0 && math.Abs(bytes) < mebi {
 		return fmt.Sprintf("%.0f KiB", bytes/1024)
@@ -365,7 +364,7 @@ func mib(bytes float64) string {
 	return fmt.Sprintf("%.0f MiB", bytes/mebi)
 }
 
-// Outcome is an expectation beside what was measured.
+// Outcome is an expectation with its measurement.
 type Outcome struct {
 	Expectation
 	Measured
@@ -373,7 +372,7 @@ type Outcome struct {
 	OK  bool
 }
 
-// Judge compares a run with what was expected of it.
+// Judge compares a run with its story's expectations.
 func Judge(r *Run) []Outcome {
 	out := make([]Outcome, 0, len(r.Story.Expect))
 	for _, e := range r.Story.Expect {
@@ -387,7 +386,7 @@ func Judge(r *Run) []Outcome {
 	return out
 }
 
-// Answer is a need, and the line that answers it; "": none does. Same: it is the line that answers the need before.
+// Answer is a need, and the line of output that answers it; "": none. Same: the previous need has the same line.
 type Answer struct {
 	Need
 	Line string

@@ -15,17 +15,17 @@ func udpStory() Story {
 	return Story{
 		Name: "udp", Title: "Why we patched node.js", Program: "datagrams.js", Image: "memfit.test/node:20",
 		Command: []string{"node", "/app/datagrams.js"},
-		Met: "A statsd on Node.js 0.6 takes a gigabyte: each datagram gets a buffer of its own, and freed " +
+		Found: "A statsd on Node.js 0.6 takes a gigabyte: each datagram gets a buffer of its own, and freed " +
 			"buffers leave holes. RSS goes from 57 to 100 MiB under load and remains at 59 MiB and more, " +
 			"although garbage is collected every two seconds. With buffers from slabs (Node.js 0.6.8 and " +
 			"later) it is 15 to 18 MiB.",
 		Profiles: map[string]string{"nodejs": sizing, "nodejs-threshold": sizing + "\n  tuning: {trimThreshold: 128Ki}"},
 		Arms: []Arm{
-			{Name: usual, Says: "limit 512Mi: a Node.js that has the patch", LimitMi: 512},
-			{Name: keeps, Says: "keeps a slice of each datagram for the interval: small buffers live long again", LimitMi: 512,
+			{Name: usual, Desc: "limit 512Mi: a Node.js that has the patch", LimitMi: 512},
+			{Name: keeps, Desc: "keeps a slice of each datagram for the interval: small buffers live long again", LimitMi: 512,
 				Env: keep},
-			{Name: memfit, Says: "the same with memfit", LimitMi: 512, Env: keep, Profile: "nodejs"},
-			{Name: threshold, Says: "the same with memfit, trimThreshold: 128Ki", LimitMi: 512, Env: keep,
+			{Name: memfit, Desc: "the same with memfit", LimitMi: 512, Env: keep, Profile: "nodejs"},
+			{Name: threshold, Desc: "the same with memfit, trimThreshold: 128Ki", LimitMi: 512, Env: keep,
 				Profile: "nodejs-threshold"},
 		},
 		Steps: []Step{
@@ -34,7 +34,7 @@ func udpStory() Story {
 			{Name: collect, Path: "collect", Settle: 5e9, Predicted: true, Inspect: true,
 				Arms: []string{keeps, memfit, threshold}},
 		},
-		Look: Place{memfit, collect},
+		Checked: Place{memfit, collect},
 		Needed: []Need{
 			{"that memory does not come down after the load", `remains after a load`},
 			{"whether it is V8's heap or native memory", `Mi V8 heap|V8 heap +\S+Mi`},
@@ -58,7 +58,7 @@ func udpStory() Story {
 		},
 		Pictures: []Picture{rssPicture("udp", "RSS of a server of datagrams", []string{"start", again, collect},
 			usual, keeps, memfit, threshold)},
-		Said: fmt.Sprintf("%s is Node.js 20, which has the patch. %s keeps a slice of each datagram, so that small buffers "+
-			"live as long as the article's and leave the same holes.", usual, keeps),
+		Comment: fmt.Sprintf("%s is Node.js 20, which has the patch. %s keeps a slice of each datagram, so that small "+
+			"buffers live as long as the article's and leave the same holes.", usual, keeps),
 	}
 }

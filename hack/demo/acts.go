@@ -18,16 +18,16 @@ import (
 
 var getOptions = metav1.GetOptions{}
 
-func withManifests(manifests string) func(context.Context, *story, *acts) error {
-	return func(ctx context.Context, s *story, _ *acts) error { return applyManifests(ctx, s, manifests) }
+func withManifests(manifests string) func(context.Context, *session, *acts) error {
+	return func(ctx context.Context, s *session, _ *acts) error { return applyManifests(ctx, s, manifests) }
 }
 
-func applyManifests(ctx context.Context, s *story, manifests string) error {
-	// A second telling starts from the beginning.
+func applyManifests(ctx context.Context, s *session, manifests string) error {
+	// A second run starts from the beginning.
 	if _, err := s.kubectl(ctx, "delete", "namespace", namespace, "--ignore-not-found", "--wait=false"); err != nil {
 		return err
 	}
-	gone := wait{what: "the namespace of an earlier run to go", atMost: 3 * time.Minute, look: "get all,mprof,memrec"}
+	gone := wait{what: "the end of an earlier run's namespace", atMost: 3 * time.Minute, command: "get all,mprof,memrec"}
 	if err := s.await(ctx, gone, s.namespaceGone); err != nil {
 		return err
 	}
@@ -35,27 +35,27 @@ func applyManifests(ctx context.Context, s *story, manifests string) error {
 	return err
 }
 
-func withoutMemfit(ctx context.Context, s *story, all *acts) error {
-	a, err := s.watchUntilDead(ctx)
+func withoutMemfit(ctx context.Context, s *session, all *acts) error {
+	a, err := s.watchUntilFailure(ctx)
 	if err != nil {
 		return err
 	}
 	*all = append(*all, a)
-	s.say("V8 believes it may use %d MiB of heap; the kernel allows %s for everything", a.heapCap, a.limit)
+	s.printf("V8's own heap cap is %d MiB; the limit for the whole container is %s", a.heapCap, a.limit)
 	_, err = s.show(ctx, "get", "pods", "-l", "app=bursts")
 	return err
 }
 
-// How many MiB of sessions the service holds: as bursts.yaml has it, and what is added when it lives, because how much
-// V8 needs on top of them depends on how soon it comes to collect. The last is more than V8's own cap leaves room for.
+// The service holds so many MiB of sessions: first those of bursts.yaml, and more while it survives, because V8's other
+// memory depends on when it collects garbage. lastSessions no longer fit into V8's own cap.
 const (
 	firstSessions = 124
 	moreSessions  = 12
 	lastSessions  = 196
 )
 
-// watchUntilDead watches the service die. Where it survives the load, more people log in.
-func (s *story) watchUntilDead(ctx context.Context) (act, error) {
+// watchUntilFailure watches the service until it fails, and adds sessions whenever it survives the load.
+func (s *session) watchUntilFailure(ctx context.Context) (act, error) {
 	accept := func(p *corev1.Pod) bool { return true }
 	for sessions := firstSessions; ; {
 		pod, err := s.awaitPod(ctx, "bursts", accept)
@@ -63,14 +63,14 @@ func (s *story) watchUntilDead(ctx context.Context) (act, error) {
 			return act{}, err
 		}
 		a, err := s.watchLoad(ctx, "without memfit", pod)
-		if err != nil || a.dead() {
+		if err != nil || a.failed() {
 			return a, err
 		}
 		if sessions += moreSessions; sessions > lastSessions {
-			return a, fmt.Errorf("the service was to die without memfit, but lived through %d bursts "+
-				"with %d MiB of sessions at limit %s", a.bursts, sessions-moreSessions, a.limit)
+			return a, fmt.Errorf("without memfit the service survived %d bursts with %d MiB of sessions at limit %s, "+
+				"expected a failure", a.bursts, sessions-moreSessions, a.limit)
 		}
-		s.say("it lived through %d bursts: more people log in", a.bursts)
+		s.printf("the service survived %d bursts: it gets more sessions", a.bursts)
 		more := fmt.Sprintf("SESSIONS_MIB=%d", sessions)
 		if _, err := s.show(ctx, "set", "env", "deployment/bursts", more); err != nil {
 			return a, err
@@ -79,14 +79,14 @@ func (s *story) watchUntilDead(ctx context.Context) (act, error) {
 	}
 }
 
-func withSettings(ctx context.Context, s *story, all *acts) error {
+func withSettings(ctx context.Context, s *session, all *acts) error {
 	if _, err := s.show(ctx, "annotate", "deployment", "bursts", v1alpha1.ProfileAnnotation+"=nodejs"); err != nil {
 		return err
 	}
 	before := (*all)[0]
 	rec, err := s.awaitRaise(ctx, before.limit)
 	if err != nil && before.stall != nil && ctx.Err() == nil {
-		s.say("memfit has not called it a stall so far: %s", err)
+		s.printf("memfit has not reported the stall yet: %s", err)
 		if err = s.endStall(ctx); err == nil {
 			rec, err = s.awaitRaise(ctx, before.limit)
 		}
@@ -94,7 +94,7 @@ func withSettings(ctx context.Context, s *story, all *acts) error {
 	if err != nil {
 		return err
 	}
-	s.say("memfit found what happened before it was asked: %s", rec.Status.Summary)
+	s.printf("memfit already observed what happened: %s", rec.Status.Summary)
 	pod, err := s.restartUntil(ctx, "bursts", injected)
 	if err != nil {
 		return err
@@ -111,15 +111,15 @@ func withSettings(ctx context.Context, s *story, all *acts) error {
 		return fmt.Errorf("the heap cap inside the process is %d MiB, not below the %d MiB it had without memfit",
 			a.heapCap, before.heapCap)
 	}
-	if a.dead() {
-		s.say("its heap fits, and still the limit is too small for this load on this machine: it needs the recommended size")
+	if a.failed() {
+		s.printf("the heap fits, but the limit is too small for this load on this machine: it needs the recommended size")
 		return nil
 	}
-	s.say("%d bursts in a row at the same limit %s", a.bursts, a.limit)
+	s.printf("%d bursts in a row at the same limit %s", a.bursts, a.limit)
 	return nil
 }
 
-func readRecommendation(ctx context.Context, s *story, _ *acts) error {
+func readRecommendation(ctx context.Context, s *session, _ *acts) error {
 	out, err := s.show(ctx, "describe", "memoryprofile", "nodejs")
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func readRecommendation(ctx context.Context, s *story, _ *acts) error {
 	return nil
 }
 
-func withRecommendation(ctx context.Context, s *story, all *acts) error {
+func withRecommendation(ctx context.Context, s *session, all *acts) error {
 	before := (*all)[0].limit
 	rec, err := s.awaitRaise(ctx, before)
 	if err != nil {
@@ -160,18 +160,18 @@ func withRecommendation(ctx context.Context, s *story, all *acts) error {
 	if err != nil {
 		return err
 	}
-	if a.kills > 0 || a.bursts < enough {
-		return fmt.Errorf("with the recommended limit %s it was to survive %d bursts: %d kills, %d bursts",
-			a.limit, enough, a.kills, a.bursts)
+	if a.kills > 0 || a.bursts < minBursts {
+		return fmt.Errorf("with the recommended limit %s: %d kills, %d bursts, want no kill and %d bursts",
+			a.limit, a.kills, a.bursts, minBursts)
 	}
-	s.say("%d bursts in a row, no kill, limit %s", a.bursts, a.limit)
+	s.printf("%d bursts in a row, no kill, limit %s", a.bursts, a.limit)
 	return nil
 }
 
-func others(ctx context.Context, s *story, _ *acts) error {
+func others(ctx context.Context, s *session, _ *acts) error {
 	for _, o := range []struct {
 		app, want string
-		command   func(pod string) []string // asks the process itself
+		command   func(pod string) []string // reads the setting from the process
 	}{
 		{"batches", "TrimNativeHeapInterval=30000", func(pod string) []string {
 			return []string{"exec", pod, "--", "jcmd", "1", "VM.flags"}
@@ -182,7 +182,7 @@ func others(ctx context.Context, s *story, _ *acts) error {
 	} {
 		pod, err := s.awaitPod(ctx, o.app, running)
 		if err == nil && !injected(pod) {
-			s.say("%s was made before memfit's webhook had heard of its profile: it is restarted", pod.Name)
+			s.printf("%s was created before memfit's webhook received its profile: restarting", pod.Name)
 			pod, err = s.restartUntil(ctx, o.app, injected)
 		}
 		if err != nil {
@@ -193,8 +193,8 @@ func others(ctx context.Context, s *story, _ *acts) error {
 		}
 		command := o.command(pod.Name)
 		var out string
-		ask := wait{what: "an answer of the process in " + pod.Name, atMost: 2 * time.Minute, look: "logs " + pod.Name}
-		err = s.await(ctx, ask, func(ctx context.Context) (bool, string, error) {
+		answer := wait{what: "an answer of the process in " + pod.Name, atMost: 2 * time.Minute, command: "logs " + pod.Name}
+		err = s.await(ctx, answer, func(ctx context.Context) (bool, string, error) {
 			out, err = s.kubectl(ctx, command...)
 			return err == nil, "", err
 		})

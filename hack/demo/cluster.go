@@ -24,7 +24,7 @@ func limitOf(p *corev1.Pod) memory.Bytes {
 	return memory.FromQuantity(p.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory])
 }
 
-func (s *story) namespaceGone(ctx context.Context) (bool, string, error) {
+func (s *session) namespaceGone(ctx context.Context) (bool, string, error) {
 	var ns corev1.Namespace
 	err := s.Get(ctx, client.ObjectKey{Name: namespace}, &ns)
 	if apierrors.IsNotFound(err) {
@@ -38,10 +38,10 @@ func (s *story) namespaceGone(ctx context.Context) (bool, string, error) {
 	return false, string(ns.Status.Phase), err
 }
 
-// awaitPod waits for a running pod of an app that accept takes.
-func (s *story) awaitPod(ctx context.Context, app string, accept func(*corev1.Pod) bool) (*corev1.Pod, error) {
+// awaitPod waits for a running pod of an app that accept accepts.
+func (s *session) awaitPod(ctx context.Context, app string, accept func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	var pod *corev1.Pod
-	w := wait{what: "a pod of " + app, atMost: 3 * time.Minute, look: "describe pods -l app=" + app}
+	w := wait{what: "a pod of " + app, atMost: 3 * time.Minute, command: "describe pods -l app=" + app}
 	err := s.await(ctx, w, func(ctx context.Context) (bool, string, error) {
 		var err error
 		pod, err = s.newestPod(ctx, app)
@@ -53,9 +53,9 @@ func (s *story) awaitPod(ctx context.Context, app string, accept func(*corev1.Po
 	return pod, err
 }
 
-// restartUntil restarts a Deployment until its pod is one that accept takes. A webhook learns what was changed in the
-// API a moment later than the person who changed it, and a pod that was faster is like the one before.
-func (s *story) restartUntil(ctx context.Context, app string, accept func(*corev1.Pod) bool) (*corev1.Pod, error) {
+// restartUntil restarts a Deployment, at most three times, until accept accepts its pod: the webhook may receive a
+// change after the new pod was admitted.
+func (s *session) restartUntil(ctx context.Context, app string, accept func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	var pod *corev1.Pod
 	for range 3 {
 		var old string
@@ -74,18 +74,18 @@ func (s *story) restartUntil(ctx context.Context, app string, accept func(*corev
 		if accept(pod) {
 			return pod, nil
 		}
-		s.say("%s was made too early, with limit %s: once more", pod.Name, limitOf(pod))
+		s.printf("%s was created too early, with limit %s: restarting again", pod.Name, limitOf(pod))
 	}
-	return nil, fmt.Errorf("%s has limit %s after three restarts. To look: kubectl -n %s describe memrec deployment-%s",
+	return nil, fmt.Errorf("%s has limit %s after three restarts. To inspect: kubectl -n %s describe memrec deployment-%s",
 		pod.Name, limitOf(pod), namespace, app)
 }
 
-// awaitRaise waits until memfit knows of the death and recommends more than the limit at which it happened.
-func (s *story) awaitRaise(ctx context.Context, limit memory.Bytes) (*v1alpha1.MemoryRecommendation, error) {
+// awaitRaise waits until memfit recommends more than limit, at which the service failed.
+func (s *session) awaitRaise(ctx context.Context, limit memory.Bytes) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
 	w := wait{
 		what:   "memfit to recommend more than " + limit.String() + " for Deployment bursts",
-		atMost: 3 * time.Minute, look: "describe memrec deployment-bursts",
+		atMost: 3 * time.Minute, command: "describe memrec deployment-bursts",
 	}
 	err := s.await(ctx, w, func(ctx context.Context) (bool, string, error) {
 		if err := s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "deployment-bursts"}, &rec); err != nil {
@@ -96,7 +96,7 @@ func (s *story) awaitRaise(ctx context.Context, limit memory.Bytes) (*v1alpha1.M
 	return &rec, err
 }
 
-// recommended is the limit that memfit recommends for the only container; 0: none.
+// recommended returns the limit that memfit recommends for the only container; 0: none.
 func recommended(rec *v1alpha1.MemoryRecommendation) memory.Bytes {
 	if len(rec.Status.Containers) == 0 {
 		return 0
@@ -108,8 +108,8 @@ func recommended(rec *v1alpha1.MemoryRecommendation) memory.Bytes {
 	return memory.FromQuantity(*size.Limit)
 }
 
-func (s *story) showInjected(ctx context.Context, pod *corev1.Pod) error {
-	s.say("%s has limit %s and:", pod.Name, limitOf(pod))
+func (s *session) showInjected(ctx context.Context, pod *corev1.Pod) error {
+	s.printf("%s has limit %s and:", pod.Name, limitOf(pod))
 	for _, e := range pod.Spec.Containers[0].Env {
 		fmt.Printf("    %s=%s\n", e.Name, e.Value)
 	}

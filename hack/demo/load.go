@@ -17,39 +17,39 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// enough is how many bursts a pod must survive: more than any pod lived through without memfit in our runs (three).
-const enough = 4
+// minBursts is how many bursts a pod must survive: more than any pod survived without memfit in our runs (three).
+const minBursts = 4
 
-// enoughDeaths is how many OOM kills show that a death was no accident. A stall needs no second one: it does not end.
-const enoughDeaths = 2
+// minDeaths is how many kills or aborts count as a failure; one may be an accident. One stall counts: it does not end.
+const minDeaths = 2
 
 // act is one pod of the service under the same load.
 type act struct {
 	name    string
 	limit   memory.Bytes
-	heapCap int64 // MiB, as the process itself says
+	heapCap int64 // MiB, as the process reports it
 	kills   int32
-	aborts  int32 // ended by itself at its heap cap
+	aborts  int32 // exits of the process at its heap cap
 	stall   *stall
-	bursts  int // done in a row by the last container
+	bursts  int // completed in a row by the last container
 	peakRSS memory.Bytes
 }
 
 type acts []act
 
-// dead reports whether the service is of no use: killed or ended again and again, or stalled.
-func (a act) dead() bool { return a.kills+a.aborts >= enoughDeaths || a.stall != nil }
+// failed reports whether the service was killed or aborted repeatedly, or stalled.
+func (a act) failed() bool { return a.kills+a.aborts >= minDeaths || a.stall != nil }
 
-// watchLoad follows one pod until it did enough bursts, or died, and reports what happened.
-func (s *story) watchLoad(ctx context.Context, name string, pod *corev1.Pod) (act, error) {
+// watchLoad watches one pod until it has completed minBursts bursts or failed.
+func (s *session) watchLoad(ctx context.Context, name string, pod *corev1.Pod) (act, error) {
 	a := act{name: name, limit: memory.FromQuantity(pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory])}
 	watch := stallWatch{limit: a.limit}
 	var use usage
 	bursts := wait{
-		what: "the bursts of " + pod.Name, atMost: 15 * time.Minute, look: "logs " + pod.Name,
+		what: "the bursts of " + pod.Name, atMost: 15 * time.Minute, command: "logs " + pod.Name,
 		detail: func() string {
 			if use.total == 0 {
-				return "its use is not measured yet"
+				return "its usage is not measured yet"
 			}
 			return fmt.Sprintf("%s of %s in use", use.total, a.limit)
 		},
@@ -63,40 +63,40 @@ func (s *story) watchLoad(ctx context.Context, name string, pod *corev1.Pod) (ac
 			return false, string(now.Status.Phase), nil
 		}
 		status := now.Status.ContainerStatuses[0]
-		s.countDeath(&a, status)
+		s.countRestart(&a, status)
 		if err := s.readLog(ctx, pod.Name, &a); err != nil && status.Started != nil && *status.Started {
 			return false, "", err
 		}
 		use = s.usage(ctx, now)
 		a.peakRSS = max(a.peakRSS, use.rss)
-		a.stall = watch.look(time.Now(), status.State.Running != nil, a.bursts, status.RestartCount, use)
-		return a.bursts >= enough || a.dead(), fmt.Sprintf("%d bursts done, %d kills", a.bursts, a.kills), nil
+		a.stall = watch.observe(time.Now(), status.State.Running != nil, a.bursts, status.RestartCount, use)
+		return a.bursts >= minBursts || a.failed(), fmt.Sprintf("%d bursts done, %d kills", a.bursts, a.kills), nil
 	})
 	if a.stall != nil {
-		s.say("stalled: %s", a.stall)
+		s.printf("stalled: %s", a.stall)
 	}
 	return a, err
 }
 
-// countDeath notices that a container of the pod ended since the last look.
-func (s *story) countDeath(a *act, status corev1.ContainerStatus) {
-	dead := status.LastTerminationState.Terminated
-	if dead == nil || status.RestartCount <= a.kills+a.aborts {
+// countRestart records a container of the pod that ended since the last call.
+func (s *session) countRestart(a *act, status corev1.ContainerStatus) {
+	last := status.LastTerminationState.Terminated
+	if last == nil || status.RestartCount <= a.kills+a.aborts {
 		return
 	}
-	lived := dead.FinishedAt.Sub(dead.StartedAt.Time).Round(time.Second)
-	if dead.Reason == "OOMKilled" {
+	ran := last.FinishedAt.Sub(last.StartedAt.Time).Round(time.Second)
+	if last.Reason == "OOMKilled" {
 		a.kills = status.RestartCount - a.aborts
-		s.say("%s, exit %d, after %s: kill %d at limit %s", dead.Reason, dead.ExitCode, lived, a.kills, a.limit)
+		s.printf("%s, exit %d, after %s: kill %d at limit %s", last.Reason, last.ExitCode, ran, a.kills, a.limit)
 		return
 	}
 	a.aborts = status.RestartCount - a.kills
-	s.say("%s, exit %d, after %s: no kill, it ended by itself (V8 does that at its heap cap)",
-		dead.Reason, dead.ExitCode, lived)
+	s.printf("%s, exit %d, after %s: not killed, the process aborted (V8 does so at its heap cap)",
+		last.Reason, last.ExitCode, ran)
 }
 
-// readLog takes the heap cap and the number of bursts from what the running container says itself.
-func (s *story) readLog(ctx context.Context, pod string, a *act) error {
+// readLog reads the heap cap and the number of bursts from the running container's log.
+func (s *session) readLog(ctx context.Context, pod string, a *act) error {
 	log, err := s.clientset.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the log of %s: %w", pod, err)
@@ -109,7 +109,7 @@ func (s *story) readLog(ctx context.Context, pod string, a *act) error {
 			HeapLimitMiB int64  `json:"heapLimitMiB"`
 		}
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
-			continue // V8's own last words are not JSON
+			continue // V8's own messages are not JSON
 		}
 		a.heapCap = line.HeapLimitMiB
 		if line.Event == "burst done" {

@@ -1,10 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo tells memfit's story on a real cluster: a Node.js service dies in bursts, gets its settings, gets its
-// size, and lives. Every number it prints is read from the API server, the kubelet or the process itself; whatever does
-// not happen ends it with exit code 1. It needs a cluster with memfit and the lab's workload images: make demo brings
-// both.
+// Command demo shows memfit on a real cluster: a Node.js service fails in bursts, gets settings, gets a larger limit,
+// and survives. All numbers are read from the API server, the kubelet or the process itself; if a step has another
+// result, it exits with 1. It needs a cluster with memfit and the lab's workload images; make demo sets up both.
 package main
 
 import (
@@ -42,19 +41,19 @@ func main() {
 }
 
 func run(ctx context.Context, kubectl, manifests string) error {
-	s, err := newStory(ctx, kubectl)
+	s, err := newSession(ctx, kubectl)
 	if err != nil {
 		return err
 	}
 	var results acts
 	for i, act := range []struct {
-		title string
-		play  func(context.Context, *story, *acts) error
-		learn string
+		title  string
+		run    func(context.Context, *session, *acts) error
+		lesson string
 	}{
 		{
 			"A Node.js service, a JVM and a Go program; the first has no profile", withManifests(manifests),
-			"profiles are manifests like any other, and a workload without the annotation is left alone.",
+			"profiles are manifests like any other, and a workload without the annotation is not changed.",
 		},
 		{
 			"Without memfit it does not survive its bursts", withoutMemfit,
@@ -70,23 +69,23 @@ func run(ctx context.Context, kubectl, manifests string) error {
 		},
 		{
 			"Let new pods have the recommended size", withRecommendation,
-			"with sizing.mode OnCreate new pods get the size; the Deployment in Git stays as it is.",
+			"with sizing.mode OnCreate new pods get the size; the Deployment in Git does not change.",
 		},
 		{
-			"The JVM and the Go program got what they understand", others,
+			"The JVM and the Go program got settings of their runtime", others,
 			"each runtime has settings of its own, and the process itself confirms them.",
 		},
 	} {
 		s.heading(i+1, act.title)
-		if err := act.play(ctx, s, &results); err != nil {
+		if err := act.run(ctx, s, &results); err != nil {
 			return fmt.Errorf("act %d (%s): %w", i+1, act.title, err)
 		}
-		fmt.Printf("\nLearn: %s\n", act.learn)
+		fmt.Printf("\nLearn: %s\n", act.lesson)
 	}
 	s.heading(7, "Before and after")
 	if err := results.print(os.Stdout); err != nil {
 		return err
 	}
-	fmt.Println("\nLearn: settings stop the kills, and the right size makes room for the load; it takes both.")
+	fmt.Println("\nLearn: settings stop the kills, and the right size fits the load; a service needs both.")
 	return nil
 }

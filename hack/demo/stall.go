@@ -15,26 +15,26 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// The other death. The limit is full of anonymous memory, which has nowhere to go, so the kernel takes the pages of the
-// program itself, and reads them back from the disk a moment later. The process gets nowhere, and nobody kills it.
-// Whether that happens or a kill depends on the disk, its read-ahead and what else runs on the machine.
+// A stall is a failure without a kill. Anonymous memory fills the limit, so the kernel reclaims the pages of the
+// program itself, and reads them back from disk a moment later. The process makes no progress, and nothing kills it.
+// Whether a process stalls or is OOM-killed depends on the disk, its read-ahead and the machine's other load.
 const (
 	// patience is how long a running process may take for a burst: one takes 2 s on an idle machine, 20 s beside builds.
 	patience = 40 * time.Second
 	// fullPercent of the limit counts as full: the kernel frees in batches of a few MiB.
 	fullPercent = 97
-	// faultsPerSecond tells a stall from a process that waits for a processor: 10 (beside many builds) to 200 were seen in
-	// stalls, and less than one a minute in a process that runs, however slowly.
+	// faultsPerSecond distinguishes a stall from a process that waits for a processor: stalls had 10 (beside many builds)
+	// to 200, and slow processes less than one a minute.
 	faultsPerSecond = 2
 )
 
-// usage is what the kubelet last measured of a container; zero when it has not yet.
+// usage is what the kubelet last measured of a container; zero before the first measurement.
 type usage struct {
 	total, rss memory.Bytes
 	faults     uint64 // major page faults since the container started
 }
 
-// stall is what was seen while nothing was done.
+// stall describes a period without progress.
 type stall struct {
 	lasted     time.Duration
 	use        usage
@@ -43,13 +43,12 @@ type stall struct {
 }
 
 func (s stall) String() string {
-	return fmt.Sprintf("no burst for %s, %s of %s in use, %s of it anonymous; meanwhile the program was read back from "+
-		"the disk "+
-		"%d times (major page faults). No kernel kills it and nothing restarts it, but it is as dead",
+	return fmt.Sprintf("no burst for %s, %s of %s in use, %s of it anonymous, %d major page faults (pages of the program "+
+		"were read back from disk). The process makes no progress, but nothing kills or restarts it",
 		s.lasted.Round(time.Second), s.use.total, s.limit, s.use.rss, s.readFaults)
 }
 
-// stallWatch remembers since when a container has done nothing.
+// stallWatch records since when a container has made no progress.
 type stallWatch struct {
 	limit    memory.Bytes
 	since    time.Time
@@ -58,9 +57,9 @@ type stallWatch struct {
 	faults   uint64
 }
 
-// look returns a stall when a running container has done no burst for too long, its limit is full, and it reads its
-// program again and again.
-func (w *stallWatch) look(now time.Time, running bool, bursts int, restarts int32, use usage) *stall {
+// observe returns a stall when a running container has completed no burst for patience, its limit is full, and it keeps
+// reading its program from disk.
+func (w *stallWatch) observe(now time.Time, running bool, bursts int, restarts int32, use usage) *stall {
 	if use.total == 0 {
 		return nil // not measured yet
 	}
@@ -68,7 +67,7 @@ func (w *stallWatch) look(now time.Time, running bool, bursts int, restarts int3
 		w.since, w.bursts, w.restarts, w.faults = now, bursts, restarts, use.faults
 		return nil
 	}
-	w.faults = min(w.faults, use.faults) // what was measured first may have been another container's
+	w.faults = min(w.faults, use.faults) // the first measurement may be of the previous container
 	lasted, read := now.Sub(w.since), use.faults-w.faults
 	full, reads := use.total >= w.limit.Percent(fullPercent), float64(read) >= faultsPerSecond*lasted.Seconds()
 	if lasted < patience || !full || !reads {
@@ -77,27 +76,27 @@ func (w *stallWatch) look(now time.Time, running bool, bursts int, restarts int3
 	return &stall{lasted: lasted, use: use, limit: w.limit, readFaults: read}
 }
 
-// endStall does to a stalled container what happens to it sooner or later: somebody opens a shell in it to look, and
-// that takes memory which is not there.
-func (s *story) endStall(ctx context.Context) error {
+// endStall causes an OOM kill of a stalled container, as a shell for debugging would: it runs a process that needs
+// 64 MiB in the container.
+func (s *session) endStall(ctx context.Context) error {
 	pod, err := s.newestPod(ctx, "bursts")
 	if err != nil {
 		return err
 	}
-	s.say("somebody looks into the stalled container; 64 MiB are enough to end it")
-	was, asked := restarts(pod), time.Time{}
+	s.printf("a command in the stalled container needs 64 MiB, which ends the container")
+	was, tried := restarts(pod), time.Time{}
 	w := wait{
-		what: "the end of the stalled container of " + pod.Name, atMost: 5 * time.Minute, look: "describe pod " + pod.Name,
+		what: "the end of the stalled container of " + pod.Name, atMost: 5 * time.Minute, command: "describe pod " + pod.Name,
 	}
 	return s.await(ctx, w, func(ctx context.Context) (bool, string, error) {
 		now, err := s.newestPod(ctx, "bursts")
 		if err != nil || restarts(now) > was {
 			return err == nil, "", err
 		}
-		if time.Since(asked) < 20*time.Second { // the kubelet tells of the kill a moment later
+		if time.Since(tried) < 20*time.Second { // the kubelet reports the kill with a delay
 			return false, "", nil
 		}
-		asked = time.Now()
+		tried = time.Now()
 		_, err = s.show(ctx, "exec", now.Name, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1")
 		return false, "", err
 	})
@@ -110,7 +109,7 @@ func restarts(p *corev1.Pod) int32 {
 	return p.Status.ContainerStatuses[0].RestartCount
 }
 
-func (s *story) usage(ctx context.Context, pod *corev1.Pod) usage {
+func (s *session) usage(ctx context.Context, pod *corev1.Pod) usage {
 	raw, err := s.clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(pod.Spec.NodeName).
 		SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
 	var summary stats.Summary

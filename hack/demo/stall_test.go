@@ -12,7 +12,7 @@ import (
 
 const testMiB = memory.Bytes(1 << 20)
 
-// TestStall: numbers of containers that were watched on a lab's node; only the first is a stall.
+// TestStall has numbers of containers on a lab's node; only the first is a stall.
 func TestStall(t *testing.T) {
 	limit := 256 * testMiB
 	full := usage{total: 255 * testMiB, rss: 241 * testMiB}
@@ -33,11 +33,11 @@ func TestStall(t *testing.T) {
 		"works at its limit": {
 			use: full, faults: 3700, running: true, bursts: func(s int) int { return s / 40 },
 		},
-		"waits to be started again": {use: full, faults: 3700},
+		"waits for its restart": {use: full, faults: 3700},
 		"is killed and started every 30 s": {
 			use: full, faults: 3700, running: true, restarts: func(s int) int32 { return int32(s / 30) },
 		},
-		"nothing is known of its use so far": {running: true},
+		"its usage is not measured yet": {running: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := stallWatch{limit: limit}
@@ -52,7 +52,7 @@ func TestStall(t *testing.T) {
 				if tc.restarts != nil {
 					restarts = tc.restarts(second)
 				}
-				got = w.look(time.Unix(int64(second), 0), tc.running, bursts, restarts, use)
+				got = w.observe(time.Unix(int64(second), 0), tc.running, bursts, restarts, use)
 			}
 			if (got != nil) != tc.want {
 				t.Fatalf("stall = %v, want %v", got, tc.want)

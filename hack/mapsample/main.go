@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program mapsample writes the webhook-free form of profiles: for every MemoryProfile and ClusterMemoryProfile in the
-// files given, a MutatingAdmissionPolicy and its binding into a file of the profile's name. Profiles of no namespace
-// are taken to be in "default".
+// Command mapsample converts profiles for clusters without memfit's webhook: for every MemoryProfile and
+// ClusterMemoryProfile in the given files it writes a MutatingAdmissionPolicy and its binding to a file named after the
+// profile. A MemoryProfile without a namespace is in "default".
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 
 func run(out string, files []string) error {
 	if len(files) == 0 {
-		return errors.New("name files with profiles")
+		return errors.New("no files with profiles given")
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
@@ -62,9 +62,9 @@ func run(out string, files []string) error {
 	return nil
 }
 
-// write writes one profile's policy; other kinds are passed over.
+// write writes one profile's policy; it ignores other kinds.
 func write(out, file string, document []byte) error {
-	var mp v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields, but for namespaceSelector
+	var mp v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields, except namespaceSelector
 	if err := yaml.Unmarshal(document, &mp); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSamplesAreCurrent: what is in config/samples/map is what `make map-sample` writes.
+// TestSamplesAreCurrent: config/samples/map has exactly the files that `make map-sample` writes.
 func TestSamplesAreCurrent(t *testing.T) {
 	t.Chdir("../..")
 	profiles, err := filepath.Glob("config/samples/*.yaml")
@@ -26,12 +26,12 @@ func TestSamplesAreCurrent(t *testing.T) {
 	}
 	want, have := contents(t, fresh), contents(t, "config/samples/map")
 	if len(want) == 0 {
-		t.Fatal("no sample gives a policy: the test looks in the wrong place")
+		t.Fatal("no policy from config/samples: is the path wrong?")
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf(
-			"config/samples/map is out of date, run `make map-sample` (and remove files that it no longer writes): -fresh "+
-				"+there\n%s",
+			"config/samples/map is out of date, run `make map-sample` (and remove files that it no longer writes): -want "+
+				"+got\n%s",
 			diff,
 		)
 	}

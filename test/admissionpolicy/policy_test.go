@@ -27,8 +27,8 @@ import (
 	"github.com/memfit/memfit/test/podplan"
 )
 
-// profiles of every kind of formula. All choose pods by a label of their own, so that they can be effective at the same
-// time.
+// profiles has profiles with every kind of formula. Each selects pods by its own label, so that all can be effective at
+// the same time.
 func profiles() map[string]v1alpha1.MemoryProfileSpec {
 	return map[string]v1alpha1.MemoryProfileSpec{
 		"go": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}},
@@ -68,8 +68,8 @@ func named(name string, spec v1alpha1.MemoryProfileSpec) *profile.Profile {
 	}
 }
 
-// TestAgainstTheWebhook creates pods on a real API server with the policies effective, and compares what they became
-// with what memfit's webhook would have made of them: the same, or, where the policy is more careful, nothing.
+// TestAgainstTheWebhook creates pods on a real API server with effective policies, and compares the resulting variables
+// with those that memfit's webhook would set: they must be equal, or unset where the policy is more careful.
 func TestAgainstTheWebhook(t *testing.T) {
 	ctx := t.Context()
 	config := expect.APIServer(t)
@@ -99,13 +99,13 @@ func TestAgainstTheWebhook(t *testing.T) {
 			pod := newPod(name, limit)
 			want := pod.DeepCopy()
 			podplan.Apply(want, inject.MakePlan(inject.Input{Pod: want, Profile: named(name, spec)}))
-			if strings.HasSuffix(limit, "500m") { // no whole bytes
+			if strings.HasSuffix(limit, "500m") { // not a whole number of bytes
 				want = careful(pod, want)
 			}
 			compare(ctx, t, c, name+", limit "+limit, pod, want)
 			pods++
 		}
-		for story, edit := range users {
+		for edited, edit := range users {
 			pod := newPod(name, "512Mi")
 			edit.edit(pod)
 			want := pod.DeepCopy()
@@ -113,15 +113,15 @@ func TestAgainstTheWebhook(t *testing.T) {
 			if edit.careful || edit.unknown && spec.Runtime.Type == "" {
 				want = pod
 			}
-			compare(ctx, t, c, name+", "+story, pod, want, edit.less)
+			compare(ctx, t, c, name+", "+edited, pod, want, edit.less)
 			pods++
 		}
 	}
 	t.Logf("policies=%d pods=%d", len(profiles()), pods)
 }
 
-// TestNamespacesHaveASay: what stands on the Namespace holds for a policy as for the webhook.
-func TestNamespacesHaveASay(t *testing.T) {
+// TestNamespaceAnnotations: annotations of the Namespace have the same effect on a policy as on the webhook.
+func TestNamespaceAnnotations(t *testing.T) {
 	ctx := t.Context()
 	c, err := client.New(expect.APIServer(t), client.Options{})
 	if err != nil {
@@ -161,12 +161,11 @@ func TestNamespacesHaveASay(t *testing.T) {
 	}
 }
 
-// users are things a pod's owner may have written. careful: the policy leaves the pod alone, where the webhook may do
-// something.
+// users are possible settings of a pod's owner. careful: the policy does not change the pod, while the webhook may.
 var users = map[string]struct {
 	edit    func(*corev1.Pod)
 	careful bool
-	unknown bool   // the same, where the profile does not declare the runtime
+	unknown bool   // careful where the profile does not declare the runtime
 	less    string // a variable that only the webhook may set
 }{
 	"user: GOMEMLIMIT":       {edit: setEnv("GOMEMLIMIT", "100MiB")},
@@ -181,11 +180,11 @@ var users = map[string]struct {
 	"user: flag on the command": {
 		edit: func(p *corev1.Pod) { app(p).Command = []string{"node", "--max_old_space_size=300", "app.js"} }, unknown: true,
 	},
-	"user: opted out":        {edit: annotate(v1alpha1.InjectAnnotation, "false"), careful: true},
-	"user: opted out, oddly": {edit: annotate(v1alpha1.InjectAnnotation, " False\n"), careful: true},
-	"user: another profile":  {edit: annotate(v1alpha1.ProfileAnnotation, "another"), careful: true},
-	"user: says the runtime": {edit: annotate(v1alpha1.RuntimeAnnotation, "Ruby"), unknown: true},
-	"user: a telling command": {
+	"user: opted out":            {edit: annotate(v1alpha1.InjectAnnotation, "false"), careful: true},
+	"user: opted out, oddly":     {edit: annotate(v1alpha1.InjectAnnotation, " False\n"), careful: true},
+	"user: another profile":      {edit: annotate(v1alpha1.ProfileAnnotation, "another"), careful: true},
+	"user: declares the runtime": {edit: annotate(v1alpha1.RuntimeAnnotation, "Ruby"), unknown: true},
+	"user: a command that shows the runtime": {
 		edit: func(p *corev1.Pod) { app(p).Command = []string{"/usr/bin/node", "app.js"} }, unknown: true,
 	},
 	"user: a shell sets it": {edit: func(p *corev1.Pod) {
@@ -266,7 +265,7 @@ func newPod(profile, limit string) *corev1.Pod {
 	return pod
 }
 
-// careful is what a policy makes of a limit that is not a whole number of bytes: only what needs no limit.
+// careful returns a policy's result for a limit that is not a whole number of bytes: only variables that need no limit.
 func careful(pod, webhook *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	for _, v := range app(webhook).Env {
@@ -277,13 +276,12 @@ func careful(pod, webhook *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// compare creates pod and looks at the variables of its containers, by name: a policy cannot choose where in the list
-// they go.
-func compare(ctx context.Context, t *testing.T, c client.Client, story string, pod, want *corev1.Pod, less ...string) {
+// compare creates pod and compares the variables of its containers by name: a policy cannot choose their order.
+func compare(ctx context.Context, t *testing.T, c client.Client, name string, pod, want *corev1.Pod, less ...string) {
 	t.Helper()
 	got := pod.DeepCopy()
 	if err := c.Create(ctx, got, client.DryRunAll); err != nil {
-		t.Errorf("%s: %v", story, err)
+		t.Errorf("%s: %v", name, err)
 		return
 	}
 	webhook, policy := environment(want), environment(got)
@@ -293,7 +291,7 @@ func compare(ctx context.Context, t *testing.T, c client.Client, story string, p
 		}
 	}
 	if diff := cmp.Diff(webhook, policy); diff != "" {
-		t.Errorf("%s: -webhook +policy\n%s", story, diff)
+		t.Errorf("%s: -webhook +policy\n%s", name, diff)
 	}
 }
 
@@ -309,8 +307,8 @@ func environment(p *corev1.Pod) map[string]string {
 	return all
 }
 
-// waitUntilEffective creates dry pods until every policy has acted: API servers notice new policies within a second or
-// so.
+// waitUntilEffective creates pods in dry runs until every policy is effective: API servers load new policies within
+// about a second.
 func waitUntilEffective(ctx context.Context, t *testing.T, c client.Client, names ...string) {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(ctx, time.Minute)
@@ -328,7 +326,7 @@ func waitUntilEffective(ctx context.Context, t *testing.T, c client.Client, name
 			}
 			select {
 			case <-deadline.Done():
-				t.Fatalf("the policy for %s does not act within a minute", name)
+				t.Fatalf("the policy for %s is not effective within a minute", name)
 			case <-tick.C:
 			}
 		}

@@ -24,12 +24,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pictures are what people look at after a run.
+// pictures is the folder of pictures for manual review.
 const pictures = "../../dist/browser"
 
 var (
-	chromium context.Context // the one browser; each test has a window of its own
-	plugin   string          // kubectl-memfit as people get it
+	chromium context.Context // one browser; each test has its own window
+	plugin   string          // path of kubectl-memfit
 )
 
 func TestMain(m *testing.M) { os.Exit(setUp(m)) }
@@ -70,14 +70,14 @@ func setUp(m *testing.M) int {
 	return m.Run()
 }
 
-// window is one tab, and what its page did.
+// window is one tab, with the requests and errors of its page.
 type window struct {
 	context.Context
 	t *testing.T
 
 	mu       sync.Mutex
 	requests []string
-	failures []string // what the console says went wrong
+	failures []string // errors on the console
 }
 
 func open(t *testing.T) *window {
@@ -87,13 +87,13 @@ func open(t *testing.T) *window {
 	bounded, stop := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(stop)
 	w := &window{Context: bounded, t: t}
-	chromedp.ListenTarget(ctx, w.heard)
-	// Each window is one that a user looks at, also when others were opened in front of it.
+	chromedp.ListenTarget(ctx, w.record)
+	// Each window behaves as the focused one, also when others were opened later.
 	w.do(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true))
 	return w
 }
 
-func (w *window) heard(event any) {
+func (w *window) record(event any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch e := event.(type) {
@@ -112,27 +112,27 @@ func (w *window) heard(event any) {
 	}
 }
 
-// visionFilter is how Chromium itself emulates a color vision.
+// visionFilter is the prefix of Chromium's own requests when it emulates a color vision deficiency.
 const visionFilter = `data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"><filter id="f"><feColorMatrix`
 
-// clean: nothing was asked of anybody but the page itself, and nothing went wrong.
-func (w *window) clean(address string) {
+// checkRequests fails if the page requested other addresses or reported errors.
+func (w *window) checkRequests(address string) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.requests) == 0 {
-		w.t.Error("no request was seen at all: what this listens to does not come")
+		w.t.Error("no request was recorded: are events received?")
 	}
 	for _, one := range w.requests {
 		if strings.HasPrefix(one, visionFilter) {
 			continue
 		}
 		if at, _, _ := strings.Cut(strings.TrimPrefix(one, address), "#"); at != "" {
-			w.t.Errorf("the page asks %s for something", one)
+			w.t.Errorf("the page requests %s", one)
 		}
 	}
 	for _, one := range w.failures {
-		w.t.Errorf("the console says: %s", one)
+		w.t.Errorf("error on the console: %s", one)
 	}
 }
 
@@ -143,7 +143,7 @@ func (w *window) do(actions ...chromedp.Action) {
 	}
 }
 
-// eval is what an expression of JavaScript is on the page.
+// eval evaluates an expression of JavaScript on the page.
 func eval[T any](w *window, expression string) T {
 	w.t.Helper()
 	var out T
@@ -151,19 +151,19 @@ func eval[T any](w *window, expression string) T {
 	return out
 }
 
-// wide is the window's width in px. Below 500 it is a phone.
-func (w *window) wide(px int64) {
+// setWidth sets the window's width in px. Below 500 it emulates a phone.
+func (w *window) setWidth(px int64) {
 	w.t.Helper()
 	w.do(emulation.SetDeviceMetricsOverride(px, 900, 1, px < 500))
 }
 
-func (w *window) colors(scheme string) {
+func (w *window) setColorScheme(scheme string) {
 	w.t.Helper()
 	feature := emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}
 	w.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{&feature}))
 }
 
-// picture writes what is seen; whole: what scrolling would show, too.
+// picture writes a screenshot of the window; whole: of the whole page.
 func (w *window) picture(name string, whole bool) {
 	w.t.Helper()
 	var png []byte

@@ -25,14 +25,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// cluster is an API server that lists objects, as far as the plugin asks.
+// cluster is an API server for the lists that the plugin reads.
 type cluster struct {
 	*httptest.Server
 	lists map[string][]any // by resource
 }
 
-// newCluster has a shop: the golden objects of the plugin's tests, in which one of everything is the matter, made as
-// young as a browser's clock expects, and histories for some of them.
+// newCluster serves the golden objects of the plugin's tests, which have one of each problem, with times just before
+// now, and histories for some of them.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	now := time.Now()
@@ -70,18 +70,18 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_ = json.NewEncoder(w).Encode(metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: http.StatusNotFound,
-			Reason: metav1.StatusReasonNotFound, Message: r.URL.Path + " is not here",
+			Reason: metav1.StatusReasonNotFound, Message: r.URL.Path + " not found",
 		})
 		return
 	}
 	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
-	if path[len(path)-1] == "pods" { // read as typed objects, which an API server serves as a list of their own kind
+	if path[len(path)-1] == "pods" { // the plugin reads typed objects, which need the kind of their list
 		list["kind"] = "PodList"
 	}
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-// kubeconfig names the cluster, as production.
+// kubeconfig writes a kubeconfig with the cluster as production, and returns its path.
 func (c *cluster) kubeconfig(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -98,7 +98,7 @@ contexts: [{name: production, context: {cluster: production, user: me, namespace
 	return file
 }
 
-// longest is as long as a name may be.
+// longest is a name of the maximum length.
 const longest = "checkout-gateway-for-every-country-that-has-its-own-tax-office1"
 
 func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendation {
@@ -113,10 +113,10 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 		if err := yaml.Unmarshal([]byte(document), &rec); err != nil {
 			t.Fatal(err)
 		}
-		younger(&rec.Status, now)
+		makeRecent(&rec.Status, now)
 		all = append(all, &rec)
 	}
-	// What its owner wrote is kept nowhere else once a pod is resized.
+	// Once a pod is resized, the owner's values are only in the status.
 	orders := slices.IndexFunc(all, func(r *v1alpha1.MemoryRecommendation) bool { return r.Name == "statefulset-orders" })
 	all[orders].Status.Containers[0].Owner = &v1alpha1.Size{Request: quantity("1Gi")}
 	web := slices.IndexFunc(all, func(r *v1alpha1.MemoryRecommendation) bool { return r.Name == "deployment-web" })
@@ -125,7 +125,7 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 		Time: metav1.NewTime(now.Add(-20 * time.Hour)), Summary: "Container app stalled at its limit",
 	}}
 	all[web].Status.Stalls = 1
-	long := all[web].DeepCopy() // calm, and its names are as long as names get
+	long := all[web].DeepCopy() // without problems, and with the longest names
 	long.Name, long.Status.Workload.Name, long.Status.Profile.Name = "deployment-"+longest, longest, longest
 	s := &long.Status
 	s.OOMKills, s.Stalls, s.RecentOOMKills, s.RecentStalls, s.Conditions = 0, 0, nil, nil, nil
@@ -135,8 +135,8 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 	return append(all, long)
 }
 
-// pod returns a pod, created now and so after every kill of its workload, that memfit gave 128Mi where its owner wrote
-// 512Mi.
+// pod returns a pod with a request of 128Mi by memfit instead of the owner's 512Mi. It is created now, after every kill
+// of its workload.
 func pod(name, kind, of string) map[string]any {
 	controller := true
 	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: of, Controller: &controller}
@@ -152,19 +152,19 @@ func pod(name, kind, of string) map[string]any {
 	}
 }
 
-// resized is one that memfit has resized to 800Mi since it runs.
+// resized returns a running pod that memfit has resized to 800Mi.
 func resized(name, kind, of string) map[string]any {
 	p := pod(name, kind, of)
 	p["spec"] = containers("800Mi")
-	about := p["metadata"].(map[string]any)
-	delete(about, "annotations")
-	about["managedFields"] = []any{map[string]any{
+	metadata := p["metadata"].(map[string]any)
+	delete(metadata, "annotations")
+	metadata["managedFields"] = []any{map[string]any{
 		"manager": "memfit", "operation": "Update", "subresource": "resize", "time": "2026-11-20T16:00:00Z",
 	}}
 	return p
 }
 
-// containers are those of a pod whose only one requests so much.
+// containers returns the spec of a pod whose only container has a request.
 func containers(request string) map[string]any {
 	return map[string]any{"containers": []any{map[string]any{
 		"name": "app", "resources": map[string]any{"requests": map[string]any{"memory": request}},
@@ -176,8 +176,8 @@ func quantity(text string) *resource.Quantity {
 	return &q
 }
 
-// younger moves what happened to just before now, as far apart as it was.
-func younger(s *v1alpha1.MemoryRecommendationStatus, now time.Time) {
+// makeRecent moves all times of a status by the same duration, to just before now.
+func makeRecent(s *v1alpha1.MemoryRecommendationStatus, now time.Time) {
 	by := now.Sub(time.Date(2026, 11, 20, 16, 10, 0, 0, time.UTC))
 	move := func(at *metav1.Time) { at.Time = at.Add(by) }
 	for i := range s.RecentChanges {
@@ -194,7 +194,7 @@ func younger(s *v1alpha1.MemoryRecommendationStatus, now time.Time) {
 	}
 }
 
-// Use, so long ago.
+// Functions of the memory in use at a time before now.
 
 func bursts(ago time.Duration) memory.Bytes {
 	if h := int(ago.Hours()); h%24 == 5 || h%7 == 3 {

@@ -21,15 +21,15 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// settles is how long a window may take, at most, for what takes no time: a machine may be busy.
-const settles = 20 * time.Second
+// navigationTimeout bounds the time of a navigation within the page, on a busy machine.
+const navigationTimeout = 20 * time.Second
 
-// look.js measures pages; it is run on them and is not a part of them.
+// measure.js measures pages; the tests run it on them.
 //
-//go:embed look.js
-var look string
+//go:embed measure.js
+var measure string
 
-// report is the address of a page that the plugin wrote.
+// report returns the address of a page that the plugin wrote.
 func report(t *testing.T) string {
 	t.Helper()
 	c := newCluster(t)
@@ -52,50 +52,50 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	w, address := open(t), report(t)
 	w.do(chromedp.Navigate(address))
-	w.looksWell("report")
+	w.checkAccessibility("report")
 	if n := eval[int](w, `document.querySelectorAll("figure").length`); n != 8 {
 		t.Errorf("%d charts, want two of each of four containers", n)
 	}
-	given := eval[string](w, `[...document.querySelectorAll("dl div")].
+	reduced := eval[string](w, `[...document.querySelectorAll("dl div")].
 		find((e) => e.textContent.startsWith("Saved so far")).innerText`)
-	if !strings.Contains(given, "1.3Gi") || !strings.Contains(given, "4.30 EUR a month") {
-		t.Errorf("%q: want three pods of 128Mi in place of 512Mi, and one of 800Mi in place of 1Gi", given)
+	if !strings.Contains(reduced, "1.3Gi") || !strings.Contains(reduced, "4.30 EUR a month") {
+		t.Errorf("%q: want three pods of 128Mi in place of 512Mi, and one of 800Mi in place of 1Gi", reduced)
 	}
-	w.clean(address)
+	w.checkRequests(address)
 }
 
-// looksWell holds a page to what people need.
-func (w *window) looksWell(name string) {
+// checkAccessibility checks a page's layout, contrast, colors and keyboard navigation.
+func (w *window) checkAccessibility(name string) {
 	w.t.Helper()
-	w.do(chromedp.Evaluate(look, nil))
+	w.do(chromedp.Evaluate(measure, nil))
 	for _, px := range []int64{360, 768, 1440} {
-		w.wide(px)
-		if out := eval[[]string](w, `look.sticksOut()`); len(out) > 0 {
-			w.t.Errorf("at %d px the page scrolls sideways, or this sticks out: %s", px, strings.Join(out, "; "))
+		w.setWidth(px)
+		if out := eval[[]string](w, `measure.overflows()`); len(out) > 0 {
+			w.t.Errorf("at %d px the page overflows: %s", px, strings.Join(out, "; "))
 		}
 		w.picture(fmt.Sprintf("%s-%d", name, px), true)
 	}
-	w.wide(1440)
+	w.setWidth(1440)
 	for _, scheme := range []string{"light", "dark"} {
-		w.colors(scheme)
-		if pale := eval[[]string](w, `look.pale()`); len(pale) > 0 {
-			w.t.Errorf("%s: less contrast than 4.5:1 (text) or 3:1 (lines and marks): %s", scheme, strings.Join(pale, "; "))
+		w.setColorScheme(scheme)
+		if low := eval[[]string](w, `measure.lowContrast()`); len(low) > 0 {
+			w.t.Errorf("%s: less contrast than 4.5:1 (text) or 3:1 (lines and marks): %s", scheme, strings.Join(low, "; "))
 		}
 		w.picture(name+"-"+scheme, false)
 	}
-	if n := eval[int](w, `look.measured()`); n < 200 {
+	if n := eval[int](w, `measure.measured()`); n < 200 {
 		w.t.Errorf("the contrast of only %d texts and lines was measured", n)
 	}
-	w.colors("light")
-	w.tellable(name)
+	w.setColorScheme("light")
+	w.checkWithoutColors(name)
 	for _, px := range []int64{360, 1440} {
-		w.wide(px)
-		w.keyboard()
+		w.setWidth(px)
+		w.checkKeyboard()
 	}
 }
 
-// tellable: without colors, lines differ by how they are drawn and marks by shape.
-func (w *window) tellable(name string) {
+// checkWithoutColors checks that lines differ by dash or width, and marks by shape.
+func (w *window) checkWithoutColors(name string) {
 	w.t.Helper()
 	for _, kind := range []emulation.SetEmulatedVisionDeficiencyType{
 		emulation.SetEmulatedVisionDeficiencyTypeProtanopia, emulation.SetEmulatedVisionDeficiencyTypeDeuteranopia,
@@ -108,7 +108,7 @@ func (w *window) tellable(name string) {
 		w.picture(name+"-"+string(kind), false)
 	}
 	w.do(emulation.SetEmulatedVisionDeficiency(emulation.SetEmulatedVisionDeficiencyTypeNone))
-	drawn := eval[map[string][]string](w, `look.drawn()`)
+	drawn := eval[map[string][]string](w, `measure.drawn()`)
 	for _, class := range []string{
 		"line limit", "line request", "line limit proposed", "line request proposed",
 		"mark kill", "mark stall", "mark change",
@@ -120,46 +120,48 @@ func (w *window) tellable(name string) {
 	for one, ways := range drawn {
 		for other, others := range drawn {
 			if one < other && slices.Equal(ways, others) {
-				w.t.Errorf("without colors, %q cannot be told from %q: %q", one, other, ways)
+				w.t.Errorf("without colors, %q and %q have the same form: %q", one, other, ways)
 			}
 		}
 	}
 }
 
-// stop is what has the keyboard.
-type stop struct {
-	Index   int    // among all that can have it, in the order in which they are seen; -1: none of them
-	Name    string // for people
-	Visible bool   // an outline is drawn around it, within the window
+// focus describes the focused element.
+type focus struct {
+	Index   int    // among all focusable elements, in visual order; -1: none of them
+	Name    string // for messages
+	Visible bool   // it has an outline, within the window
 }
 
-// keyboard: Tab reaches everything that can be used, in the order in which it is seen, and shows where one is.
-func (w *window) keyboard() {
+// checkKeyboard checks that Tab reaches all usable elements in visual order, with a visible focus, and that Enter
+// works.
+func (w *window) checkKeyboard() {
 	w.t.Helper()
-	want := eval[[]string](w, `look.usable()`)
+	want := eval[[]string](w, `measure.usable()`)
 	if len(want) < 7 {
 		w.t.Fatalf("only %q can be used", want)
 	}
 	for i, name := range want {
 		w.do(chromedp.KeyEvent(kb.Tab))
-		if at := eval[stop](w, `look.stop()`); at.Index != i || !at.Visible {
+		if at := eval[focus](w, `measure.focus()`); at.Index != i || !at.Visible {
 			w.t.Errorf("Tab %d leads to %+v, want %q with an outline in sight", i+1, at, name)
 			return
 		}
 	}
-	// Enter opens the list that has the keyboard, and closes it.
+	// Enter opens the focused list, and closes it.
 	for _, open := range []bool{true, false} {
 		w.do(chromedp.Evaluate(`document.querySelector("summary").focus()`, nil), chromedp.KeyEvent(kb.Enter))
 		if got := eval[bool](w, `document.querySelector("details").open`); got != open {
 			w.t.Errorf("Enter on a list: open is %t, want %t", got, open)
 		}
 	}
-	// And on a workload of the table leads to its curves, where the keyboard goes on.
+	// Enter on a workload of the table scrolls to its curves, and Tab continues there.
 	w.do(chromedp.Evaluate(`document.querySelector("th a").focus()`, nil), chromedp.KeyEvent(kb.Enter))
-	w.until(`Math.abs(document.getElementById(decodeURIComponent(location.hash.slice(1))).getBoundingClientRect().top) < 2`, settles)
+	w.until(`Math.abs(document.getElementById(decodeURIComponent(location.hash.slice(1))).getBoundingClientRect().top) < 2`,
+		navigationTimeout)
 	w.do(chromedp.KeyEvent(kb.Tab))
 	if !eval[bool](w, `document.activeElement.closest("article")?.id === decodeURIComponent(location.hash.slice(1))`) {
-		w.t.Errorf("Enter on a workload, then Tab: %+v", eval[stop](w, `look.stop()`))
+		w.t.Errorf("Enter on a workload, then Tab: %+v", eval[focus](w, `measure.focus()`))
 	}
-	w.do(chromedp.Evaluate(`document.activeElement.blur(); history.replaceState(null, "", "#"); look.begin()`, nil))
+	w.do(chromedp.Evaluate(`document.activeElement.blur(); history.replaceState(null, "", "#"); measure.begin()`, nil))
 }

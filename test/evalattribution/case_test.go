@@ -28,29 +28,29 @@ import (
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
-// Case is one real process and what it is asked about. A case is a file of its own, which appends it to cases.
+// Case is one real process and its checks. The files case_*_test.go append theirs to cases.
 type Case struct {
 	Name string
-	// Command builds what is needed below a folder and returns what to start. The process must print a line "ready",
-	// and may answer lines on its input. [ErrSkip] leaves the case out and is reported.
+	// Command builds the program in a folder and returns the command to start. The process must print a line "ready",
+	// and may answer lines on its input. [ErrSkip] skips the case.
 	Command func(work string) (*exec.Cmd, error)
-	// Check asks the process for the truth and compares. Nil compares only the sum of regions with the RSS.
+	// Check compares with numbers of the process itself. Nil: only the sum of regions is compared with the RSS.
 	Check func(ctx context.Context, p *Process) ([]Comparison, error)
 }
 
 // ErrSkip reports that a case cannot run here.
 var ErrSkip = errors.New("NOT CHECKED")
 
-// Measure is what a comparison is about; each has a bound of its own.
+// Measure is the subject of a comparison; each has its own bound.
 type Measure string
 
-// What is compared.
+// The measures.
 const (
-	Regions Measure = "regions" // the sum of regions against the RSS
-	Trim    Measure = "trim"    // what a lever is said to give back against what it gave back
-	Map     Measure = "map"     // where free memory is said to lie, against how much of it there is
-	Lever   Measure = "lever"   // what a lever gave back, against the bounds that were predicted
-	Heap    Measure = "heap"    // what is in use of a heap against what its runtime says
+	Regions Measure = "regions" // the sum of regions and the RSS
+	Trim    Measure = "trim"    // predicted and actual release by a trim
+	Map     Measure = "map"     // the size of located free ranges and counted free memory
+	Lever   Measure = "lever"   // predicted bounds and actual release by a lever
+	Heap    Measure = "heap"    // a heap's memory in use and the runtime's own number
 )
 
 // Comparison is one estimate beside the truth. The error is relative to Of, or to the truth where that is 0.
@@ -59,12 +59,11 @@ type Comparison struct {
 	What            string
 	Estimate, Truth memory.Bytes
 	Of              memory.Bytes
-	// MayDiffer is how far apart they may be for this comparison, where the bound of the measure does not hold; 0 is that
-	// bound. The case's comment explains why.
+	// MayDiffer is the allowed error of this comparison, where the case's comment explains one; 0: the measure's bound.
 	MayDiffer float64
 }
 
-// Error is how far the estimate is off.
+// Error returns the relative error of the estimate.
 func (c Comparison) Error() float64 {
 	of := c.Of
 	if of == 0 {
@@ -80,8 +79,8 @@ func (c Comparison) Error() float64 {
 // cases are all cases, in the order of their files' names.
 var cases []Case
 
-// asked are the readers, in the order of docs/design/attribution.md.
-var asked = readers.All(time.Now)
+// allReaders are the readers in the order of docs/design/attribution.md.
+var allReaders = readers.All(time.Now)
 
 // Process is a process of a case.
 type Process struct {
@@ -134,7 +133,7 @@ func (p *Process) Ask(line string) (string, error) {
 	return strings.TrimSpace(answer), err
 }
 
-// Numbers asks and reads the answer as numbers.
+// Numbers sends a line and parses the answer as numbers.
 func (p *Process) Numbers(line string) ([]int64, error) {
 	answer, err := p.Ask(line)
 	if err != nil {
@@ -151,7 +150,7 @@ func (p *Process) Numbers(line string) ([]int64, error) {
 	return numbers, nil
 }
 
-// RSS is what the kernel counts now.
+// RSS returns the current RSS, from the kernel.
 func (p *Process) RSS() (memory.Bytes, error) {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.PID), "smaps_rollup"))
 	if err != nil {
@@ -166,54 +165,54 @@ func (p *Process) RSS() (memory.Bytes, error) {
 // Stop stops all threads of the process.
 func (p *Process) Stop() error {
 	err := p.command.Process.Signal(syscall.SIGSTOP)
-	time.Sleep(50 * time.Millisecond) // every thread has taken it
+	time.Sleep(50 * time.Millisecond) // until every thread has stopped
 	return err
 }
 
-// Continue lets them run on.
+// Continue resumes all threads.
 func (p *Process) Continue() error { return p.command.Process.Signal(syscall.SIGCONT) }
 
-// Look is one attribution of the process with what it cost.
-type Look struct {
+// Attribution is one attribution of the process, and its duration.
+type Attribution struct {
 	attribution.Result
 	Snapshot *attribution.Snapshot
-	// Located is how much of what is resident lies where readers say that it is free.
+	// Located is the resident size of the ranges that readers report as free.
 	Located memory.Bytes
 	Took    time.Duration
 }
 
-// Look attributes the memory of the process as the agent does.
-func (p *Process) Look(ctx context.Context) (Look, error) {
+// Attribute attributes the memory of the process as the agent does.
+func (p *Process) Attribute(ctx context.Context) (Attribution, error) {
 	began := time.Now()
 	dir, err := live.Proc("/proc").Process(p.PID)
 	if err != nil {
-		return Look{}, err
+		return Attribution{}, err
 	}
 	target, err := dir.Target(p.PID)
 	if err != nil {
-		return Look{}, err
+		return Attribution{}, err
 	}
 	defer target.Close()
 	snapshot, err := attribution.Take(target, detect.Variables())
 	if err != nil {
-		return Look{}, err
+		return Attribution{}, err
 	}
 	defer snapshot.Close()
 	snapshot.Locate = true
-	result, err := attribution.Attribute(ctx, snapshot, asked)
+	result, err := attribution.Attribute(ctx, snapshot, allReaders)
 	if err != nil {
-		return Look{}, err
+		return Attribution{}, err
 	}
-	look := Look{Result: result, Snapshot: snapshot, Took: time.Since(began)}
-	look.Located, err = located(snapshot, result.Free)
-	return look, err
+	a := Attribution{Result: result, Snapshot: snapshot, Took: time.Since(began)}
+	a.Located, err = located(snapshot, result.Free)
+	return a, err
 }
 
-// Usage is what one reader found, or nil.
-func (l Look) Usage(reader string) *amounts.Usage {
-	for i := range l.Usages {
-		if l.Usages[i].Reader == reader {
-			return &l.Usages[i]
+// Usage returns the result of one reader, or nil.
+func (a Attribution) Usage(reader string) *amounts.Usage {
+	for i := range a.Usages {
+		if a.Usages[i].Reader == reader {
+			return &a.Usages[i]
 		}
 	}
 	return nil

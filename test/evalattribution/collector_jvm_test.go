@@ -17,9 +17,9 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// TestHeapCost runs the program of the article on Go in Java, with 60 % of its limit as heap. What is reported of its
-// collector is compared with what the JVM prints of its threads, and with Serial what a limit higher by 64Mi saves with
-// a second program that has it, while they answer requests by turns.
+// TestHeapCost runs the program of the article on Go in Java, with 60 % of its limit as heap. It compares the reported
+// cost of the collector with the JVM's times of its threads, and with Serial the predicted saving of 64Mi more with a
+// second program with such a limit, while both answer requests in turn.
 func TestHeapCost(t *testing.T) {
 	work := t.TempDir()
 	for _, jdk := range jdks {
@@ -28,7 +28,7 @@ func TestHeapCost(t *testing.T) {
 			limit     memory.Bytes
 			replaced  int // rows that a request replaces: 12 KiB are 20
 			least     bool
-			fast      bool // the next young collection may come before the full one is read, so that nothing is said
+			fast      bool // a young collection may happen before the full one is read; then nothing is predicted
 		}{
 			{"Serial", 134 * memory.MiB, 20, false, false},
 			{"Serial", 160 * memory.MiB, 200, false, true},
@@ -37,10 +37,10 @@ func TestHeapCost(t *testing.T) {
 			{"G1", 160 * memory.MiB, 200, false, false},
 		} {
 			t.Run(fmt.Sprintf("%s-%s, %s, %d", jdk.name, tc.collector, tc.limit, tc.replaced), func(t *testing.T) {
-				now := sell(t, work, jdk.java, tc.collector, tc.limit, tc.replaced)
+				now := startSeller(t, work, jdk.java, tc.collector, tc.limit, tc.replaced)
 				then := now
 				if tc.collector == "Serial" {
-					then = sell(t, work, jdk.java, tc.collector, tc.limit+runtimes.MoreLimit, tc.replaced)
+					then = startSeller(t, work, jdk.java, tc.collector, tc.limit+runtimes.MoreLimit, tc.replaced)
 				}
 				for range 8 {
 					now.answer(t)
@@ -53,7 +53,7 @@ func TestHeapCost(t *testing.T) {
 				within(t, "the collector's share", p.Cost.Collector, float64(now.all[collector])/float64(now.all[busy]))
 				if then == now {
 					if p.Cost.Saved != 0 {
-						t.Errorf("%.0f %% are saved with %s, of which that is not known", 100*p.Cost.Saved, tc.collector)
+						t.Errorf("a saving of %.0f %% is predicted for %s, want none", 100*p.Cost.Saved, tc.collector)
 					}
 					return
 				}
@@ -67,7 +67,7 @@ func TestHeapCost(t *testing.T) {
 				if tc.least {
 					t.Logf("predicted %.0f %%, measured %.0f %%", 100*p.Cost.Saved, 100*saved)
 					if p.Cost.Saved > saved+pointBound || p.Cost.Saved < saved/2 {
-						t.Errorf("%.0f %% or more are predicted of %.0f %%", 100*p.Cost.Saved, 100*saved)
+						t.Errorf("predicted at least %.0f %%, measured %.0f %%", 100*p.Cost.Saved, 100*saved)
 					}
 					return
 				}
@@ -77,27 +77,27 @@ func TestHeapCost(t *testing.T) {
 	}
 }
 
-// What the program answers: sums since it started, times in nanoseconds.
+// Indices of the program's answer: sums since it started, times in nanoseconds.
 const (
 	requests = iota
 	busy
 	collector
 )
 
-// seller is the program in Java, with its last answer and the first one, until which its code was compiled.
+// seller is the program in Java, with its last answer and its first, which includes the compilation of its code.
 type seller struct {
 	*Process
 
 	first, all []int64
 }
 
-// each is how much of a sum a request took.
+// each returns a sum per request.
 func (s *seller) each(sum int) float64 {
 	return float64(s.all[sum]-s.first[sum]) / float64(s.all[requests]-s.first[requests])
 }
 
-// sell starts the program, which has some 50 MiB alive.
-func sell(t *testing.T, work, java, collector string, limit memory.Bytes, replaced int) *seller {
+// startSeller starts the program, which has some 50 MiB alive.
+func startSeller(t *testing.T, work, java, collector string, limit memory.Bytes, replaced int) *seller {
 	t.Helper()
 	command, err := javaCommand(work, java, "Sales", []string{"90000", strconv.Itoa(replaced)},
 		"-XX:+Use"+collector+"GC", fmt.Sprintf("-XX:MaxRAM=%d", limit), "-XX:MaxRAMPercentage=60", "-XX:MinRAMPercentage=60")
@@ -115,21 +115,21 @@ func sell(t *testing.T, work, java, collector string, limit memory.Bytes, replac
 	return &seller{Process: p}
 }
 
-// answer has it answer requests for some processor time.
+// answer makes it answer requests for some processor time.
 func (s *seller) answer(t *testing.T) {
 	t.Helper()
-	said, err := s.Numbers("load 2500")
-	if err != nil || len(said) != 3 {
-		t.Fatalf("%v, %v", said, err)
+	reported, err := s.Numbers("load 2500")
+	if err != nil || len(reported) != 3 {
+		t.Fatalf("%v, %v", reported, err)
 	}
-	s.all = said
+	s.all = reported
 	if s.first == nil {
-		s.first = said
+		s.first = reported
 	}
 }
 
-// predict is what the agent reports of its heap while it answers requests: what is alive is known after a full
-// collection only.
+// predict returns the agent's prediction for its heap while it answers requests: the live heap is known only after a
+// full collection.
 func (s *seller) predict(t *testing.T, limit memory.Bytes) levers.Prediction {
 	t.Helper()
 	answered := make(chan error)
@@ -138,9 +138,9 @@ func (s *seller) predict(t *testing.T, limit memory.Bytes) levers.Prediction {
 		answered <- err
 	}()
 	time.Sleep(time.Second) // its threads have started
-	look, err := s.Look(t.Context())
+	result, err := s.Attribute(t.Context())
 	if err := errors.Join(err, <-answered); err != nil {
 		t.Fatal(err)
 	}
-	return predictionOf(t, look, limit, "a larger heap")
+	return predictionOf(t, result, limit, "a larger heap")
 }

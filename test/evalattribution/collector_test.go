@@ -25,16 +25,16 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// collectorBound is the largest error of what the collector costs and of what a higher limit saves, relative to each,
-// and pointBound of either where it is little: whole percents are shown.
+// collectorBound is the largest relative error of the collector's cost and of the saving by a higher limit; pointBound
+// the largest absolute error of small values, because whole percents are reported.
 const (
 	collectorBound = 0.2
 	pointBound     = 0.01
 )
 
-// TestCollectorCost runs the program of the article on Go with limits of its story, each beside one with 64Mi more.
-// What was predicted of the processor time is compared with what the Go runtime counts while they answer requests by
-// turns, so that other load on the machine disturbs both.
+// TestCollectorCost runs the program of the article on Go with the article's limits, each next to one with 64Mi more.
+// It compares the predicted processor time with the Go runtime's while they answer requests in turn, so that other load
+// on the machine affects both.
 func TestCollectorCost(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "sales")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../hack/articles/programs/sales")
@@ -49,8 +49,8 @@ func TestCollectorCost(t *testing.T) {
 		{88 * memory.MiB, 90, ""}, // memfit-tight
 		{107 * memory.MiB, 90, ""},
 		{100 * memory.MiB, 90, "off"},
-		{127 * memory.MiB, 100, "off"}, // limit-127-told
-		{176 * memory.MiB, 100, "off"}, // limit-176-told
+		{127 * memory.MiB, 100, "off"}, // limit-127-gomemlimit
+		{176 * memory.MiB, 100, "off"}, // limit-176-gomemlimit
 	} {
 		t.Run(fmt.Sprintf("%s, GOMEMLIMIT %d %%, GOGC=%s", tc.limit, tc.percent, tc.gogc), func(t *testing.T) {
 			now := serve(t, program, tc.limit, tc.percent, tc.gogc)
@@ -83,7 +83,7 @@ func within(t *testing.T, what string, predicted, measured float64) {
 	}
 }
 
-// server is the program with a limit, and what it reported of the requests that it answered.
+// server is the program with a limit, and its reported sums over the answered requests.
 type server struct {
 	process *Process
 	url     string
@@ -94,10 +94,10 @@ type server struct {
 	Requests  float64 `json:"requests"`
 }
 
-// request is the processor time of a request in seconds, by the kernel.
+// request returns the processor time of a request in seconds, by the kernel.
 func (s *server) request() float64 { return s.CPU / s.Requests }
 
-// share is the collector's part of it. The runtime counts both by the clock, which also runs while others have the
+// share returns the collector's share of it. The runtime measures both in wall time, which includes waiting for a
 // processor.
 func (s *server) share() float64 { return s.Collector / s.Busy }
 
@@ -129,7 +129,7 @@ func serve(t *testing.T, program string, limit memory.Bytes, percent int32, gogc
 	return nil
 }
 
-// answer has it answer requests for some processor time.
+// answer makes it answer requests for some processor time.
 func (s *server) answer(t *testing.T) {
 	t.Helper()
 	r, err := http.Get(s.url + "/load?cpu=1500ms&at=10") //nolint:noctx // of the test's own program
@@ -145,25 +145,25 @@ func (s *server) answer(t *testing.T) {
 	s.Collector, s.Requests = s.Collector+more.Collector, s.Requests+more.Requests
 }
 
-// predict is what the agent reports of its limit.
+// predict returns the agent's prediction for its limit.
 func (s *server) predict(t *testing.T, limit memory.Bytes) levers.Prediction {
 	t.Helper()
-	look, err := s.process.Look(t.Context())
+	result, err := s.process.Attribute(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return predictionOf(t, look, limit, "GOMEMLIMIT")
+	return predictionOf(t, result, limit, "GOMEMLIMIT")
 }
 
-// predictionOf is what a lever would give.
-func predictionOf(t *testing.T, look Look, limit memory.Bytes, action string) levers.Prediction {
+// predictionOf returns the prediction for a lever.
+func predictionOf(t *testing.T, result Attribution, limit memory.Bytes, action string) levers.Prediction {
 	t.Helper()
 	all := levers.Predict([]levers.Process{{
-		RSS: look.RSS, Usages: look.Usages, Env: look.Snapshot.Env,
+		RSS: result.RSS, Usages: result.Usages, Env: result.Snapshot.Env,
 	}}, limit).Predictions
 	i := slices.IndexFunc(all, func(p levers.Prediction) bool { return p.Action == action })
 	if i < 0 {
-		t.Fatalf("nothing is predicted of %s: %v, %v", action, look.Usages, look.Failed)
+		t.Fatalf("no prediction for %s: %v, %v", action, result.Usages, result.Failed)
 	}
 	return all[i]
 }

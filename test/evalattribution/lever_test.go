@@ -19,33 +19,33 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// predicted is what a lever is said to give back.
-func predicted(look *Look, action string) (levers.Prediction, error) {
+// predicted returns the predicted release by a lever.
+func predicted(result *Attribution, action string) (levers.Prediction, error) {
 	all := levers.Predict([]levers.Process{{
-		RSS: look.RSS, Usages: look.Usages, Env: look.Snapshot.Env, Unread: len(look.Failed) > 0,
+		RSS: result.RSS, Usages: result.Usages, Env: result.Snapshot.Env, Unread: len(result.Failed) > 0,
 	}}, 0).Predictions
 	i := slices.IndexFunc(all, func(p levers.Prediction) bool { return p.Action == action })
 	if i < 0 {
-		return levers.Prediction{}, fmt.Errorf("nothing is predicted of %s", action)
+		return levers.Prediction{}, fmt.Errorf("no prediction for %s", action)
 	}
 	return all[i], nil
 }
 
-// bounded compares what a lever gave back with its bounds; an estimate within them has no error.
-func bounded(p levers.Prediction, gave, of memory.Bytes) Comparison {
+// bounded compares the release by a lever with the predicted bounds; a release within them has no error.
+func bounded(p levers.Prediction, released, of memory.Bytes) Comparison {
 	return Comparison{
-		Measure: Lever, What: fmt.Sprintf("%s: %s to %s", p.Action, p.Least, p.Most), Truth: gave,
-		Estimate: min(max(gave, p.Least), p.Most), Of: of,
+		Measure: Lever, What: fmt.Sprintf("%s: %s to %s", p.Action, p.Least, p.Most), Truth: released,
+		Estimate: min(max(released, p.Least), p.Most), Of: of,
 	}
 }
 
-// pull compares the prediction of a lever with what it gives back of the RSS.
-func (p *Process) pull(ctx context.Context, action string, lever func() error) (Comparison, error) {
-	look, err := p.Look(ctx)
+// applyLever compares the prediction of a lever with the decrease of the RSS.
+func (p *Process) applyLever(ctx context.Context, action string, lever func() error) (Comparison, error) {
+	result, err := p.Attribute(ctx)
 	if err != nil {
 		return Comparison{}, err
 	}
-	prediction, err := predicted(&look, action)
+	prediction, err := predicted(&result, action)
 	if err != nil {
 		return Comparison{}, err
 	}
@@ -60,13 +60,13 @@ func (p *Process) pull(ctx context.Context, action string, lever func() error) (
 	return bounded(prediction, before.Minus(after), before), err
 }
 
-// checkArenas starts the same program a second time, with two arenas, and compares how much less of it is resident.
+// checkArenas starts the same program with two arenas, and compares the difference of the RSS with the prediction.
 func checkArenas(ctx context.Context, p *Process) ([]Comparison, error) {
-	look, err := p.Look(ctx)
+	result, err := p.Attribute(ctx)
 	if err != nil {
 		return nil, err
 	}
-	prediction, err := predicted(&look, "MALLOC_ARENA_MAX=2")
+	prediction, err := predicted(&result, "MALLOC_ARENA_MAX=2")
 	if err != nil {
 		return nil, err
 	}
@@ -78,10 +78,10 @@ func checkArenas(ctx context.Context, p *Process) ([]Comparison, error) {
 	}
 	defer second.stop()
 	rss, err := second.RSS()
-	return []Comparison{bounded(prediction, look.RSS.Minus(rss), look.RSS)}, err
+	return []Comparison{bounded(prediction, result.RSS.Minus(rss), result.RSS)}, err
 }
 
-// located is how much is resident of ranges.
+// located returns the resident size of ranges.
 func located(s *attribution.Snapshot, free []procmem.Run) (sum memory.Bytes, err error) {
 	for _, r := range free {
 		runs, err := s.Memory.Resident(r.Start, r.End())
@@ -93,17 +93,17 @@ func located(s *attribution.Snapshot, free []procmem.Run) (sum memory.Bytes, err
 	return sum, nil
 }
 
-// locatedFree compares where readers say that free memory lies with how much of it they count. It is relative to the
-// RSS: of little that is free, a page that came meanwhile is much.
-func locatedFree(look *Look) Comparison {
-	c := Comparison{Measure: Map, What: "where free pages lie", Estimate: look.Located, Of: look.RSS}
-	for i := range look.Usages {
-		if u := &look.Usages[i]; u.Coverage >= amounts.MinCoverage && u.Reader != counts {
+// locatedFree compares the size of the free ranges that readers locate with the free memory that they count. The error
+// is relative to the RSS: a single new page is a large part of little free memory.
+func locatedFree(result *Attribution) Comparison {
+	c := Comparison{Measure: Map, What: "where free pages lie", Estimate: result.Located, Of: result.RSS}
+	for i := range result.Usages {
+		if u := &result.Usages[i]; u.Coverage >= amounts.MinCoverage && u.Reader != counts {
 			c.Truth += u.FreeResident
 		}
 	}
 	return c
 }
 
-// counts is the reader that counts free memory and does not locate it.
+// counts is the reader that counts free memory without locating it.
 const counts = "go"

@@ -17,11 +17,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// recording is one recorded workload: what a classifier may see. Its label is not in it.
+// recording is one recorded workload: the input of a classifier, without its label.
 type recording struct {
 	name, runtime string
 	overhead      memory.Bytes
-	// second is how much time one recorded second stands for.
+	// second is the duration that one recorded second represents.
 	second  time.Duration
 	samples []sample
 }
@@ -34,17 +34,17 @@ type sample struct {
 	cpu                time.Duration
 }
 
-// label is what a recording shows, by how its program was made.
+// label is the expected class of a recording.
 type label struct {
 	name string
-	sick string // the replica that is to be named
+	sick string // the replica that must be reported as an outlier; "": none
 }
 
-// overheads are what a runtime needs beyond its heap cap; the Go runtime's limit is for all of it.
+// overheads are the memory of runtimes outside their heap cap; the Go runtime's limit includes all of its memory.
 var overheads = map[string]memory.Bytes{"node": 48 * memory.MiB, "jvm": 64 * memory.MiB}
 
-// held is true for the recordings made last, when the classifier was thought finished: their names end in -2x.
-func (r recording) held() bool {
+// heldOut is true for recordings made after the classifier was finished: their names end in -2x.
+func (r recording) heldOut() bool {
 	i := strings.LastIndexByte(r.name, '-')
 	return len(r.name)-i == 3 && r.name[i+1] == '2'
 }
@@ -82,7 +82,7 @@ func tableFile(path string) ([]map[string]string, error) {
 	return rows, nil
 }
 
-// recordings reads everything in a directory but the labels.
+// recordings reads the recordings in a directory, without labels.
 func recordings(dir string) ([]recording, error) {
 	rows, err := tableFile(filepath.Join(dir, "recordings.csv"))
 	if err != nil {
@@ -137,7 +137,7 @@ func readSamples(path string) ([]sample, error) {
 	return out, nil
 }
 
-// labels reads what the recordings are known to show.
+// labels reads the labels of recordings, by name.
 func labels(dir string) (map[string]label, error) {
 	rows, err := tableFile(filepath.Join(dir, "labels.csv"))
 	if err != nil {

@@ -16,7 +16,7 @@ func TestScoreCountsAFalseClimbAndAWrongOutlier(t *testing.T) {
 	var s score
 	r := recording{name: "node-sick-1"}
 	if s.add(r, label{name: "healthy"}, shape.Shape{Kind: shape.Climb}) {
-		t.Error("a climb passed for healthy")
+		t.Error("a climb was accepted as healthy")
 	}
 	if s.falseClimbs != 1 {
 		t.Errorf("%d false climbs, want 1", s.falseClimbs)
@@ -25,17 +25,17 @@ func TestScoreCountsAFalseClimbAndAWrongOutlier(t *testing.T) {
 		r, label{name: "retaining", sick: "5"},
 		shape.Shape{Kind: shape.StepRetention, Outliers: []string{"node-sick-1-2"}},
 	) {
-		t.Error("the wrong pod was named, and it passed")
+		t.Error("the wrong pod was accepted")
 	}
 	if !s.add(
 		r, label{name: "retaining", sick: "5"},
 		shape.Shape{Kind: shape.StepRetention, Outliers: []string{"node-sick-1-5"}},
 	) {
-		t.Error("the right pod was named, and it failed")
+		t.Error("the right pod was rejected")
 	}
 }
 
-// TestTheClassifierSeesNoFuture: what it is shown at half time is the first half.
+// TestTheClassifierSeesNoFuture: its input at half time has only the first half.
 func TestTheClassifierSeesNoFuture(t *testing.T) {
 	recs, err := recordings("../recordings")
 	if err != nil {
@@ -47,12 +47,12 @@ func TestTheClassifierSeesNoFuture(t *testing.T) {
 	for _, p := range half.Instances[0].Points {
 		top = max(top, p.RSS)
 		if now := recs[i].now(0.5); p.Time.After(now) {
-			t.Fatalf("a point at %s, and it is %s", p.Time, now)
+			t.Fatalf("a point at %s, after %s", p.Time, now)
 		}
 	}
 	if whole := input(recs[i], 1); len(whole.Instances[0].Points) < 2*len(half.Instances[0].Points)-2 ||
 		top > whole.Instances[0].Points[len(whole.Instances[0].Points)-1].RSS {
-		t.Error("half of a leak is not half of it")
+		t.Error("the first half of a leak does not have half its points, or not its end")
 	}
 }
 

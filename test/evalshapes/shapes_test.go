@@ -20,8 +20,8 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// accepted are the shapes that are right for a label. A healthy process may stand still or breathe; load that comes in
-// waves may look like bursts or like teeth.
+// accepted are the correct shapes of a label. A healthy process may be flat or a sawtooth; load in waves may be bursts
+// or a sawtooth.
 var accepted = map[string][]shape.Kind{
 	"healthy":   {shape.Flat, shape.Sawtooth},
 	"bursty":    {shape.Burst, shape.Sawtooth},
@@ -40,30 +40,30 @@ var (
 
 var dir = flag.String("recordings", "../recordings", "directory with recordings.csv, labels.csv and NAME.csv.gz")
 
-// TestTheBarHolds classifies all recordings in both ways, and prints confusion matrices.
+// TestTheBarHolds classifies all recordings with both inputs, and prints confusion matrices.
 func TestTheBarHolds(t *testing.T) {
 	if err := run(*dir, testing.Verbose()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// way is one way in which evidence reaches the classifier.
+// way is a way in which samples become the classifier's input.
 type way struct {
-	name string
-	see  func(r recording, share float64) shape.Input
+	name  string
+	input func(r recording, share float64) shape.Input
 }
 
-// ways are what could be known and what memfit keeps of it. Both are held to the bar, and the last one has the last
-// line: what users get is what counts.
+// ways are all samples, and the part that memfit stores. Both must reach the bar; the result of the second, which users
+// get, is printed last.
 var ways = []way{
 	{"every sample", input},
-	{"through memfit's history (1.5 KiB)", remembered},
+	{"through memfit's history (1.5 KiB)", fromHistory},
 }
 
-// score counts what one way got right.
+// score counts the correct classifications of one way.
 type score struct {
 	right, all, falseClimbs int
-	heldRight, held         int
+	heldOutRight, heldOut   int
 	matrix                  map[string]map[shape.Kind]int
 }
 
@@ -80,13 +80,13 @@ func (s *score) add(r recording, want label, got shape.Shape) bool {
 	}
 	s.matrix[want.name][got.Kind]++
 	s.all++
-	if r.held() {
-		s.held++
+	if r.heldOut() {
+		s.heldOut++
 	}
 	if ok {
 		s.right++
-		if r.held() {
-			s.heldRight++
+		if r.heldOut() {
+			s.heldOutRight++
 		}
 	}
 	if want.name == "healthy" && got.Kind == shape.Climb {
@@ -97,12 +97,12 @@ func (s *score) add(r recording, want label, got shape.Shape) bool {
 
 func (s *score) accuracy() float64 { return float64(s.right) / float64(s.all) }
 
-// verdict is the line that reports what a way is worth.
+// verdict returns the summary line of a way.
 func (s *score) verdict() string {
 	return fmt.Sprintf("accuracy=%.3f false_climb_on_healthy=%d", s.accuracy(), s.falseClimbs)
 }
 
-func (s *score) belowTheBar() bool { return !(s.accuracy() >= leastAccuracy) || s.falseClimbs > 0 }
+func (s *score) belowTheBar() bool { return !(s.accuracy() >= minAccuracy) || s.falseClimbs > 0 }
 
 func run(dir string, verbose bool) error {
 	recs, err := recordings(dir)
@@ -121,20 +121,20 @@ func run(dir string, verbose bool) error {
 		}
 		scores = append(scores, s)
 	}
-	printForesight(recs, known)
+	printTimeToLimit(recs, known)
 	var failed []error
 	for i, w := range ways {
 		fmt.Printf("--- %s\n%s\n", w.name, scores[i].verdict())
 		if scores[i].belowTheBar() {
 			failed = append(
-				failed, fmt.Errorf("%s: below the bar: accuracy of at least %.2f, and no false climb", w.name, leastAccuracy),
+				failed, fmt.Errorf("%s: below the bar: accuracy of at least %.2f, and no false climb", w.name, minAccuracy),
 			)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// evaluate looks at all recordings in one way, at their end and on the way there.
+// evaluate classifies all recordings in one way, at their end and at earlier times.
 func evaluate(w way, recs []recording, known map[string]label, verbose bool) (score, error) {
 	var s, early score
 	fmt.Printf("--- %s\n", w.name)
@@ -143,13 +143,13 @@ func evaluate(w way, recs []recording, known map[string]label, verbose bool) (sc
 		if !found || accepted[want.name] == nil {
 			return s, fmt.Errorf("%s: no label", r.name)
 		}
-		got := shape.Classify(w.see(r, 1))
+		got := shape.Classify(w.input(r, 1))
 		if ok := s.add(r, want, got); !ok || verbose {
 			fmt.Printf("%-6s %-16s %-10s %-13s %-7s %s\n", map[bool]string{true: "right", false: "WRONG"}[ok],
 				r.name, want.name, got.Kind, got.Confidence, got.Summary)
 		}
 		for _, share := range []float64{0.25, 0.4, 0.6, 0.8} {
-			if got := shape.Classify(w.see(r, share)); !early.add(r, want, got) && verbose {
+			if got := shape.Classify(w.input(r, share)); !early.add(r, want, got) && verbose {
 				fmt.Printf(
 					"  at %.0f %%: %-16s %-10s %-13s %-7s %s\n", share*100, r.name, want.name, got.Kind, got.Confidence,
 					got.Summary,
@@ -159,17 +159,17 @@ func evaluate(w way, recs []recording, known map[string]label, verbose bool) (sc
 	}
 	printMatrix(s.matrix)
 	fmt.Printf("%d of %d right", s.right, s.all)
-	if s.held > 0 {
-		fmt.Printf(", of those recorded last %d of %d", s.heldRight, s.held)
+	if s.heldOut > 0 {
+		fmt.Printf(", of those recorded last %d of %d", s.heldOutRight, s.heldOut)
 	}
-	fmt.Printf("; looking early (at 25, 40, 60 and 80 %%): %d false climbs in %d looks\n", early.falseClimbs, early.all)
+	fmt.Printf("; early (at 25, 40, 60 and 80 %%): %d false climbs in %d classifications\n", early.falseClimbs, early.all)
 	return s, nil
 }
 
-// printForesight asks at 60 % of every leak without a restart when it will be where it ends, and counts how often the
-// interval held.
-func printForesight(recs []recording, known map[string]label) {
-	asked, held := 0, 0
+// printTimeToLimit predicts at 60 % of every leak without a restart when it reaches its final size, and counts how
+// often the interval was correct.
+func printTimeToLimit(recs []recording, known map[string]label) {
+	predicted, correct := 0, 0
 	for _, r := range recs {
 		last := r.samples[len(r.samples)-1]
 		if known[r.name].name != "leaking" || last.instance > 0 {
@@ -181,16 +181,16 @@ func printForesight(recs []recording, known map[string]label) {
 		if got[1] == 0 {
 			continue
 		}
-		asked++
+		predicted++
 		if took := r.when(last).Sub(r.now(0.6)); got[0] <= took && took <= got[1] {
-			held++
+			correct++
 		}
 	}
-	fmt.Printf("time to limit: asked at 60 %% of %d leaks, the interval held the truth %d times\n", asked, held)
+	fmt.Printf("time to limit: predicted at 60 %% of %d leaks, the interval was correct %d times\n", predicted, correct)
 }
 
-// leastAccuracy is the bar, and not one healthy process may be called a leak.
-const leastAccuracy = 0.95
+// minAccuracy is the bar; in addition, no healthy process may be classified as a leak.
+const minAccuracy = 0.95
 
 func printMatrix(matrix map[string]map[shape.Kind]int) {
 	fmt.Printf("%-10s", "")
@@ -207,12 +207,12 @@ func printMatrix(matrix map[string]map[shape.Kind]int) {
 	}
 }
 
-// midnight is when recordings are taken to begin.
-var midnight = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+// startTime is the assumed start of recordings.
+var startTime = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
 func podName(r recording, replica string) string { return r.name + "-" + replica }
 
-// until are the samples of the first share of a recording.
+// until returns the samples of the first share of a recording.
 func (r recording) until(share float64) []sample {
 	end := int(share * float64(r.samples[len(r.samples)-1].second))
 	n := slices.IndexFunc(r.samples, func(s sample) bool { return s.second > end })
@@ -222,7 +222,7 @@ func (r recording) until(share float64) []sample {
 	return r.samples[:n]
 }
 
-// input is the first share of a recording, every sample of it.
+// input returns all samples of the first share of a recording.
 func input(r recording, share float64) shape.Input {
 	var in shape.Input
 	at := map[[2]int]int{}
@@ -242,8 +242,8 @@ func input(r recording, share float64) shape.Input {
 	return r.facts(in, share)
 }
 
-// remembered is what is left of the first share of a recording in the bounded history that memfit keeps.
-func remembered(r recording, share float64) shape.Input {
+// fromHistory returns the first share of a recording as stored in memfit's bounded history.
+func fromHistory(r recording, share float64) shape.Input {
 	h := history.New()
 	started := map[[2]int]time.Time{}
 	for _, s := range r.until(share) {
@@ -273,7 +273,7 @@ func remembered(r recording, share float64) shape.Input {
 	return in
 }
 
-// facts adds what is known at the end of the share without looking at memory.
+// facts adds limit, cap and overhead at the end of the share.
 func (r recording) facts(in shape.Input, share float64) shape.Input {
 	samples := r.until(share)
 	last := samples[len(samples)-1]
@@ -281,14 +281,14 @@ func (r recording) facts(in shape.Input, share float64) shape.Input {
 	return in
 }
 
-// now is when the share of the recording ends.
+// now returns the end of the first share of the recording.
 func (r recording) now(share float64) time.Time {
 	seen := r.until(share)
 	return r.when(seen[len(seen)-1])
 }
 
 func (r recording) when(s sample) time.Time {
-	return midnight.Add(time.Duration(s.second) * r.second)
+	return startTime.Add(time.Duration(s.second) * r.second)
 }
 
 func (r recording) container(s sample) memory.ContainerRef {

@@ -15,11 +15,11 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// knownWithin is what docs/design/ledger.md promises: two minutes in which a process starts, one in which it is
-// seen, and a sample or two of a kubelet whose node is busy.
+// knownWithin is the bound in docs/design/ledger.md: two minutes for the start of a process, one for detection, and a
+// sample or two of a kubelet on a busy node.
 const knownWithin = 4 * time.Minute
 
-// stallSamples are the samples of one recorded container, with what held it.
+// stallSamples returns the samples of one recorded container and its memory bounds.
 func stallSamples(t *testing.T, name string) ([]memory.Sample, oom.StallBounds) {
 	t.Helper()
 	rows, err := tableFile(filepath.Join("../recordings/stalls", name+".csv"))
@@ -41,8 +41,8 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, oom.StallBounds) 
 		}
 		now := memory.Sample{
 			Container: memory.ContainerRef{Pod: name, UID: "u", Container: "app"},
-			Time:      midnight.Add(time.Duration(n["second"]) * time.Second),
-			Started:   midnight.Add(time.Duration(n["started"]) * time.Second),
+			Time:      startTime.Add(time.Duration(n["second"]) * time.Second),
+			Started:   startTime.Add(time.Duration(n["started"]) * time.Second),
 			RSS:       memory.Bytes(n["anon_kib"]) * memory.KiB, HasRSS: true, Exact: true,
 			WorkingSet: memory.Bytes(n["working_set_kib"]) * memory.KiB,
 			Usage:      memory.Bytes(n["usage_kib"]) * memory.KiB, MajorFaults: n["major_faults"], HasMajorFaults: true,
@@ -55,8 +55,8 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, oom.StallBounds) 
 	return samples, bounds
 }
 
-// average is the kernel's average of five minutes, which was not recorded: what waiting that was the same all the time
-// between two samples makes of it.
+// average computes the kernel's average of five minutes, which was not recorded, for waiting at a constant rate between
+// two samples.
 func average(before, now memory.Sample, waited time.Duration) float64 {
 	lasted := now.Time.Sub(before.Time)
 	if lasted <= 0 || waited < 0 {
@@ -66,7 +66,7 @@ func average(before, now memory.Sample, waited time.Duration) float64 {
 	return before.WaitedPercent*left + 100*float64(waited)/float64(lasted)*(1-left)
 }
 
-func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
+func TestStallsAreDistinguishedFromSimilarLoad(t *testing.T) {
 	cases, err := tableFile("../recordings/stalls/labels.csv")
 	if err != nil || len(cases) < 10 {
 		t.Fatalf("%d recorded cases: %v", len(cases), err)
@@ -82,7 +82,7 @@ func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
 			switch c["stalls"] {
 			case "true":
 				if late := got.Known.Sub(samples[0].Started); !found || !got.Ended.IsZero() || late > knownWithin {
-					t.Errorf("found %v, known %s after the start, want within %s: %+v", found, late, knownWithin, got)
+					t.Errorf("found %v, %s after the start, want within %s: %+v", found, late, knownWithin, got)
 				}
 			case "false":
 				if found {
@@ -95,9 +95,9 @@ func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
 	}
 }
 
-// TestShapesAreNoStalls looks at all recorded shapes on their worst day: page cache fills what they leave of the limit,
-// starting takes 500 major faults a second for two minutes, a library is loaded every quarter of an hour, and there is
-// a fault every second. Once under the limit they had, and once under one that is just above their peak.
+// TestShapesAreNoStalls checks all recorded shapes under bad conditions: page cache fills the rest of the limit, a
+// start has 500 major faults a second for two minutes, a library is loaded every quarter of an hour, and there is a
+// fault every second. Once with the recorded limit, and once with a limit just above the peak.
 func TestShapesAreNoStalls(t *testing.T) {
 	recs, err := recordings("../recordings")
 	if err != nil {
@@ -105,33 +105,32 @@ func TestShapesAreNoStalls(t *testing.T) {
 	}
 	near := 0
 	for _, rec := range recs {
-		near += worstDay(t, rec, 0)
+		near += checkNoisy(t, rec, 0)
 		var peak memory.Bytes
 		for _, row := range rec.samples {
 			peak = max(peak, row.memory)
 		}
-		near += worstDay(t, rec, peak.Percent(104))
+		near += checkNoisy(t, rec, peak.Percent(104))
 	}
 	if near < 5000 {
-		t.Errorf("only %d samples are close to their limit: this shows little", near)
+		t.Errorf("only %d samples are close to their limit, want 5000", near)
 	}
 	t.Logf("%d recordings, %d samples close to the limit, no false alarm", len(recs), near)
 }
 
-// worstDay looks for false alarms and returns the number of samples that were close to the limit. Limit 0: the one
-// recorded.
-func worstDay(t *testing.T, rec recording, limit memory.Bytes) (near int) {
+// checkNoisy fails on a false alarm, and returns the number of samples close to the limit. Limit 0: the recorded one.
+func checkNoisy(t *testing.T, rec recording, limit memory.Bytes) (near int) {
 	t.Helper()
 	watches, states := map[int]*oom.StallWatch{}, map[int]*memory.Sample{}
 	for _, row := range rec.samples {
 		w, s := watches[row.replica], states[row.replica]
-		at, under := midnight.Add(time.Duration(row.second)*rec.second), cmp.Or(limit, row.limit)
+		at, under := startTime.Add(time.Duration(row.second)*rec.second), cmp.Or(limit, row.limit)
 		if w == nil {
 			w = &oom.StallWatch{}
 			s = &memory.Sample{Container: memory.ContainerRef{Pod: rec.name}, HasRSS: true, Exact: true, HasMajorFaults: true}
 			watches[row.replica], states[row.replica] = w, s
 		}
-		if instance := strconv.Itoa(row.instance); s.Container.Container != instance { // a process of its own
+		if instance := strconv.Itoa(row.instance); s.Container.Container != instance { // another process
 			s.Container.Container, s.Started, s.MajorFaults = instance, at.Add(-rec.second/2), 0
 		}
 		s.Time, s.RSS, s.Usage = at, min(row.memory, under), under

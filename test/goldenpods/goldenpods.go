@@ -1,9 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package goldenpods finds the golden pairs of internal/inject, which several tests take different ways: NAME.yaml, a
-// pod with what governs it, and NAME.yaml.injected, what becomes of it. Those of one runtime stand in a folder of its
-// own.
+// Package goldenpods finds the golden pairs of internal/inject for several tests: NAME.yaml, a pod with its profile and
+// recommendation, and NAME.yaml.injected, the resulting pod. Pairs of one runtime are in a folder of their own.
 package goldenpods
 
 import (
@@ -21,16 +20,16 @@ import (
 	"github.com/memfit/memfit/test/tree"
 )
 
-// fewest catches a test that looks in the wrong place and so finds nothing wrong.
-const fewest = 100
+// minFiles is below the number of pairs; fewer mean a wrong path.
+const minFiles = 100
 
-// Dir is the folder that holds them.
+// Dir returns the folder of the golden pairs.
 func Dir() string { return filepath.Join(tree.Root(), "internal", "inject", "testdata") }
 
-// Inputs are the files NAME.yaml, in order.
+// Inputs returns the files NAME.yaml, in order.
 func Inputs() ([]string, error) { return named("*.yaml") }
 
-// Outputs are the files NAME.yaml.injected, in order.
+// Outputs returns the files NAME.yaml.injected, in order.
 func Outputs() ([]string, error) { return named("*.yaml.injected") }
 
 func named(pattern string) ([]string, error) {
@@ -42,21 +41,21 @@ func named(pattern string) ([]string, error) {
 		}
 		found = append(found, files...)
 	}
-	if len(found) < fewest {
-		return nil, fmt.Errorf("%d files %s in %s and its folders, want at least %d", len(found), pattern, Dir(), fewest)
+	if len(found) < minFiles {
+		return nil, fmt.Errorf("%d files %s in %s and its folders, want at least %d", len(found), pattern, Dir(), minFiles)
 	}
 	slices.Sort(found)
 	return found, nil
 }
 
-// Pair is a golden pair's pod with what governs it, as they are in a cluster: in namespace shop, the pod owned by a
-// workload if there is a recommendation for it, because no record outlives a bare pod.
+// Pair is a golden pair's pod with its profile and recommendation, in namespace shop as in a cluster. A pod with a
+// recommendation has an owner, because the recommendation of a bare pod is deleted with it.
 type Pair struct {
 	// Pod is the pod as JSON.
 	Pod []byte
-	// Profile governs the pod; without a name when the file has only the pod.
+	// Profile governs the pod; its name is empty when the file has only the pod.
 	Profile *v1alpha1.MemoryProfile
-	// Recommendation is nil when there is none.
+	// Recommendation is nil when the file has none.
 	Recommendation *v1alpha1.MemoryRecommendation
 }
 
@@ -92,7 +91,7 @@ func Read(file string) (Pair, error) {
 	return p, err
 }
 
-// add takes over one document.
+// add decodes one document.
 func (p *Pair) add(document []byte, pod any) error {
 	var kind struct{ Kind string }
 	if err := yaml.Unmarshal(document, &kind); err != nil {

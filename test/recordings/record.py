@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
-# One recorded second stands for a minute of a cluster: load is sped up sixty times, and so is time.
+# One recorded second represents a minute of a cluster: load and time are sped up sixty times.
 SECOND_IS = 60
-# Large buffers of the programs come from mmap and go back to the kernel when freed; without this, glibc raises the bar by itself.
+# Large buffers of the programs come from mmap and go back to the kernel when freed; without this, glibc raises its mmap threshold.
 MMAP = {"MALLOC_MMAP_THRESHOLD_": "500000", "MALLOC_ARENA_MAX": "2"}
 
 
@@ -38,11 +38,11 @@ class Recording:
     label: str  # healthy, bursty, retaining, leaking or following
     args: str  # MODE key=value...
     limit: int = 512  # MiB
-    cap: int = 0  # MiB, what the runtime was told; 0: nothing
+    cap: int = 0  # MiB, of the runtime; 0: none
     flags: str = ""  # of the runtime
     env: dict = field(default_factory=dict)
     replicas: int = 1
-    sick: str = ""  # arguments of the last replica, when it is to be the sick one
+    sick: str = ""  # arguments of the last replica, if it is the sick one
     resize: tuple = ()  # (second, limit, cap): restarted with these
 
     @property
@@ -206,7 +206,7 @@ RECORDINGS = [
 
 
 class Replica:
-    """One container: a process that is started again when it ends."""
+    """One container: a process that is restarted when it ends."""
 
     def __init__(self, rec, build, number):
         self.rec, self.build, self.number = rec, build, number
@@ -228,7 +228,7 @@ class Replica:
         self.process.wait()
 
     def look(self):
-        """(anonymous KiB, CPU ms since the last look), or None when the process is gone."""
+        """(anonymous KiB, CPU ms since the last call), or None when the process has ended."""
         try:
             with open(f"/proc/{self.process.pid}/status") as f:
                 anon = next(int(line.split()[1]) for line in f if line.startswith("RssAnon"))
@@ -284,7 +284,7 @@ def compile_programs():
 
 
 def write_tables(out):
-    """Describe all recordings there are in out, also those of earlier runs."""
+    """Describe all recordings in out, also those of earlier runs."""
     recs = sorted((r for r in RECORDINGS if os.path.exists(f"{out}/{r.name}.csv.gz")), key=lambda r: r.name)
     with open(f"{out}/recordings.csv", "w", newline="") as f:
         w = csv.writer(f, lineterminator="\n")
@@ -305,7 +305,7 @@ def main():
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
     recs = [r for r in RECORDINGS if args.only in r.name]
-    random.Random(4).shuffle(recs)  # so that no wave is made of one runtime
+    random.Random(4).shuffle(recs)  # so that each wave has several runtimes
     build = compile_programs()
     try:
         with ThreadPoolExecutor(args.parallel) as pool:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The memfit authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Record what a kubelet says about containers at their limit: stalled ones, and others that only look so.
+"""Record a kubelet's numbers of containers at their limit: stalled ones, and similar ones.
 
     KUBECONFIG=... record_stalls.py --kubectl kubectl --out DIR [--seconds 420] [--only reader]
 
@@ -35,8 +35,8 @@ def go(*args, env=()):
     return {"image": GO, "args": ["-file-dir", "/data", *args], "env": dict(env)}
 
 
-# name: what runs, its limit, whether it stalls. "hidden": it does, but reads in order, so that the kernel reads ahead and most of its reads
-# are no major faults.
+# name: the program, its limit, whether it stalls. "hidden": it stalls, but reads in order, so that the kernel reads ahead and most of its
+# reads are not major faults.
 CASES = {
     "go-stall-text": (go("-hold", "230Mi", "-map-file", "51Mi", "-walk-random", env={"GOGC": "off"}), "256Mi", True),
     "go-stall-small": (go("-hold", "115Mi", "-map-file", "26Mi", "-walk-random", env={"GOGC": "off"}), "128Mi", True),

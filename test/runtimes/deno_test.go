@@ -27,35 +27,35 @@ func denoTrials(t *testing.T, p *program) []trial {
 	alone := bareHeap(t, p)
 	young := heapOf(t, p.run(t, []string{"DENO_V8_FLAGS=--max-old-space-size=1000"}, nil)) - 1000
 	heap := func(old int) map[string]string { return map[string]string{"heap": strconv.Itoa(old + young)} }
-	asks := v1alpha1.TuningSpec{HeapPercent: new(int32(75))}
+	tuned := v1alpha1.TuningSpec{HeapPercent: new(int32(75))}
 	var trials []trial
-	for _, limit := range []string{"", "64Mi", "512Mi", "4Gi", "32Gi"} { // only a profile that asks gets a cap
+	for _, limit := range []string{"", "64Mi", "512Mi", "4Gi", "32Gi"} { // without a heapPercent there is no cap
 		trials = append(
 			trials, trial{name: "limit " + limit, limit: limit, want: map[string]string{"heap": strconv.Itoa(alone)}},
 		)
 	}
-	// Old space and semi-spaces together are 75 % of the limit. Deno's V8 does not look at the limit: its semi-spaces are
+	// Old space and semi-spaces together are 75 % of the limit. Deno's V8 does not read the limit: its semi-spaces are
 	// 32 MiB each, on a machine of any size.
 	if young != 96 {
-		t.Errorf("Deno %s has %d MiB of semi-spaces, not 96: look at the formula again", p.version, young)
+		t.Errorf("Deno %s has %d MiB of semi-spaces, not 96: the formula has to change", p.version, young)
 	}
 	for limit, percent75 := range map[string]int{"256Mi": 192, "512Mi": 384, "1Gi": 768, "2Gi": 1536, "4Gi": 3072} {
 		trials = append(
-			trials, trial{name: "heapPercent 75 of " + limit, limit: limit, tuning: asks, want: heap(percent75 - young)},
+			trials, trial{name: "heapPercent 75 of " + limit, limit: limit, tuning: tuned, want: heap(percent75 - young)},
 		)
 	}
 	return append(trials,
 		trial{name: "heapLimit 256Mi", limit: "1Gi", tuning: v1alpha1.TuningSpec{HeapLimit: size("256Mi")}, want: heap(256)},
 		trial{
-			name: "user: own flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--max-old-space-size=300"), tuning: asks,
+			name: "user: own flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--max-old-space-size=300"), tuning: tuned,
 			want: heap(300),
 		},
 		trial{
-			name: "user: another flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--expose-gc"), tuning: asks, unchanged: true,
+			name: "user: another flag", limit: "1Gi", env: vars("DENO_V8_FLAGS", "--expose-gc"), tuning: tuned, unchanged: true,
 		},
 		trial{
 			name: "user: flag from a ConfigMap", limit: "1Gi",
-			fromConfigMap: map[string]string{"DENO_V8_FLAGS": "--max-old-space-size=300"}, tuning: asks, want: heap(300),
+			fromConfigMap: map[string]string{"DENO_V8_FLAGS": "--max-old-space-size=300"}, tuning: tuned, want: heap(300),
 		},
 		trial{
 			name: "declared wrong: Node.js", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS},
@@ -67,7 +67,7 @@ func denoTrials(t *testing.T, p *program) []trial {
 	)
 }
 
-// bunEdition is a Bun from npm, which memfit has no row for: whatever is declared, it must start as before.
+// bunEdition is a Bun from npm, a runtime without settings by memfit: it must start unchanged, whatever is declared.
 func bunEdition(version string) edition {
 	return edition{
 		name: "bun-" + version, runtime: "Bun", version: version,

@@ -47,18 +47,18 @@ func idleArgs(t *testing.T, kind string) []string {
 	return args
 }
 
-// titles are what people call a runtime, by the first part of an edition's name.
+// titles are the names of runtimes that detection reports, by the first part of an edition's name.
 var titles = map[string]string{
 	"node": "Node.js", "deno": "Deno", "bun": "Bun", "jdk": "Java", "python": "Python", "ruby": "Ruby", "php": "PHP",
 	"go": "Go", "native": "native code",
 }
 
-// TestDetection: what runs is told from outside, with the exact version, for each edition. Versions stand in the
-// editions' names; programs of Debian and of pyenv are asked with --version.
+// TestDetection: the runtime and its exact version are detected from outside, for each edition. The expected version is
+// in the edition's name; for programs of Debian, --version reports it.
 func TestDetection(t *testing.T) {
 	for _, e := range editions(t) {
 		t.Run(e.name, func(t *testing.T) {
-			if asksToSkip(e.name) {
+			if isSkipped(e.name) {
 				t.Skip("SKIP names it")
 			}
 			kind, version, _ := strings.Cut(e.name, "-")
@@ -67,7 +67,7 @@ func TestDetection(t *testing.T) {
 				version = ownVersion(t, kind, path)
 			}
 			pid := start(t, path, idleArgs(t, kind))
-			got := whatRuns(t, pid)
+			got := detectProcess(t, pid)
 			t.Logf("%s %s: %q", got.Title, got.Version, got.Evidence)
 			if got.Title != titles[kind] || !sameVersion(got.Version, version) {
 				t.Errorf("%s %s, want %s %s; %q", got.Title, got.Version, titles[kind], version, got.Evidence)
@@ -108,12 +108,12 @@ func ownVersion(t *testing.T, kind, path string) string {
 	return ""
 }
 
-// leadingVersion is the part of a word that is digits and dots: "3.1.7p241" is 3.1.7.
+// leadingVersion returns the digits and dots at the start of a word: "3.1.7p241" is 3.1.7.
 func leadingVersion(word string) string {
 	return word[:len(word)-len(strings.TrimLeft(word, "0123456789."))]
 }
 
-// start runs a program until the test ends, and waits until it is in its own code.
+// start runs a program until the test ends, and waits for its first output.
 func start(t *testing.T, path string, args []string) (pid int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), path, args...)
@@ -134,14 +134,13 @@ func start(t *testing.T, path string, args []string) (pid int) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	said := make([]byte, 64)
-	if _, err := out.Read(said); err != nil {
-		t.Fatalf("%s says nothing: %v", path, err)
+	if _, err := out.Read(make([]byte, 64)); err != nil {
+		t.Fatalf("no output from %s: %v", path, err)
 	}
 	return cmd.Process.Pid
 }
 
-func whatRuns(t *testing.T, pid int) detect.Result {
+func detectProcess(t *testing.T, pid int) detect.Result {
 	t.Helper()
 	dir, err := live.Proc("/proc").Process(pid)
 	if err != nil {
@@ -172,6 +171,6 @@ func whatRuns(t *testing.T, pid int) detect.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("looked into %d files in %s", len(facts.Files), time.Since(begin).Round(10*time.Microsecond))
+	t.Logf("inspected %d files in %s", len(facts.Files), time.Since(begin).Round(10*time.Microsecond))
 	return detect.Detect(facts)
 }

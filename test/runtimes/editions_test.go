@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// editions is everything that is tried. .NET, OpenJ9 and GraalVM native images are missing: no package registry carries
+// editions returns all tested editions. .NET, OpenJ9 and GraalVM native images are missing: no package registry has
 // them.
 func editions(t *testing.T) []edition {
 	t.Helper()
@@ -55,7 +55,7 @@ func editions(t *testing.T) []edition {
 	return append(all, pyenvEditions(t)...)
 }
 
-// pyenvEditions are the CPythons that happen to be here; the registries carry none.
+// pyenvEditions returns the CPythons that pyenv has installed on this machine; the registries have none.
 func pyenvEditions(t *testing.T) []edition {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -74,7 +74,7 @@ func pyenvEditions(t *testing.T) []edition {
 	return all
 }
 
-// vars are the user's variables, as name, value, name, value.
+// vars returns variables from pairs of name and value.
 func vars(pairs ...string) []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for i := 0; i+1 < len(pairs); i += 2 {

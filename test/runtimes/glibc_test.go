@@ -26,7 +26,7 @@ func pythonEdition(name string, fetch func(*testing.T) string) edition {
 	}
 }
 
-// rubyEdition counts them through Fiddle. Ruby is where two arenas are the default.
+// rubyEdition counts malloc arenas through Fiddle. For Ruby memfit sets two arenas by default.
 func rubyEdition() edition {
 	return edition{
 		name: "ruby-debian", runtime: v1alpha1.RuntimeRuby, fetch: fromDebian("/usr/bin/ruby", "ruby"),
@@ -58,43 +58,43 @@ func nativeEdition() edition {
 	}
 }
 
-// arenaTrials are for a program that reports how many arenas glibc made for its eight live threads: one each and the
-// main one, unless something caps them. byDefault is what memfit sets unasked.
+// arenaTrials returns trials of a program that reports glibc's number of arenas for eight live threads: one each and
+// the main one, unless capped. byDefault is the cap that memfit sets without a tuning; "": none.
 func arenaTrials(t *testing.T, p *program, byDefault string) []trial {
 	t.Helper()
 	alone := p.run(t, nil, nil).facts["arenas"]
 	if n, err := strconv.Atoi(alone); err != nil || n < 6 {
-		t.Fatalf("the bare program reports %q arenas for eight threads: nothing to cap, so nothing to see", alone)
+		t.Fatalf("without settings the program reports %q arenas for eight threads, too few to test a cap", alone)
 	}
 	usual := byDefault
 	if usual == "" {
 		usual = alone
 	}
 	arenas := func(n string) map[string]string { return map[string]string{"arenas": n} }
-	asks := func(n int32) v1alpha1.TuningSpec { return v1alpha1.TuningSpec{ArenaMax: &n} }
+	with := func(n int32) v1alpha1.TuningSpec { return v1alpha1.TuningSpec{ArenaMax: &n} }
 	var trials []trial
 	for _, limit := range []string{"", "64Mi", "512Mi", "4Gi", "32Gi"} {
 		trials = append(trials, trial{name: "limit " + limit, limit: limit, want: arenas(usual)},
-			trial{name: "arenaMax 2, limit " + limit, limit: limit, tuning: asks(2), want: arenas("2")})
+			trial{name: "arenaMax 2, limit " + limit, limit: limit, tuning: with(2), want: arenas("2")})
 	}
 	return append(trials,
-		trial{name: "arenaMax 1", limit: "512Mi", tuning: asks(1), want: arenas("1")},
-		trial{name: "arenaMax 4", limit: "512Mi", tuning: asks(4), want: arenas("4")},
-		trial{name: "arenaMax 0 leaves it alone", limit: "512Mi", tuning: asks(0), want: arenas(alone)},
+		trial{name: "arenaMax 1", limit: "512Mi", tuning: with(1), want: arenas("1")},
+		trial{name: "arenaMax 4", limit: "512Mi", tuning: with(4), want: arenas("4")},
+		trial{name: "arenaMax 0 leaves it alone", limit: "512Mi", tuning: with(0), want: arenas(alone)},
 		trial{
-			name: "user: own number", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "3"), tuning: asks(2), want: arenas("3"),
+			name: "user: own number", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "3"), tuning: with(2), want: arenas("3"),
 		},
 		trial{
 			name: "user: own number from a ConfigMap", limit: "512Mi", fromConfigMap: map[string]string{"MALLOC_ARENA_MAX": "3"},
-			tuning: asks(2), want: arenas("3"),
+			tuning: with(2), want: arenas("3"),
 		},
 		trial{
-			name: "user: own tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.arena_max=5"), tuning: asks(2),
+			name: "user: own tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.arena_max=5"), tuning: with(2),
 			want: arenas("5"),
 		},
 		trial{
 			name: "user: another tunable", limit: "512Mi", env: vars("GLIBC_TUNABLES", "glibc.malloc.tcache_count=3"),
-			tuning: asks(2), want: arenas("2"),
+			tuning: with(2), want: arenas("2"),
 		},
 		trial{name: "replace what the user set", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "3"),
 			tuning: v1alpha1.TuningSpec{
@@ -105,7 +105,7 @@ func arenaTrials(t *testing.T, p *program, byDefault string) []trial {
 			want: map[string]string{"arenas": usual, "MALLOC_TRIM_THRESHOLD_": "131072"},
 		},
 		trial{
-			name: "declared musl", limit: "512Mi", tuning: asks(2),
+			name: "declared musl", limit: "512Mi", tuning: with(2),
 			runtime: &v1alpha1.RuntimeSpec{Type: p.runtime, Libc: v1alpha1.LibcMusl}, unchanged: true,
 		},
 		trial{
@@ -138,7 +138,7 @@ func phpEdition() edition {
 				{name: "arenaMax 2", limit: "512Mi", tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}, want: two},
 				{name: "user: own number", limit: "512Mi", env: vars("MALLOC_ARENA_MAX", "2"),
 					tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(4))}, want: two},
-				{name: "user: own memory_limit", limit: "512Mi", words: []string{"-d", "memory_limit=99M"},
+				{name: "user: own memory_limit", limit: "512Mi", args: []string{"-d", "memory_limit=99M"},
 					want: map[string]string{"memory_limit": "99M"}},
 			}
 		},

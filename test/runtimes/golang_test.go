@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// goEdition builds testdata/goprobe with a Go toolchain, which the go command fetches itself, and keeps the program.
+// goEdition builds testdata/goprobe with a Go toolchain, which the go command fetches itself, and caches the program.
 func goEdition(version string) edition {
 	minor := strings.Join(strings.Split(version, ".")[:2], ".")
 	e := edition{
@@ -53,7 +53,7 @@ func goProbe(t *testing.T, version string) string {
 	return filepath.Join(once(t, "goprobe-"+version+"-"+hex.EncodeToString(sum[:6]), func(dir string) error {
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(dir, "goprobe"), ".")
 		cmd.Dir = "testdata/goprobe"
-		// GOTOOLCHAIN makes the go command fetch and check that version; its own go.mod keeps ours out of it.
+		// GOTOOLCHAIN makes the go command fetch and check that version; goprobe has a go.mod of its own.
 		cmd.Env = append(os.Environ(), "GOTOOLCHAIN=go"+version, "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
 		return finish(cmd)
 	}), "goprobe")
@@ -61,7 +61,7 @@ func goProbe(t *testing.T, version string) string {
 
 func goTrials(t *testing.T, p *program) []trial {
 	t.Helper()
-	// A Go that does not know GOMEMLIMIT reports none, whatever the environment says.
+	// A Go without GOMEMLIMIT reports no limit, whatever the environment.
 	limit := func(bytes string, more ...string) map[string]string {
 		want := map[string]string{"limit": bytes, "gogc": "100"}
 		if p.version == "1.18" {
@@ -151,7 +151,7 @@ func goTrials(t *testing.T, p *program) []trial {
 	)
 }
 
-// replaced: a Go before 1.19 is not given GOMEMLIMIT, and does not read the user's.
+// replaced returns the expected limit: memfit sets no GOMEMLIMIT for a Go before 1.19, which also ignores the user's.
 func replaced(p *program, limit func(string, ...string) map[string]string, ours, users string) map[string]string {
 	if p.version == "1.18" {
 		return limit(users)

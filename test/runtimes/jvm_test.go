@@ -17,12 +17,12 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// trimming is what a JDK makes of -XX:TrimNativeHeapInterval.
+// trimming is a JDK's support of -XX:TrimNativeHeapInterval.
 type trimming int
 
 const (
-	noTrim           trimming = iota // does not know it
-	experimentalTrim                 // knows it after -XX:+UnlockExperimentalVMOptions
+	noTrim           trimming = iota // unsupported
+	experimentalTrim                 // needs -XX:+UnlockExperimentalVMOptions
 	productTrim
 )
 
@@ -60,7 +60,7 @@ func jdkEdition(version string, fetch func(*testing.T) string, trim trimming) ed
 	return e
 }
 
-// debianJDK is the OpenJDK 17 of Debian, whatever its update: 17.0.15 and later have the flag as a product.
+// debianJDK is Debian's OpenJDK 17, of any update: 17.0.15 and later have the flag as a product flag.
 func debianJDK() edition {
 	const launcher = "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
 	e := jdkEdition("17", fromDebian(launcher, "openjdk-17-jre-headless"), productTrim)
@@ -86,7 +86,7 @@ func javaFacts(output string) map[string]string {
 		facts[name] = flags[name]
 	}
 	if flags["MaxHeapSize"] == "209715200" || flags["MaxHeapSize"] == "314572800" {
-		facts["MaxHeapSize"] = flags["MaxHeapSize"] // one a user asked for; the rest is a share of this machine
+		facts["MaxHeapSize"] = flags["MaxHeapSize"] // set by a user in a trial; other values depend on this machine
 	}
 	if ram, err := strconv.ParseInt(flags["MaxRAM"], 10, 64); err == nil && ram <= 1<<30 { // simulated: see onNode
 		facts["heap"] = flags["MaxHeapSize"]
@@ -102,8 +102,8 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 	alone := p.run(t, nil, nil)
 	if alone.facts["MaxRAMPercentage"] != "25.000000" {
 		t.Fatalf(
-			"the bare JVM says MaxRAMPercentage %q, want 25.000000 (exit code %d)\n%s", alone.facts["MaxRAMPercentage"],
-			alone.exit, tail(alone.output),
+			"without settings the JVM has MaxRAMPercentage %q, want 25.000000 (exit code %d)\n%s",
+			alone.facts["MaxRAMPercentage"], alone.exit, tail(alone.output),
 		)
 	}
 	trimmed := func(milliseconds string, more ...string) map[string]string {
@@ -130,17 +130,17 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 	for _, limit := range []string{"", "64Mi", "256Mi", "1Gi", "4Gi", "32Gi"} {
 		trials = append(trials, trial{name: "limit " + limit, limit: limit, want: minute()})
 	}
-	// Whatever version is declared, also a wrong one: the guards let every HotSpot start.
+	// With any declared version, also a wrong one, the guards let every HotSpot start.
 	for _, declared := range []string{"", "8", "11", "17.0.9", "20", "21", "25"} {
 		want := minute("MaxRAMPercentage", "60.000000")
-		if declared == "8" || declared == "11" || declared == "20" { // the flag is left out
+		if declared == "8" || declared == "11" || declared == "20" { // the flag is omitted
 			want["TrimNativeHeapInterval"] = off
 		}
 		trials = append(trials,
 			trial{name: "declared as " + declared, limit: "1Gi", tuning: percent(60), want: want,
 				runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: declared}})
 	}
-	// The heap that comes of it, in MiB: HotSpot rounds up to 2.
+	// The resulting heap in MiB; HotSpot rounds it up to 2 MiB.
 	for _, c := range []struct {
 		limit, shm  string
 		percent     int32
@@ -177,11 +177,11 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 			want: minute("MaxHeapSize", "314572800"),
 		},
 		trial{
-			name: "user: -Xmx on the command line", limit: "1Gi", words: []string{"-Xmx200m"}, tuning: percent(60),
+			name: "user: -Xmx on the command line", limit: "1Gi", args: []string{"-Xmx200m"}, tuning: percent(60),
 			want: minute("MaxHeapSize", "209715200"),
 		},
 		trial{
-			name: "user: -Xms equal to -Xmx", limit: "1Gi", words: []string{"-Xms200m", "-Xmx200m"},
+			name: "user: -Xms equal to -Xmx", limit: "1Gi", args: []string{"-Xms200m", "-Xmx200m"},
 			want: minute("MaxHeapSize", "209715200"),
 		},
 		trial{
@@ -189,7 +189,7 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 			tuning: percent(60), want: minute("MaxRAMPercentage", "33.000000"),
 		},
 		trial{
-			name: "user: own percentage on the command line", limit: "1Gi", words: []string{"-XX:MaxRAMPercentage=33"},
+			name: "user: own percentage on the command line", limit: "1Gi", args: []string{"-XX:MaxRAMPercentage=33"},
 			tuning: percent(60), want: minute("MaxRAMPercentage", "33.000000"),
 		},
 		trial{
@@ -203,7 +203,7 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 		},
 		trial{
 			name: "user: own trim interval on the command line", limit: "1Gi",
-			words: []string{"-XX:TrimNativeHeapInterval=5000"}, unchanged: true,
+			args: []string{"-XX:TrimNativeHeapInterval=5000"}, unchanged: true,
 		},
 		trial{
 			name: "user: quoted property stays", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", `-Dgreeting="two words"`),
@@ -222,14 +222,14 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 		},
 		trial{name: "user: empty JAVA_TOOL_OPTIONS", limit: "1Gi", env: vars("JAVA_TOOL_OPTIONS", ""), want: minute()},
 		trial{
-			name: "user: the guard taken back", limit: "1Gi", words: []string{"-XX:-IgnoreUnrecognizedVMOptions"},
+			name: "user: the guard switched off", limit: "1Gi", args: []string{"-XX:-IgnoreUnrecognizedVMOptions"},
 			unchanged: true,
 		},
 		trial{
-			name: "user: the lock put back", limit: "1Gi", words: []string{"-XX:-UnlockExperimentalVMOptions"}, unchanged: true,
+			name: "user: options locked", limit: "1Gi", args: []string{"-XX:-UnlockExperimentalVMOptions"}, unchanged: true,
 		},
 		trial{
-			name: "user: a collector", limit: "1Gi", words: []string{"-XX:+UseSerialGC"}, tuning: g1Periodic(5 * time.Minute),
+			name: "user: a collector", limit: "1Gi", args: []string{"-XX:+UseSerialGC"}, tuning: g1Periodic(5 * time.Minute),
 			want: minute("UseSerialGC", "true"),
 		},
 		trial{name: "user: value from a ConfigMap", limit: "1Gi", fromConfigMap: options("-Xmx300m"), tuning: percent(60),
@@ -268,7 +268,7 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 	)
 }
 
-// onNode makes a JVM believe in a node, or a cgroup, of so many MiB. It goes where nothing overrules it.
+// onNode sets the memory that a JVM reads from its node or cgroup, in MiB. No other option overrides _JAVA_OPTIONS.
 func onNode(mib int64) []string { return []string{fmt.Sprintf("_JAVA_OPTIONS=-XX:MaxRAM=%dm", mib)} }
 
 func g1Periodic(d time.Duration) v1alpha1.TuningSpec {

@@ -44,8 +44,8 @@ func equations(output string) map[string]string {
 
 var equation = regexp.MustCompile(`(?m)^([A-Za-z_]+)=(.*)$`)
 
-// oldSpaces is what memfit should give Node.js for a limit: 75 % of it less three semi-spaces, whose size V8 changed in
-// 24.
+// oldSpaces are the old spaces that memfit should set for Node.js by limit: 75 % of it minus three semi-spaces, whose
+// size V8 changed in 24.
 var oldSpaces = []struct {
 	limit       string
 	to23, since int // MiB; 0: no cap below 192Mi
@@ -64,7 +64,7 @@ func nodeTrials(t *testing.T, p *program) []trial {
 		}
 		return to23
 	}
-	// heap is what v8.getHeapStatistics reports for an old space of that size: V8 adds its own semi-spaces on top.
+	// heap is the limit that v8.getHeapStatistics reports for an old space: V8 adds its semi-spaces.
 	heap := func(oldSpace int, more ...string) map[string]string {
 		want := map[string]string{"heap": strconv.Itoa(oldSpace + young)}
 		for i := 0; i < len(more); i += 2 {
@@ -110,10 +110,10 @@ func nodeTrials(t *testing.T, p *program) []trial {
 			want: heap(300),
 		},
 		trial{
-			name: "user: flag on the command line", limit: "1Gi", words: []string{"--max-old-space-size=300"}, want: heap(300),
+			name: "user: flag on the command line", limit: "1Gi", args: []string{"--max-old-space-size=300"}, want: heap(300),
 		},
 		trial{
-			name: "user: underscores on the command line", limit: "1Gi", words: []string{"--max_old_space_size=300"},
+			name: "user: underscores on the command line", limit: "1Gi", args: []string{"--max_old_space_size=300"},
 			want: heap(300),
 		},
 		trial{
@@ -189,15 +189,14 @@ func nodeTrials(t *testing.T, p *program) []trial {
 	)
 }
 
-// workerTrials: V8 prefers its flags to the limits of worker threads (nodejs/node#43991), so that memfit leaves them
-// out where the profile specifies that workers have limits of their own.
+// workerTrials: V8's flags override the limits of worker threads (nodejs/node#43991), so memfit omits the flags where
+// the profile specifies that workers have their own limits.
 func workerTrials(t *testing.T, p *program, young int) []trial {
 	t.Helper()
 	alone := p.run(t, nil, nil).facts
 	main, _ := strconv.Atoi(alone["heap"])
 	if limit, err := strconv.Atoi(alone["worker"]); err != nil || limit > main/4 {
-		t.Fatalf("a worker that is limited to 64 MB has a heap of %q MiB, and the main thread %d: %v", alone["worker"], main,
-			err)
+		t.Fatalf("a worker with a limit of 64 MB has a heap of %q MiB, the main thread %d: %v", alone["worker"], main, err)
 	}
 	own := func(semiSpace *v1alpha1.MemoryQuantity) v1alpha1.TuningSpec {
 		return v1alpha1.TuningSpec{
@@ -209,7 +208,7 @@ func workerTrials(t *testing.T, p *program, young int) []trial {
 		{name: "workers have limits of their own", limit: "512Mi", tuning: own(nil), want: want},
 		{name: "workers have limits of their own, semiSpace", limit: "1Gi", tuning: own(size("16Mi")), want: want},
 	}
-	if major(p.version) == 20 { // what happens otherwise
+	if major(p.version) == 20 { // without the option
 		all := strconv.Itoa(381 + young)
 		trials = append(trials, trial{
 			name: "the limits of workers are overridden", limit: "512Mi", want: map[string]string{"heap": all, "worker": all},
@@ -218,7 +217,7 @@ func workerTrials(t *testing.T, p *program, young int) []trial {
 	return trials
 }
 
-// v8Young is what this V8 adds to its old space on this machine, in MiB: three semi-spaces.
+// v8Young returns the size of three semi-spaces, which this V8 adds to its old space, in MiB.
 func v8Young(t *testing.T, p *program, flagForOldSpace1000 string) int {
 	t.Helper()
 	return heapOf(t, p.run(t, nil, []string{flagForOldSpace1000})) - 1000
@@ -233,7 +232,7 @@ func heapOf(t *testing.T, r result) int {
 	t.Helper()
 	heap, err := strconv.Atoi(r.facts["heap"])
 	if err != nil {
-		t.Fatalf("the bare program does not say its heap limit (exit code %d): %v\n%s", r.exit, err, tail(r.output))
+		t.Fatalf("the program does not report its heap limit (exit code %d): %v\n%s", r.exit, err, tail(r.output))
 	}
 	return heap
 }

@@ -23,28 +23,28 @@ import (
 	"github.com/memfit/memfit/test/podplan"
 )
 
-// trial is one pod: what its owner wrote, what the profile asks for, and what the process must then say of itself.
+// trial is one pod: the owner's settings, the profile's settings, and the facts that the process must then report.
 type trial struct {
 	name string
 	// limit is the container's memory limit; empty: none. shm is a memory-backed volume that it mounts.
 	limit, shm string
-	// runtime replaces what the profile declares, for profiles that are wrong or say nothing.
+	// runtime overrides the declared runtime, for profiles with a wrong one or none.
 	runtime *v1alpha1.RuntimeSpec
 	tuning  v1alpha1.TuningSpec
-	// env is the user's own; fromConfigMap holds variables whose value comes through valueFrom.
+	// env has the user's variables; fromConfigMap those with valueFrom.
 	env           []corev1.EnvVar
 	fromConfigMap map[string]string
-	// words are the user's, on the command line.
-	words []string
-	// machine are variables that stand for the node, not for the pod: memfit never sees them.
+	// args are the user's arguments on the command line.
+	args []string
+	// machine has variables that simulate the node: they are not in the pod.
 	machine []string
 	// want are facts the process must report; "" means that it must not report that fact.
 	want map[string]string
-	// unchanged: memfit must make no difference, whether the process starts or not.
+	// unchanged: facts and exit code must be the same as without memfit, also if the process does not start.
 	unchanged bool
 }
 
-// try runs the program as the user's pod would run it after memfit, and compares.
+// try runs the program with the environment of the pod after memfit's changes, and compares the facts.
 func (p *program) try(t *testing.T, tr trial) {
 	t.Helper()
 	pod := p.pod(tr)
@@ -52,11 +52,11 @@ func (p *program) try(t *testing.T, tr trial) {
 	plan := inject.MakePlan(inject.Input{Pod: pod, Profile: p.profile(tr)})
 	podplan.Apply(pod, plan)
 	after := kubelet(pod.Spec.Containers[0].Env, tr.fromConfigMap)
-	got := p.run(t, append(after, tr.machine...), tr.words)
+	got := p.run(t, append(after, tr.machine...), tr.args)
 	if tr.unchanged {
-		was := p.run(t, append(before, tr.machine...), tr.words)
+		was := p.run(t, append(before, tr.machine...), tr.args)
 		if diff := cmp.Diff(was.facts, got.facts); was.exit != got.exit || diff != "" {
-			t.Errorf("memfit makes a difference where it must not: exit code %d without it, %d with\n%s\nenvironment: %q\n%s",
+			t.Errorf("memfit must change nothing here: exit code %d without it, %d with\n%s\nenvironment: %q\n%s",
 				was.exit, got.exit, diff, after, tail(got.output))
 		}
 		if tr.want == nil {
@@ -80,7 +80,7 @@ func (p *program) try(t *testing.T, tr trial) {
 
 func (p *program) pod(tr trial) *corev1.Pod {
 	c := corev1.Container{
-		Name: "app", Image: "example.test/app", Command: append(append([]string{p.path}, tr.words...), p.probe...),
+		Name: "app", Image: "example.test/app", Command: append(append([]string{p.path}, tr.args...), p.probe...),
 	}
 	if tr.limit != "" {
 		c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(tr.limit)}
@@ -117,8 +117,8 @@ func (p *program) profile(tr trial) *profile.Profile {
 
 var reference = regexp.MustCompile(`\$(\$|\([A-Za-z_.-][A-Za-z0-9_.-]*\))`)
 
-// kubelet makes the environment of a container as a kubelet does: in order, the last of two with one name wins, $(NAME)
-// is replaced where NAME came before and left as it stands where not, and $$ is $.
+// kubelet returns the environment of a container as a kubelet creates it: in order, the last of two variables of the
+// same name wins, $(NAME) is replaced if NAME is defined earlier and otherwise unchanged, and $$ is $.
 func kubelet(vars []corev1.EnvVar, fromConfigMap map[string]string) []string {
 	values := map[string]string{}
 	var order []string

@@ -26,21 +26,21 @@ import (
 type edition struct {
 	// name is "node-20.20.2"; SKIP names it, or all that begin with "node".
 	name string
-	// runtime and version are what the profile declares, unless a trial declares something else.
+	// runtime and version are declared in the profile, unless a trial overrides them.
 	runtime v1alpha1.RuntimeType
 	version string
 	// fetch returns the path of the program, and fails when it is unavailable.
 	fetch func(t *testing.T) string
-	// probe are the arguments that make the program tell about itself, and facts reads what it said.
+	// probe are the arguments with which the program prints facts about itself; facts parses its output.
 	probe []string
 	facts func(output string) map[string]string
-	// trials may run the bare program to learn what it does by itself.
+	// trials may run the program without settings to get its own values.
 	trials func(t *testing.T, p *program) []trial
-	// controls are environments known to stop this version: they prove that the test would notice.
+	// controls are environments with which this version fails: they prove that the test detects failures.
 	controls []control
 }
 
-// control is a mistake that memfit must never make, and the exit code it leads to.
+// control is a setting that memfit must never write, and the exit code that it causes.
 type control struct {
 	name, env string
 	exit      int
@@ -52,27 +52,26 @@ type program struct {
 	path string
 }
 
-// result is what a process said and how it ended.
+// result is a process's exit code and output.
 type result struct {
 	exit   int
 	facts  map[string]string
 	output string
 }
 
-// slots keeps it at two processes at once: two cores are what a small machine and CI have.
+// slots limits the parallel processes to two: small machines and CI have two cores.
 var slots = make(chan struct{}, 2)
 
-// processLimit is far above what any probe takes (a JVM: half a second), also on a machine that is busy with other
-// things.
+// processLimit is far longer than any probe takes (a JVM: half a second), also on a busy machine.
 const processLimit = 2 * time.Minute
 
-func (p *program) run(t *testing.T, env, words []string) result {
+func (p *program) run(t *testing.T, env, args []string) result {
 	t.Helper()
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	ctx, cancel := context.WithTimeout(t.Context(), processLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.path, append(append([]string{}, words...), p.probe...)...)
+	cmd := exec.CommandContext(ctx, p.path, append(append([]string{}, args...), p.probe...)...)
 	cmd.Env = append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "NO_COLOR=1"}, env...)
 	cmd.Dir = "testdata"
 	var out bytes.Buffer
@@ -84,7 +83,7 @@ func (p *program) run(t *testing.T, env, words []string) result {
 	}
 	r := result{exit: cmd.ProcessState.ExitCode(), output: out.String()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		r.exit = 128 + int(status.Signal()) // as the kubelet shows it
+		r.exit = 128 + int(status.Signal()) // as the kubelet reports it
 	}
 	if r.exit == 0 {
 		r.facts = p.facts(r.output)
@@ -92,7 +91,7 @@ func (p *program) run(t *testing.T, env, words []string) result {
 	return r
 }
 
-// tally is what the last line reports.
+// tally has the counts of the last line of output.
 var tally struct {
 	sync.Mutex
 	runtimes                            map[v1alpha1.RuntimeType]bool
@@ -101,26 +100,26 @@ var tally struct {
 }
 
 func TestMain(m *testing.M) {
-	// Whoever works on this machine goes first. Children inherit it.
+	// Other programs on this machine have priority. Children inherit it.
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10); err != nil {
 		fmt.Fprintln(os.Stderr, "cannot lower the priority:", err)
 	}
 	tally.runtimes = map[v1alpha1.RuntimeType]bool{}
 	code := m.Run()
 	if len(tally.skipped) > 0 {
-		fmt.Printf("skipped=%s (asked for with SKIP)\n", strings.Join(tally.skipped, ","))
+		fmt.Printf("skipped=%s (named in SKIP)\n", strings.Join(tally.skipped, ","))
 	}
 	fmt.Printf("runtimes=%d versions=%d cases=%d controls=%d failures=%d\n", len(tally.runtimes), tally.versions.Load(),
 		tally.cases.Load(), tally.controls.Load(), tally.failures.Load())
 	os.Exit(code)
 }
 
-// TestFetch has the programs of all editions fetched or installed, and nothing more: `make eval-attribution` starts
-// some of them itself, and names them with -run.
+// TestFetch only fetches or installs the programs of all editions. `make eval-attribution` runs it with -run for the
+// programs that it needs.
 func TestFetch(t *testing.T) {
 	for _, e := range editions(t) {
 		t.Run(e.name, func(t *testing.T) {
-			if asksToSkip(e.name) {
+			if isSkipped(e.name) {
 				t.Skip("SKIP names it")
 			}
 			if _, err := os.Stat(e.fetch(t)); err != nil {
@@ -133,15 +132,15 @@ func TestFetch(t *testing.T) {
 func TestRuntimes(t *testing.T) {
 	for _, e := range editions(t) {
 		t.Run(e.name, func(t *testing.T) {
-			if asksToSkip(e.name) {
+			if isSkipped(e.name) {
 				tally.Lock()
 				tally.skipped = append(tally.skipped, e.name)
 				tally.Unlock()
 				t.Skip("SKIP names it")
 			}
-			there := false
+			started := false
 			defer func() {
-				if !there { // it could not be fetched, or does not even start by itself
+				if !started { // unavailable, or does not start without settings
 					tally.failures.Add(1)
 				}
 			}()
@@ -157,13 +156,13 @@ func TestRuntimes(t *testing.T) {
 					if got := p.run(t, []string{c.env}, nil); got.exit != c.exit {
 						tally.failures.Add(1)
 						t.Errorf(
-							"%s: exit code %d, want %d: this test would not notice a mistake\n%s", c.env, got.exit, c.exit, tail(got.output),
+							"%s: exit code %d, want %d: this test does not detect failures\n%s", c.env, got.exit, c.exit, tail(got.output),
 						)
 					}
 				})
 			}
 			trials := e.trials(t, p)
-			there = true
+			started = true
 			for _, tr := range trials {
 				t.Run(tr.name, func(t *testing.T) {
 					t.Parallel()
@@ -178,8 +177,8 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-// asksToSkip: SKIP="php bun node-12" leaves out what cannot be fetched here. Nothing is left out silently.
-func asksToSkip(name string) bool {
+// isSkipped reports whether SKIP names an edition: SKIP="php bun node-12" skips editions that are unavailable here.
+func isSkipped(name string) bool {
 	for skip := range strings.FieldsSeq(os.Getenv("SKIP")) {
 		if name == skip || strings.HasPrefix(name, skip+"-") || strings.HasPrefix(name, skip+".") {
 			return true
@@ -188,7 +187,7 @@ func asksToSkip(name string) bool {
 	return false
 }
 
-// tail is the end of an output that may be long.
+// tail returns the end of an output.
 func tail(output string) string {
 	const most = 2000
 	if len(output) > most {

@@ -19,14 +19,14 @@ import sun.misc.Unsafe;
 
 /**
  * The program of the story "JVM native memory": many threads allocate and free native memory, as compression, TLS and
- * JNI libraries do, and keep a part of it. The Java heap stays as it is; what grows is in glibc's arenas.
+ * JNI libraries do, and keep a part of it. The Java heap does not grow; glibc's arenas do.
  *
- * <p>GET /work?mib=600: the threads allocate so much in all and free all but a part. GET /trim: malloc_trim, as jcmd
- * System.trim_native_heap does it. GET /stats: numbers. Sizes are bytes. A first argument is the MiB of a work at the start.
+ * <p>GET /work?mib=600: the threads allocate 600 MiB together and free most of it. GET /trim: malloc_trim, as jcmd
+ * System.trim_native_heap does it. GET /stats: sizes in bytes. A first argument is the MiB to allocate at the start.
  */
 public class Native {
   static final int THREADS = 16;
-  static final int KEPT_PERCENT = 40; // of the blocks, by chance: what pins pages of the arenas
+  static final int KEPT_PERCENT = 40; // of the blocks, at random: they pin pages of the arenas
   static final Unsafe UNSAFE = unsafe();
   static final ExecutorService POOL = Executors.newFixedThreadPool(THREADS);
   static final List<byte[]> HEAP = new ArrayList<>(); // the live set
@@ -78,7 +78,7 @@ public class Native {
     return query == null ? fallback : Long.parseLong(query.substring(query.indexOf('=') + 1));
   }
 
-  /** Blocks of 256 bytes to 64 KiB, most of them small; what is freed lies between what is kept. */
+  /** Allocates blocks of 256 bytes to 64 KiB; the freed ones lie between the kept ones. */
   static void work(long mib) throws Exception {
     var jobs = new ArrayList<Future<?>>();
     for (int t = 0; t < THREADS; t++) {
@@ -104,9 +104,9 @@ public class Native {
     }
   }
 
-  static long gaveBack; // by the last trim
+  static long gaveBack; // bytes that the last trim released
 
-  /** RSS is read right around the trim, after a call that loads what such a call takes: 3 MiB, and no part of it. */
+  /** Trims, and measures RSS around it. The first call loads the 3 MiB of code that such a call needs. */
   static void trim() throws Exception {
     var server = ManagementFactory.getPlatformMBeanServer();
     var commands = new ObjectName("com.sun.management:type=DiagnosticCommand");

@@ -1,11 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The program of the story "Why we patched node.js": a server that counts datagrams and does nothing else with them,
-// as a statsd does. What is loaded onto it comes from a thread of its own, so that the load needs nothing else.
+// The program of the story "Why we patched node.js": a server that only counts datagrams, as a statsd does. A thread
+// of the same process sends them, so that the load needs no other program.
 //
-//   GET /load?packets=200000   receives so many, as fast as they can be sent
-//   GET /collect               has V8 collect all garbage, as the article does every two seconds
+//   GET /load?packets=200000   receives that many datagrams, as fast as they can be sent
+//   GET /collect               forces a full collection, as the article does every two seconds
 //   GET /stats                 sizes are bytes
 'use strict';
 const dgram = require('dgram');
@@ -16,7 +16,7 @@ const vm = require('vm');
 const { Worker, isMainThread, workerData } = require('worker_threads');
 
 const MESSAGE = Buffer.from('stats.counters.test|1');
-const BATCH = 200; // sent before the sender lets others run
+const BATCH = 200; // datagrams sent before the sender yields
 
 if (!isMainThread) {
   const client = dgram.createSocket('udp4');
@@ -32,7 +32,7 @@ if (!isMainThread) {
 } else {
   let packets = 0;
   let bytes = 0;
-  const recent = []; // metrics of the interval: slices of what was received, as a parser keeps them
+  const recent = []; // metrics of the interval: slices of the datagrams, as a parser keeps them
   const server = dgram.createSocket({ type: 'udp4', recvBufferSize: 4 << 20 });
   server.on('message', (message) => {
     packets += 1;

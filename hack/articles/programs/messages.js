@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The program of the story "Where did 400 MiB go?": a service that holds a live set (its sessions) and, in bursts,
-// fetches gzipped pages of messages. Each page passes through the socket, zlib and JSON.parse; parsed pages stay in a
-// small cache for a while, so they die old: V8 lets its old generation grow, and glibc keeps what zlib has freed. The
-// upstream runs in this process, on loopback, so that the load needs nothing else and is the same every time.
-// make demo has it burst by itself (BURST_PAGES), and keep its pages as they were parsed (PLAIN); variables
-// win over arguments.
+// fetches gzipped pages of messages. Each page passes through the socket, zlib and JSON.parse. Parsed pages remain in a
+// small cache long enough to reach V8's old generation, which grows; glibc keeps the memory that zlib has freed. The
+// upstream runs in this process, on loopback, so that the load needs no other program and is the same every time.
+// make demo makes bursts without requests (BURST_PAGES) and keeps pages as they were parsed (PLAIN); variables
+// take precedence over arguments.
 //
-//   GET /burst?pages=150   fetches so many pages
-//   GET /collect           has V8 collect all garbage, as the article does through the inspector
-//   GET /stats             what V8 and the kernel say of the memory; sizes are bytes
+//   GET /burst?pages=150   fetches 150 pages
+//   GET /collect           forces a full collection, as the article does through the inspector
+//   GET /stats             what V8 and the kernel report; sizes are bytes
 'use strict';
 const fs = require('fs');
 const http = require('http');
@@ -22,11 +22,11 @@ const MiB = 1024 * 1024;
 const given = Object.fromEntries(process.argv.slice(2).map((word) => word.split('='))); // NAME=NUMBER
 const env = (name, fallback) => Number(process.env[name] || given[name] || fallback);
 const SESSIONS_MIB = env('SESSIONS_MIB', 100); // live, in V8's heap: as in the article's healthy pod
-const BUFFERS_MIB = env('BUFFERS_MIB', 57); // live, outside of it: external and arrayBuffers there
+const BUFFERS_MIB = env('BUFFERS_MIB', 57); // live, outside V8's heap: external and arrayBuffers in the article
 const CONCURRENCY = env('CONCURRENCY', 16);
-const CACHED_PAGES = env('CACHED_PAGES', 40); // parsed pages kept alive, until others take their place
-const BURST_PAGES = env('BURST_PAGES', 0); // pages of the bursts that it makes by itself; 0: none
-const REST_SECONDS = env('REST_SECONDS', 5); // between those
+const CACHED_PAGES = env('CACHED_PAGES', 40); // parsed pages kept alive, until others replace them
+const BURST_PAGES = env('BURST_PAGES', 0); // pages of each burst without a request; 0: none
+const REST_SECONDS = env('REST_SECONDS', 5); // between these bursts
 const MESSAGES = env('MESSAGES', 3000); // of a page
 const REPEATS = env('REPEATS', 1); // of the text of a message
 const PLAIN = env('PLAIN', 0); // 1: a parsed page is kept as it is
@@ -54,8 +54,8 @@ while (process.memoryUsage().heapUsed < SESSIONS_MIB * MiB) {
 
 const buffers = Array.from({ length: BUFFERS_MIB }, () => Buffer.alloc(MiB, 1));
 
-// What the sessions' own messages allocate, 4 MiB a second: V8 collects a process that allocates hardly anything (below
-// 1 MB/s) by itself, after some seconds.
+// Allocations of the sessions' own messages, 4 MiB a second: V8 collects a process that allocates less than 1 MB/s by
+// itself, after some seconds.
 if (!BURST_PAGES) setInterval(() => { for (let i = 0; i < 20; i += 1) new Array(2600).fill(i); }, 100).unref();
 
 const upstream = http.createServer((_, res) => {
@@ -75,9 +75,8 @@ const fetchPage = () => new Promise((resolve, reject) => {
   }).on('error', reject);
 });
 
-// fetch gets so many pages, at of them at a time, of which the last few stay in a cache until it is dropped at the end.
-// It goes on, up to three times as long, until memory is about where it was highest: a collection that happens to come
-// last makes one of the healthy pods, and the article is about the other ones.
+// fetch gets pages, at of them at a time, and caches the last few until it returns. It continues, up to three times as
+// long, until RSS is near its peak: a collection at the end would make the pod one of the article's healthy ones.
 async function fetch(pages, at, cached) {
   const cache = [];
   let next = 0;
@@ -99,7 +98,7 @@ const steps = {
   '/collect': async () => {
     v8.setFlagsFromString('--expose-gc');
     vm.runInNewContext('gc')();
-    await new Promise((r) => setTimeout(r, 2000)); // pages are given back beside
+    await new Promise((r) => setTimeout(r, 2000)); // V8 releases pages in the background
     return {};
   },
 };

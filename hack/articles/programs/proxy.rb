@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # The program of the story "What inflates memory in Ruby?": a multi-threaded server whose threads make strings of all
-# sizes and keep few of them. Ruby's own heap stays small; what grows are the heaps of the system's allocator.
+# sizes and keep few of them. Ruby's own heap stays small; the heaps of the system's allocator grow.
 #
-#   GET /work?rounds=60   every thread makes strings, and keeps some for a while; says what was resident meanwhile
+#   GET /work?rounds=60   every thread makes strings, and keeps some for a while; reports the mean RSS meanwhile
 #   GET /trim             malloc_trim, as the article's patch calls it in a full collection
-#   GET /stats            what Ruby and the kernel say; sizes are bytes
+#   GET /stats            what Ruby and the kernel report; sizes are bytes
 require 'fiddle'
 require 'json'
 require 'socket'
 require 'uri'
 
 THREADS = 16
-KEPT_PERCENT = 12 # of the strings of a round, until the thread's next rounds take their place
+KEPT_PERCENT = 12 # of the strings of a round, until the thread's next rounds replace them
 
 # A pool of threads that live as long as the server, as those of Puma do.
 JOBS = Queue.new
@@ -26,7 +26,7 @@ THREADS.times do |n|
       rounds.times do
         strings = Array.new(120) { 'x' * (1 << random.rand(7..15)) } # 128 bytes to 32 KiB
         strings.each { |s| kept[random.rand(kept.size)] = s if random.rand(100) < KEPT_PERCENT }
-        Thread.pass # as a thread that waits for its client does
+        Thread.pass # as a thread does that waits for its client
       end
       kept.fill(nil) { |i| random.rand(100) < 75 ? nil : kept[i] } # most connections end
       done << n
@@ -36,7 +36,7 @@ end
 
 def rss = File.read('/proc/self/status')[/VmRSS:\s+(\d+)/, 1].to_i * 1024
 
-# work says what was resident on average while the threads worked.
+# work returns the mean RSS while the threads worked.
 def work(rounds)
   done = Queue.new
   samples = []
@@ -51,7 +51,7 @@ end
 
 TRIM = Fiddle::Function.new(Fiddle.dlopen(nil)['malloc_trim'], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
 
-# The article's patch of Ruby, from beside: a trim after each full collection.
+# Like the article's patch of Ruby: a trim after each full collection.
 if ENV['TRIM']
   Thread.new do
     seen = 0

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// rule is one variable of some containers.
+// rule sets one environment variable in some containers.
 type rule struct {
 	env        string
 	containers chosen
@@ -35,7 +35,7 @@ const limitOf = `quantity(c.resources.limits["memory"]).asInteger()`
 
 const hasLimit = `has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits`
 
-// policy returns the object that holds the rules.
+// policy returns the MutatingAdmissionPolicy of the rules.
 func policy(n *profile.Profile, name string, rules []rule) *admissionregistrationv1.MutatingAdmissionPolicy {
 	fail, create := admissionregistrationv1.Ignore, admissionregistrationv1.OperationType("CREATE")
 	exact := admissionregistrationv1.Equivalent
@@ -61,15 +61,17 @@ func policy(n *profile.Profile, name string, rules []rule) *admissionregistratio
 	for _, r := range rules {
 		for _, list := range []string{"containers", "initContainers"} {
 			p.Spec.Mutations = append(p.Spec.Mutations, admissionregistrationv1.Mutation{
-				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
-				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: r.expression(list, ofTheNamespace(n))},
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+					Expression: r.expression(list, namespaceConditions(n)),
+				},
 			})
 		}
 	}
 	return p
 }
 
-// conditions exclude pods that memfit would skip, and those of which CEL cannot compute the effective limit.
+// conditions exclude pods that memfit would skip, and pods whose effective limit CEL cannot compute.
 func conditions(n *profile.Profile) []admissionregistrationv1.MatchCondition {
 	all := []admissionregistrationv1.MatchCondition{
 		{Name: "not-opted-out", Expression: notOptedOut("object")},
@@ -84,24 +86,24 @@ func conditions(n *profile.Profile) []admissionregistrationv1.MatchCondition {
 		{Name: "no-volume-in-memory",
 			Expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && v.emptyDir.medium == "Memory")`},
 	}
-	asked := annotation("object", v1alpha1.ProfileAnnotation)
+	requested := annotation("object", v1alpha1.ProfileAnnotation)
 	if n.Spec.Selector == nil {
 		return append(
 			all,
 			admissionregistrationv1.MatchCondition{
-				Name: "asks-for-this-profile", Expression: fmt.Sprintf("%s == %q", asked, n.Ref.Name),
+				Name: "asks-for-this-profile", Expression: fmt.Sprintf("%s == %q", requested, n.Ref.Name),
 			},
 		)
 	}
 	return append(
 		all,
 		admissionregistrationv1.MatchCondition{
-			Name: "asks-for-no-other-profile", Expression: fmt.Sprintf(`%s in ["", %q]`, asked, n.Ref.Name),
+			Name: "asks-for-no-other-profile", Expression: fmt.Sprintf(`%s in ["", %q]`, requested, n.Ref.Name),
 		},
 	)
 }
 
-// annotation is the trimmed value of an annotation, "" without one.
+// annotation returns a CEL expression for the trimmed value of an annotation; "" where it is absent.
 func annotation(of, key string) string {
 	return fmt.Sprintf(
 		`(has(%[1]s.metadata.annotations) && %[2]q in %[1]s.metadata.annotations ? %[1]s.metadata.annotations[%[2]q].trim() : "")`,
@@ -109,14 +111,14 @@ func annotation(of, key string) string {
 	)
 }
 
-// notOptedOut knows every spelling that memfit's webhook takes for false.
+// notOptedOut accepts every spelling that memfit's webhook parses as false.
 func notOptedOut(of string) string {
 	return fmt.Sprintf(`!(%s in ["false", "False", "FALSE", "f", "F", "0"])`, annotation(of, v1alpha1.InjectAnnotation))
 }
 
-// ofTheNamespace are conditions about the pod's namespace, which match conditions cannot see: it has not opted out, and
-// it does not ask for another profile, which would win over a selector.
-func ofTheNamespace(n *profile.Profile) []string {
+// namespaceConditions require that the pod's namespace has not opted out and names no other profile, which would take
+// precedence over a selector. Match conditions cannot read the namespace, so these are part of the expression.
+func namespaceConditions(n *profile.Profile) []string {
 	all := []string{notOptedOut("namespaceObject")}
 	if n.Spec.Selector != nil {
 		all = append(
@@ -126,9 +128,9 @@ func ofTheNamespace(n *profile.Profile) []string {
 	return all
 }
 
-// undeclared are conditions for containers without a declared runtime: the webhook sets something else where the pod's
-// annotation or the command shows the runtime. The entrypoint of Tekton's steps has the command in its arguments.
-func undeclared() []string {
+// unknownRuntime returns conditions for a rule without a declared runtime: the webhook sets other variables where the
+// pod's annotation or the command shows the runtime. The entrypoint of Tekton's steps has the command in its arguments.
+func unknownRuntime() []string {
 	names := []string{"tekton/bin/entrypoint"}
 	for _, r := range runtimes.All() {
 		for _, c := range r.Commands {
@@ -141,7 +143,7 @@ func undeclared() []string {
 	}
 }
 
-// namespaces selects the namespace of a MemoryProfile, or those of a ClusterMemoryProfile but kube-system.
+// namespaces selects the namespace of a MemoryProfile, or those of a ClusterMemoryProfile except kube-system.
 func namespaces(n *profile.Profile) *metav1.LabelSelector {
 	r := metav1.LabelSelectorRequirement{
 		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system"},
@@ -157,7 +159,7 @@ func namespaces(n *profile.Profile) *metav1.LabelSelector {
 	return selector
 }
 
-// objects are those of the profile's selector.
+// objects returns the profile's selector; without one, every pod matches.
 func objects(n *profile.Profile) *metav1.LabelSelector {
 	if n.Spec.Selector == nil {
 		return &metav1.LabelSelector{}
@@ -165,8 +167,8 @@ func objects(n *profile.Profile) *metav1.LabelSelector {
 	return n.Spec.Selector.DeepCopy()
 }
 
-// expression adds the variable to the containers of a list that qualify. Merging by name leaves everything else as it
-// is.
+// expression adds the variable to the matching containers of a list. They are merged by name, so that all other fields
+// are unchanged.
 func (r rule) expression(list string, namespace []string) string {
 	return fmt.Sprintf(`Object{
   spec: Object.spec{
@@ -194,7 +196,7 @@ func (r rule) conditions(list string) []string {
 		all = append(all, fmt.Sprintf("!(c.name in [%s])", strings.Join(quoted, ", ")))
 	}
 	if r.runtime.Name == string(v1alpha1.RuntimeAuto) {
-		all = append(all, undeclared()...)
+		all = append(all, unknownRuntime()...)
 	}
 	if list == "initContainers" {
 		all = append(all, `has(c.restartPolicy) && c.restartPolicy == "Always"`) // native sidecars
@@ -207,19 +209,19 @@ func (r rule) conditions(list string) []string {
 		all = append(all, fmt.Sprintf("(!(%s) || %s)", hasLimit, fits))
 	}
 	all = append(all,
-		"(!has(c.envFrom) || size(c.envFrom) == 0)", // it may hold the name, and a literal would hide it
+		"(!has(c.envFrom) || size(c.envFrom) == 0)", // it may define the variable, which a literal would override
 		fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name == %q))", r.env),
 		fmt.Sprintf(
 			"(!has(c.command) || !c.command.exists(w, w.matches(%[1]q))) && (!has(c.args) || !c.args.exists(w, "+
 				"w.matches(%[1]q)))",
 			`(^|[\s;&|(])`+r.env+"=",
 		))
-	return append(all, r.yields()...)
+	return append(all, r.skips()...)
 }
 
-// yields are the signs of the table of runtimes that the user has decided. Text is searched without regard to word
-// boundaries: a policy that skips a container does no harm.
-func (r rule) yields() []string {
+// skips returns conditions that exclude containers with a setting by the user, by the signs in the table of runtimes.
+// Text is searched without word boundaries: skipping a container does no harm.
+func (r rule) skips() []string {
 	var all []string
 	for i := range r.runtime.Knobs {
 		k := &r.runtime.Knobs[i]
@@ -245,7 +247,7 @@ func (r rule) yields() []string {
 	return all
 }
 
-// launchers are the variables, quoted, from which start scripts take a number for the heap cap.
+// launchers returns the names, quoted, of variables from which start scripts read a number for the heap cap.
 func (r rule) launchers() (names []string) {
 	for _, l := range r.runtime.Launchers {
 		if l.Holds != runtimes.HoldsFlags {
@@ -268,16 +270,16 @@ func (r rule) without(sign runtimes.Sign) string {
 		}
 		return fmt.Sprintf("%s.contains(%q)", of, sign.Text)
 	}
-	quiet := fmt.Sprintf(
+	absent := fmt.Sprintf(
 		"(!has(c.command) || !c.command.exists(w, %[1]s)) && (!has(c.args) || !c.args.exists(w, %[1]s))", contains("w"),
 	)
 	if sign.In == runtimes.Anywhere {
-		quiet += fmt.Sprintf(" && (!has(c.env) || !c.env.exists(e, has(e.value) && %s))", contains("e.value"))
+		absent += fmt.Sprintf(" && (!has(c.env) || !c.env.exists(e, has(e.value) && %s))", contains("e.value"))
 	}
-	return quiet
+	return absent
 }
 
-// value is the CEL expression for the variable's value.
+// value returns the CEL expression for the variable's value.
 func (r rule) value() string {
 	f := r.formula
 	switch {
@@ -289,7 +291,7 @@ func (r rule) value() string {
 	return f.expression()
 }
 
-// expression is the value for a container with a limit.
+// expression returns the CEL expression for the value in a container with a limit.
 func (f *formula) expression() string {
 	if f.percent == 0 {
 		return f.choose(func(s step) string { return strconv.Quote(s.text) })
@@ -311,7 +313,7 @@ func (f *formula) expression() string {
 	return strings.Join(parts, " + ")
 }
 
-// choose is the CEL expression that picks what holds for the container's limit.
+// choose returns the CEL expression that selects the step for the container's limit.
 func (f *formula) choose(of func(step) string) string {
 	last := len(f.steps) - 1
 	out := of(f.steps[last])

@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// TestDefaultsGiveNoPolicy: a profile with role Defaults governs no pod. A policy of it would set its values in every
-// pod of the namespace that asks for a profile of that name.
+// TestDefaultsGiveNoPolicy: a profile with role Defaults governs no pod. A policy would set its values in every pod of
+// the namespace that requests a profile of that name.
 func TestDefaultsGiveNoPolicy(t *testing.T) {
 	spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}
 	n := &profile.Profile{

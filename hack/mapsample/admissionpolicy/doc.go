@@ -4,8 +4,8 @@
 // Package admissionpolicy translates a profile into a MutatingAdmissionPolicy, for clusters (Kubernetes 1.36 and
 // later) that want runtime settings without running memfit's webhook.
 //
-// It has no table of runtimes: it asks internal/inject what the profile would set on a container, for hundreds of
-// limits, and fits a formula to the answers. It refuses when the answers follow no formula that CEL can compute, or
-// the formula misses one answer. So a policy sets what the webhook would set, or nothing; what it leaves out is listed
-// in [Objects.LeftOut] and in docs/guide/gitops.md. Pure: equal input gives equal output.
+// It has no table of runtimes: it computes with internal/inject what the profile would set on a container, for hundreds
+// of limits, and fits a formula to these values. A variable whose values follow no such formula is omitted. So a policy
+// sets the value that the webhook would set, or nothing; [Objects.LeftOut] and docs/guide/gitops.md list what it omits.
+// Pure: equal input gives equal output.
 package admissionpolicy

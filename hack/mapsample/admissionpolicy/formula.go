@@ -13,32 +13,30 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// oracle returns the value of a variable for a container limit; 0 is no limit. ok is false when it is not set.
+// oracle returns the value of a variable for a container limit (0: none). ok is false when the variable is not set.
 type oracle func(limit memory.Bytes) (value string, ok bool)
 
-// formula is a variable's value as a function of the container's limit: prefix, number, suffix, where the number is
-// limit*percent/100 in whole units less a step that depends on the limit. Without a percent it is a text per range of
-// limits.
+// formula computes a variable's value from the container's limit: prefix, number, suffix. The number is
+// limit*percent/100 in whole units, minus a step's less. With percent 0 the value is the text of the limit's step.
 type formula struct {
 	prefix, suffix string
 	percent        int64
 	unit           memory.Bytes
-	steps          []step // by limit, ascending; the last one holds for every larger limit
-	// from is the smallest limit for which the value is set. withoutLimit: it is also set on containers that have none, to
-	// unlimited.
+	steps          []step // by limit, ascending; the last one applies to every larger limit
+	// from is the smallest limit for which the value is set.
 	from         memory.Bytes
-	withoutLimit bool
-	unlimited    string
+	withoutLimit bool   // set on containers without a limit, too
+	unlimited    string // the value there
 }
 
-// step is what comes off, or the whole text, for limits up to and including upTo.
+// step has the number to subtract, or the whole text, for limits up to and including upTo.
 type step struct {
 	upTo memory.Bytes
 	less int64
 	text string
 }
 
-// limits are the container limits of the fit: from 4Mi to 1Ti, four to each doubling, and some that are not round.
+// limits are the container limits of the fit: from 4Mi to 1Ti, four round and four odd ones per doubling.
 var limits = func() []memory.Bytes {
 	var all []memory.Bytes
 	for size := 4 * memory.MiB; size <= 1024*memory.GiB; size *= 2 {
@@ -52,11 +50,12 @@ var limits = func() []memory.Bytes {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// fit finds the formula behind the oracle's answers. It returns nil when the oracle never sets anything.
-func fit(ask oracle) (*formula, error) {
+// fit returns the formula of the oracle's values, nil when the oracle never sets the variable, and an error when no
+// formula fits.
+func fit(oracle oracle) (*formula, error) {
 	f := &formula{}
-	f.unlimited, f.withoutLimit = ask(0)
-	first := slices.IndexFunc(limits, func(l memory.Bytes) bool { _, ok := ask(l); return ok })
+	f.unlimited, f.withoutLimit = oracle(0)
+	first := slices.IndexFunc(limits, func(l memory.Bytes) bool { _, ok := oracle(l); return ok })
 	if first < 0 {
 		if f.withoutLimit {
 			return nil, fmt.Errorf("it is set on containers without a limit only")
@@ -64,29 +63,29 @@ func fit(ask oracle) (*formula, error) {
 		return nil, nil
 	}
 	if first > 0 {
-		f.from = boundary(limits[first-1], limits[first], func(l memory.Bytes) bool { _, ok := ask(l); return ok })
+		f.from = boundary(limits[first-1], limits[first], func(l memory.Bytes) bool { _, ok := oracle(l); return ok })
 	}
-	f.split(ask, limits[first:])
+	f.split(oracle, limits[first:])
 	if f.percent > 0 {
 		f.steps = stepsOf(limits[first:], func(l memory.Bytes) step {
-			less, _ := f.taken(ask, l)
+			less, _ := f.difference(oracle, l)
 			return step{less: less}
 		})
-		if f.verify(ask) == nil {
+		if f.verify(oracle) == nil {
 			return f, nil
 		}
 	}
-	// No share of the limit: then perhaps a few texts, each for a range of limits.
+	// Not a share of the limit: try a few texts, each for a range of limits.
 	f.percent, f.prefix, f.suffix = 0, "", ""
 	f.steps = stepsOf(limits[first:], func(l memory.Bytes) step {
-		text, _ := ask(l)
+		text, _ := oracle(l)
 		return step{text: text}
 	})
-	return f, f.verify(ask)
+	return f, f.verify(oracle)
 }
 
-// boundary is the smallest size in (no, yes] for which is holds, given that it does not for no, does for yes and
-// changes once.
+// boundary returns the smallest size in (no, yes] for which is returns true. is must return false for no and true for
+// yes, and change once between them.
 func boundary(no, yes memory.Bytes, is func(memory.Bytes) bool) memory.Bytes {
 	for no+1 < yes {
 		if middle := no + (yes-no)/2; is(middle) {
@@ -98,10 +97,10 @@ func boundary(no, yes memory.Bytes, is func(memory.Bytes) bool) memory.Bytes {
 	return yes
 }
 
-// split finds the one number in the value that changes with the limit, and its share and unit from the largest limit.
-func (f *formula) split(ask oracle, at []memory.Bytes) {
-	small, _ := ask(at[0])
-	large, _ := ask(at[len(at)-1])
+// split finds the one number in the value that changes with the limit, and its share and unit at the largest limit.
+func (f *formula) split(oracle oracle, at []memory.Bytes) {
+	small, _ := oracle(at[0])
+	large, _ := oracle(at[len(at)-1])
 	if small == large {
 		return
 	}
@@ -120,7 +119,7 @@ func (f *formula) split(ask oracle, at []memory.Bytes) {
 		if n < top/int64(memory.MiB)*2 {
 			f.unit = memory.MiB
 		}
-		// rounded up: steps only take away, and 1 % of 1Ti is more than any of them
+		// rounded up: steps only subtract, and 1 % of 1Ti is more than any step
 		f.percent = (n*int64(f.unit)*100 + top - 1) / top
 		return
 	}
@@ -130,19 +129,19 @@ func (f *formula) number(limit memory.Bytes) int64 {
 	return int64(limit) * f.percent / 100 / int64(f.unit)
 }
 
-// taken is what is missing from the plain share in the oracle's answer; ok is false when the answer has another form.
-func (f *formula) taken(ask oracle, limit memory.Bytes) (less int64, ok bool) {
-	value, set := ask(limit)
+// difference returns how far the oracle's number is below the plain share; ok is false when the value has another form.
+func (f *formula) difference(oracle oracle, limit memory.Bytes) (less int64, ok bool) {
+	value, set := oracle(limit)
 	middle, hasPrefix := strings.CutPrefix(value, f.prefix)
 	middle, hasSuffix := strings.CutSuffix(middle, f.suffix)
 	n, err := strconv.ParseInt(middle, 10, 64)
 	return f.number(limit) - n, set && hasPrefix && hasSuffix && err == nil
 }
 
-// maxSteps is far more than any runtime has; answers that need more follow no formula, which verify then reports.
+// maxSteps is far more than any runtime has; verify rejects values that need more.
 const maxSteps = 16
 
-// stepsOf finds where the answer changes between the limits at, and to what.
+// stepsOf returns the ranges of limits with equal answers.
 func stepsOf(at []memory.Bytes, answer func(memory.Bytes) step) []step {
 	var steps []step
 	add := func(s step, upTo memory.Bytes) {
@@ -164,7 +163,7 @@ func stepsOf(at []memory.Bytes, answer func(memory.Bytes) step) []step {
 	return steps
 }
 
-// value is the formula's own answer for a container with a limit.
+// value computes the variable's value for a container with a limit; false: not set.
 func (f *formula) value(limit memory.Bytes) (string, bool) {
 	if limit < f.from {
 		return "", false
@@ -176,8 +175,8 @@ func (f *formula) value(limit memory.Bytes) (string, bool) {
 	return f.prefix + strconv.FormatInt(f.number(limit)-f.steps[i].less, 10) + f.suffix, true
 }
 
-// verify compares the formula with the oracle at every limit asked for and around every edge the formula has.
-func (f *formula) verify(ask oracle) error {
+// verify compares the formula with the oracle at all limits and next to the formula's own boundaries.
+func (f *formula) verify(oracle oracle) error {
 	at := slices.Clone(limits)
 	for _, s := range append(f.steps, step{upTo: f.from}) {
 		if s.upTo < memory.Max && s.upTo > 0 {
@@ -185,10 +184,10 @@ func (f *formula) verify(ask oracle) error {
 		}
 	}
 	for _, limit := range at {
-		want, wantSet := ask(limit)
+		want, wantSet := oracle(limit)
 		got, set := f.value(limit)
 		if set != wantSet || set && got != want {
-			return fmt.Errorf("at a limit of %s memfit sets %q, and no simple formula gives that (%q)", limit, want, got)
+			return fmt.Errorf("at a limit of %s memfit sets %q, and no simple formula does (%q)", limit, want, got)
 		}
 	}
 	return nil

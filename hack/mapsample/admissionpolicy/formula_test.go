@@ -50,7 +50,7 @@ func TestFit(t *testing.T) {
 			f, err := fit(c.ask)
 			if c.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wantErr) {
-					t.Fatalf("error %v, want one that says %q", err, c.wantErr)
+					t.Fatalf("error %v, want one with %q", err, c.wantErr)
 				}
 				return
 			}
@@ -73,7 +73,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// flags are those of a JVM: one more on small containers, another without a limit.
+// flags returns JVM flags: an additional one for small containers, and another one without a limit.
 func flags(l memory.Bytes) (string, bool) {
 	if l < 256*memory.MiB {
 		if l == 0 {
@@ -84,7 +84,7 @@ func flags(l memory.Bytes) (string, bool) {
 	return "-XX:MaxRAMPercentage=60.0", true
 }
 
-// mebibytes is a flag in MiB with a step at 300Mi, for limits above 100Mi.
+// mebibytes returns a flag in MiB with a step at 300Mi, for limits above 100Mi.
 func mebibytes(l memory.Bytes) (string, bool) {
 	less := int64(3)
 	if l > 300*memory.MiB {

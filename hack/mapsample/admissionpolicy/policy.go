@@ -25,12 +25,12 @@ import (
 type Objects struct {
 	Policy  *admissionregistrationv1.MutatingAdmissionPolicy
 	Binding *admissionregistrationv1.MutatingAdmissionPolicyBinding
-	// LeftOut are things the profile asks for that a policy cannot do, in words.
+	// LeftOut describes what the profile specifies and a policy cannot do.
 	LeftOut []string
 }
 
-// For returns profile n as a policy and its binding, both named memfit-NAMESPACE-NAME. An error means that nothing in
-// the profile can be expressed in CEL, or that it governs no pod.
+// For returns profile n as a policy and its binding, both named memfit-NAMESPACE-NAME. It fails when CEL can express no
+// setting of the profile, or the profile governs no pod.
 func For(n *profile.Profile) (Objects, error) {
 	if n.GivesDefaults() {
 		return Objects{}, fmt.Errorf("%s has role: Defaults and governs no pod, so it has no policy", n)
@@ -63,18 +63,18 @@ func For(n *profile.Profile) (Objects, error) {
 
 var ours = map[string]string{"app.kubernetes.io/name": "memfit", "app.kubernetes.io/part-of": "memfit"}
 
-// chosen are the containers that a rule is for: one by name, or all that have no entry of their own.
+// chosen selects the containers of a rule: one by name, or all that have no entry of their own.
 type chosen struct {
-	name   string   // empty: the rest
+	name   string   // empty: all except others
 	others []string // names with an entry of their own, and sidecars of other tools
 }
 
-// sample is the container name to ask internal/inject about.
+// sample returns the container name for which internal/inject computes the values.
 func (c chosen) sample() string {
 	if c.name != "" {
 		return c.name
 	}
-	return "memfit-any-other-container" // longer than people name containers, and still a valid name
+	return "memfit-any-other-container" // longer than usual container names, but valid
 }
 
 func containers(n *profile.Profile) []chosen {
@@ -86,7 +86,7 @@ func containers(n *profile.Profile) []chosen {
 			names = append(names, entry.Name)
 		}
 	}
-	for _, name := range profile.Sidecars() { // what the webhook knows of them is not worth a rule of their own
+	for _, name := range profile.Sidecars() { // the webhook's settings for them are not worth a rule
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -119,7 +119,7 @@ func rulesFor(n *profile.Profile, c chosen) (rules []rule, leftOut []string) {
 	return rules, leftOut
 }
 
-// variables are the names that a runtime's knobs write, each once.
+// variables returns the names of the environment variables that a runtime's knobs set, each once.
 func variables(r *runtimes.Runtime) []string {
 	names := map[string]bool{}
 	for i := range r.Knobs {
@@ -128,7 +128,7 @@ func variables(r *runtimes.Runtime) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// planned is what memfit's webhook would set a variable to, in a pod that has nothing else.
+// planned returns the value that memfit's webhook would set a variable to, in a pod without other settings.
 func planned(n *profile.Profile, c chosen, limit memory.Bytes, env string) (string, bool) {
 	container := corev1.Container{Name: c.sample()}
 	if limit > 0 {
@@ -145,7 +145,7 @@ func planned(n *profile.Profile, c chosen, limit memory.Bytes, env string) (stri
 	return "", false
 }
 
-// leftOut is what a profile asks for besides settings.
+// leftOut describes what a profile specifies besides settings.
 func leftOut(n *profile.Profile) []string {
 	var left []string
 	if mode := n.Spec.Sizing.Mode; mode.SizesNewPods() {

@@ -38,7 +38,7 @@ public class Heap {
 		for (String line = in.readLine(); line != null; line = in.readLine()) {
 			if (line.equals("gc")) {
 				System.gc();
-				Thread.sleep(2000); // G1 gives back beside
+				Thread.sleep(2000); // G1 uncommits concurrently
 			}
 			System.out.println((r.totalMemory() - r.freeMemory()) + " " + r.totalMemory() + " " + r.maxMemory());
 		}

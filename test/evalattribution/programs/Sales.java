@@ -86,7 +86,7 @@ public class Sales {
 			row.put("email", u.email.toUpperCase());
 			page.add(row);
 		}
-		StringBuilder text = new StringBuilder(448 << 10); // the usual buffer of a response, most of it never needed
+		StringBuilder text = new StringBuilder(448 << 10); // a response buffer, larger than needed
 		for (Map<String, Object> row : page) {
 			text.append('{');
 			for (Map.Entry<String, Object> e : row.entrySet()) {

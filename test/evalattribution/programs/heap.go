@@ -3,7 +3,7 @@
 
 //go:build ignore
 
-// Program heap fills its heap, drops most of it, and answers with what its runtime counts; "free" gives back before.
+// Command heap fills its heap, drops most of it, and answers with its runtime's counters; "free" first releases memory.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// live is what the last collection found alive; 0 before Go 1.21, which does not tell.
+// live returns the live heap of the last collection; 0 before Go 1.21, which does not report it.
 func live() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	if metrics.Read(sample); sample[0].Value.Kind() != metrics.KindUint64 {

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Fills its heap and drops most of it. Answers with kibibytes: what V8 counts of its heap, of its old generation, how
-// much of that is used, and what all spaces use. "collect" collects garbage.
+// Fills its heap and drops most of it. Answers with V8's sizes in bytes: the heap, the old generation, and the used part
+// of the old generation. "collect" collects garbage.
 const v8 = require('v8');
 const kept = [];
 let all = [];
@@ -13,13 +13,13 @@ for (let i = 0; i < 800000; i++) {
 }
 all = null;
 if (process.argv[2] === 'gc') global.gc();
-setTimeout(() => console.log('ready'), 500); // sweeping goes on beside
+setTimeout(() => console.log('ready'), 500); // V8 sweeps concurrently
 const session = new (require('inspector').Session)();
 session.connect();
 require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
-  if (line === 'collect') { // as the inspector does it, which also gives back the pages that V8 keeps
+  if (line === 'collect') { // as the inspector does, which also releases pages that V8 keeps
     session.post('HeapProfiler.collectGarbage');
-    setTimeout(() => console.log(0), 3000); // it collects, and gives pages back, beside
+    setTimeout(() => console.log(0), 3000); // V8 collects and releases pages concurrently
     return;
   }
   let heap = 0, old = 0, used = 0;

@@ -28,7 +28,7 @@ def allocated(path):
     os.lseek(file, 0, 0)
     text = os.read(file, 1 << 20).decode()
     os.close(file)
-    # from 3.10 on some lines come twice: for objects, then for the whole
+    # from 3.10 on some lines are printed twice: for objects, then for everything
     return int(re.search(r"# bytes in allocated blocks\s*=\s*([\d,]+)", text)[1].replace(",", ""))
 
 

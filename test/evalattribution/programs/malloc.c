@@ -1,15 +1,15 @@
 /* Copyright 2026 The memfit authors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Fills memory by malloc and frees most of it, as a burst of requests does, and then tells the truth about itself.
+ * Fills memory by malloc and frees most of it, as a burst of requests does, and then reports its own numbers.
  *
  *   malloc THREADS SMALLEST LARGEST KEEP MIB [churn]
  *
  * Each thread allocates MIB of blocks between SMALLEST and LARGEST bytes, smaller ones more often, and frees all but KEEP
- * per mille. With "churn" it then goes on allocating and freeing. Prints "ready", and answers lines on its input:
- *   hold   the threads stop for good, each between two blocks; prints how many they are
+ * per mille. With "churn" it continues to allocate and free. Prints "ready", and answers lines on its input:
+ *   hold   the threads stop permanently, each between two blocks; prints their number
  *   trim   malloc_trim(0); prints RSS in KiB before and after
- *   info   prints what mallinfo2 calls used and mapped, in bytes
+ *   info   prints mallinfo2's used and mapped memory, in bytes
  *   quit   ends
  */
 #define _GNU_SOURCE
@@ -84,7 +84,7 @@ static void *run(void *argument)
 
 static char buffer[4096];
 
-/* Without malloc: it would change what is measured. The kernel's smaps_rollup is exact, its statm is not. */
+/* Without malloc, which would change the measurement. The kernel's smaps_rollup is exact, its statm is not. */
 static long rss(void)
 {
 	int fd = open("/proc/self/smaps_rollup", O_RDONLY);

@@ -13,42 +13,42 @@ import (
 //go:embed before.txt
 var beforeText string
 
-// former is what the rules before expected cost did on one set, by policy.
-type former map[string]formerly
+// previousRules are the outcomes of the sizing rules before expected cost on one set, by policy.
+type previousRules map[string]previousOutcome
 
-type formerly struct {
+type previousOutcome struct {
 	trade
 	changesPerDay float64
 }
 
-// formerRules reads before.txt.
-func formerRules(text string) (map[string]former, error) {
-	all := map[string]former{}
+// readPreviousRules reads before.txt.
+func readPreviousRules(text string) (map[string]previousRules, error) {
+	all := map[string]previousRules{}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		var set, policy string
-		var f formerly
+		var f previousOutcome
 		if _, err := fmt.Sscan(line, &set, &policy, &f.kills, &f.slack, &f.changesPerDay); err != nil {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
 		if all[set] == nil {
-			all[set] = former{}
+			all[set] = previousRules{}
 		}
 		all[set][policy] = f
 	}
 	return all, nil
 }
 
-// Change is what the cheapest posture costs at one price, now and by the rules before. Priced is that of postures and
-// amounts, which an owner may write since.
+// Change compares total costs at one price: Now of the cheapest posture, Priced of the cheapest posture or amount,
+// which owners can specify now, and Before of the cheapest posture with the previous rules.
 type Change struct{ Price, Now, Priced, Before float64 }
 
-// Changes compares at each price; nil for a set that the former rules were not measured on.
-func (f former) Changes(v Verdict) (all []Change) {
+// Changes compares at each price; nil for a set on which the previous rules were not measured.
+func (p previousRules) Changes(v Verdict) (all []Change) {
 	var before []trade
-	for _, t := range f {
+	for _, t := range p {
 		before = append(before, t.trade)
 	}
 	if len(before) == 0 {
@@ -57,13 +57,13 @@ func (f former) Changes(v Verdict) (all []Change) {
 	c := newCurve(before)
 	for _, price := range prices {
 		all = append(all, Change{
-			price, v.mine.cheapest(price).cost(price), v.priced.cheapest(price).cost(price), c.cheapest(price).cost(price),
+			price, v.postures.cheapest(price).cost(price), v.priced.cheapest(price).cost(price), c.cheapest(price).cost(price),
 		})
 	}
 	return all
 }
 
-// printChanges writes the lines that scripts read. within: the rules before were already within 3 % of the clairvoyant.
+// printChanges writes the lines that scripts read. within: the previous rules cost at most 3 % over the clairvoyant.
 func printChanges(w io.Writer, v Verdict, all []Change) {
 	most := 1.03 * v.trades["clairvoyant"].slack
 	for _, c := range all {

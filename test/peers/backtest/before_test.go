@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheCheapestPostureIsComparedWithTheCheapestBefore(t *testing.T) {
-	all, err := formerRules("# a note\ns memfit 2 10 0.5\ns memfit-cautious 0 30 0.1\n")
+	all, err := readPreviousRules("# a note\ns memfit 2 10 0.5\ns memfit-cautious 0 30 0.1\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,16 +28,16 @@ func TestTheCheapestPostureIsComparedWithTheCheapestBefore(t *testing.T) {
 		}
 	}
 	if got := all["another"].Changes(v); got != nil {
-		t.Errorf("of a set that was not measured: %v", got)
+		t.Errorf("changes of a set without previous figures: %v", got)
 	}
-	if _, err := formerRules("s memfit 2\n"); err == nil {
+	if _, err := readPreviousRules("s memfit 2\n"); err == nil {
 		t.Error("a line without numbers was read")
 	}
 }
 
-// TestTheFormerRulesAreKnownOfEverySetOfTheEvidence, with all postures.
-func TestTheFormerRulesAreKnownOfEverySetOfTheEvidence(t *testing.T) {
-	all, err := formerRules(beforeText)
+// TestThePreviousRulesCoverAllSetsOfTheEvidence, with all postures.
+func TestThePreviousRulesCoverAllSetsOfTheEvidence(t *testing.T) {
+	all, err := readPreviousRules(beforeText)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,11 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// TestPublishedVPAFigures holds the simulator to an independent one: same rules, same packages, same traces, same
-// figures.
+// TestPublishedVPAFigures compares the simulator with an independent one: same rules, packages, traces and figures.
 func TestPublishedVPAFigures(t *testing.T) {
 	dir := os.Getenv("TRACES")
 	if dir == "" {
-		t.Skip("no traces: set TRACES to the directory that has them")
+		t.Skip("no traces: set TRACES to their directory")
 	}
 	for _, want := range []struct {
 		set   string
@@ -54,8 +53,8 @@ func TestPublishedVPAFigures(t *testing.T) {
 	}
 }
 
-// TestWhatWasHeldIsHeld judges the sets that need no traces of others as `make backtest` does.
-func TestWhatWasHeldIsHeld(t *testing.T) {
+// TestClaimsStillHold judges the sets that need no downloaded traces as `make backtest` does.
+func TestClaimsStillHold(t *testing.T) {
 	before, err := readHeld("held.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +65,7 @@ func TestWhatWasHeldIsHeld(t *testing.T) {
 	}
 	for _, set := range []Set{recorded, Generate(1)} {
 		if len(before[set.Name]) == 0 {
-			t.Errorf("held.txt says nothing of %s", set.Name)
+			t.Errorf("held.txt has no claim for %s", set.Name)
 		}
 		_, half := Halves(set)
 		for _, lost := range before.lost(Judge(set.Name, RunAll(half, io.Discard))) {
@@ -75,12 +74,12 @@ func TestWhatWasHeldIsHeld(t *testing.T) {
 	}
 }
 
-// TestOnlyVPARatchets closes the loop that a trace cannot: a runtime that fills 95 % of whatever limit it is given.
+// TestOnlyVPARatchets closes a loop that traces do not have: a runtime that fills 95 % of any limit.
 func TestOnlyVPARatchets(t *testing.T) {
 	const gib = int64(1) << 30
 	follow := func(p Policy) int64 {
 		limit, at := gib, time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-		for range 10 * 24 * 12 { // ten days, a look every five minutes, applied hourly
+		for range 10 * 24 * 12 { // ten days, a sample every five minutes, a decision every hour
 			at = at.Add(5 * time.Minute)
 			p.Observe(at, limit*95/100, limit)
 			if at.Minute() == 0 {
@@ -92,22 +91,22 @@ func TestOnlyVPARatchets(t *testing.T) {
 		return limit
 	}
 	if got := follow(newVPA(vpaFlagDefaults)); got < 3*gib/2 {
-		t.Errorf("VPA ended at %d MiB: it is known to run away here, is the loop closed?", got>>20)
+		t.Errorf("VPA ended at %d MiB, although it raises the limit without bound here: is the loop closed?", got>>20)
 	}
 	m := newMemfit(recommend.Balanced)
 	m.traits = recommend.Traits{Name: "JVM", FollowsLimit: true, HeapPercent: 75}
 	if got := follow(m); got != gib {
-		t.Errorf("memfit ended at %d MiB, want the 1024 it started with", got>>20)
+		t.Errorf("memfit ended at %d MiB, want the first 1024", got>>20)
 	}
 }
 
 func TestGeneratedSetsAreReproducibleAndReadable(t *testing.T) {
 	a, b := Generate(3), Generate(3)
 	if diff := cmp.Diff(a, b); diff != "" {
-		t.Fatal("one seed, two sets")
+		t.Fatal("the same seed gives different sets")
 	}
 	if cmp.Equal(a.Series[5], Generate(4).Series[5]) {
-		t.Error("two seeds, one series")
+		t.Error("different seeds give the same series")
 	}
 	a.Series = a.Series[:2]
 	path := filepath.Join(t.TempDir(), a.Name+".csv.gz")
@@ -123,7 +122,7 @@ func TestGeneratedSetsAreReproducibleAndReadable(t *testing.T) {
 	}
 }
 
-func TestTracesAreReadWhateverTheirOrder(t *testing.T) {
+func TestTracesAreReadInAnyOrder(t *testing.T) {
 	got, err := parse(bytes.NewBufferString("series,unix_seconds,bytes\nb,60,2\na,b,60,4\nb,0,1\n\n"))
 	want := []Series{{"a,b", []Point{{60, 4}}}, {"b", []Point{{0, 1}, {60, 2}}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -134,9 +133,9 @@ func TestTracesAreReadWhateverTheirOrder(t *testing.T) {
 	}
 }
 
-// TestTheBacktestSeesOnlyWhatAClusterWould: no sample above the limit reaches the history, and the ledger forgets as
-// the real one does.
-func TestTheBacktestSeesOnlyWhatAClusterWould(t *testing.T) {
+// TestTheBacktestObservesOnlyWhatAClusterDoes: no sample above the limit enters the history, and the ledger keeps as
+// many kills as the product's.
+func TestTheBacktestObservesOnlyWhatAClusterDoes(t *testing.T) {
 	m := newMemfit(recommend.Balanced)
 	s := Generate(1).Series[17] // a spiky one
 	high := int64(0)
@@ -147,10 +146,10 @@ func TestTheBacktestSeesOnlyWhatAClusterWould(t *testing.T) {
 		}
 	}
 	if got := m.history.PeakRSS(); got > memory.Bytes(high)+memory.Bytes(high)/1000 {
-		t.Errorf("history knows %s, the highest visible was %s", got, memory.Bytes(high))
+		t.Errorf("the history's peak is %s, the highest sample below the limit %s", got, memory.Bytes(high))
 	}
 	if len(m.kills) > ledgerDetail || m.history.Samples() != int64(len(s.Points)-limits.Kills) {
-		t.Errorf("%d kills kept, %d samples seen of %d", len(m.kills), m.history.Samples(), len(s.Points))
+		t.Errorf("%d kills kept, %d of %d samples recorded", len(m.kills), m.history.Samples(), len(s.Points))
 	}
 	var restored history.Container
 	data, err := m.history.MarshalBinary()

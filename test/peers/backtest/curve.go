@@ -11,16 +11,15 @@ import (
 	"strings"
 )
 
-// trade is what a policy costs on one set: memory held for nothing in GiB-days, and kills.
+// trade is the cost of a policy on one set: slack (unused memory below the limit) in GiB-days, and OOM kills.
 type trade struct{ slack, kills float64 }
 
-// curve is the best that the settings of one product do: the lower left edge of the convex hull of their trades,
-// leanest first. Between two settings a fleet can be divided, so that the line between them can be had, too; and a
-// straight edge is what a price per kill chooses from: one curve is below another everywhere when it is cheaper at
-// every price.
+// curve has the best settings of one product: the lower left edge of the convex hull of their trades, leanest first.
+// A fleet can be divided between two settings, so all points on the line between them are possible. A curve that is
+// below another everywhere is cheaper at every price of a kill.
 type curve []trade
 
-// newCurve leaves out what is worse than a mix of two others.
+// newCurve omits trades that are worse than a mix of two others.
 func newCurve(all []trade) (c curve) {
 	all = slices.Clone(all)
 	slices.SortFunc(
@@ -28,7 +27,7 @@ func newCurve(all []trade) (c curve) {
 	)
 	for _, t := range all {
 		if len(c) > 0 && t.kills >= c[len(c)-1].kills {
-			continue // more memory for no fewer kills
+			continue // more slack without fewer kills
 		}
 		for len(c) > 1 && c[len(c)-2].line(t, c[len(c)-1].slack) <= c[len(c)-1].kills {
 			c = c[:len(c)-1]
@@ -38,16 +37,15 @@ func newCurve(all []trade) (c curve) {
 	return c
 }
 
-// line is the kills at a slack on the straight line from t to u.
+// line returns the kills at a slack on the straight line from t to u.
 func (t trade) line(u trade, slack float64) float64 {
 	return t.kills + (u.kills-t.kills)*(slack-t.slack)/(u.slack-t.slack)
 }
 
-// widest is the slack of the widest setting.
+// widest returns the slack of the widest setting.
 func (c curve) widest() float64 { return c[len(c)-1].slack }
 
-// at is the kills that a slack buys: none can be had below the leanest setting, and more than the widest one holds
-// helps no further.
+// at returns the kills at a slack: infinite below the leanest setting, constant above the widest.
 func (c curve) at(slack float64) float64 {
 	if len(c) == 0 || slack < c[0].slack {
 		return math.Inf(1)
@@ -60,19 +58,19 @@ func (c curve) at(slack float64) float64 {
 	return c[len(c)-1].kills
 }
 
-// below reports whether c has fewer kills than other at every slack from its leanest setting to widest; where other
-// has none, none is as good. Both curves are straight between their corners, so that the corners decide.
+// below reports whether c has fewer kills than other, or none, at every slack from its leanest setting to widest. Both
+// curves are straight between their corners, so comparing the corners is enough.
 func (c curve) below(other curve, widest float64) bool {
 	for _, slack := range c.corners(other) {
-		if mine, theirs := c.at(slack), other.at(slack); slack <= widest && mine >= theirs && mine > 0 {
+		if kills := c.at(slack); slack <= widest && kills >= other.at(slack) && kills > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// area is how many kills fewer c has than other, times GiB-days, over the slacks that both can have: within c's own
-// range, and beyond its widest setting, where it has what it has there.
+// area returns the area between other and c in kills times GiB-days, positive where c has fewer kills, over the slacks
+// of both: within c's own range, and beyond its widest setting.
 func (c curve) area(other curve) (within, beyond float64) {
 	widest := c.widest()
 	corners := slices.DeleteFunc(c.corners(other), func(slack float64) bool { return slack < other[0].slack })
@@ -88,7 +86,7 @@ func (c curve) area(other curve) (within, beyond float64) {
 	return within, beyond
 }
 
-// corners are the slacks at which either curve bends, from the leanest setting of c on.
+// corners returns the slacks of both curves' settings, from the leanest setting of c on.
 func (c curve) corners(other curve) (corners []float64) {
 	for _, t := range slices.Concat(c, other) {
 		if t.slack >= c[0].slack {
@@ -99,14 +97,14 @@ func (c curve) corners(other curve) (corners []float64) {
 	return slices.Compact(corners)
 }
 
-// cheapest is the trade with the least total cost: slack, and for each kill the price in GiB-days.
+// cheapest returns the trade with the lowest total cost: slack, plus price GiB-days per kill.
 func (c curve) cheapest(price float64) trade {
 	return slices.MinFunc(c, func(a, b trade) int { return cmp.Compare(a.cost(price), b.cost(price)) })
 }
 
 func (t trade) cost(price float64) float64 { return t.slack + price*t.kills }
 
-// String is each corner's slack in GiB-days and its kills.
+// String lists SLACK/KILLS of each corner, slack in GiB-days.
 func (c curve) String() string {
 	var corners []string
 	for _, t := range c {

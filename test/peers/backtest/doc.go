@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command backtest replays memory traces against sizing policies - memfit's own code, the Vertical Pod Autoscaler's own
-// Go packages, a clairvoyant and a naive rule - in one simulator, and prints how often each was OOM-killed and how much
-// memory it held for nothing. The rules of the simulator and what they leave out are in docs/evidence/backtest.md. It
-// reads traces from a directory and writes plots to another; equal input gives equal output.
+// Go packages, a clairvoyant and a naive rule - in one simulator, and prints OOM kills and unused memory of each. It
+// reads traces from a directory and writes plots to another; equal input gives equal output. The rules of the simulator
+// and their limits are in docs/evidence/backtest.md.
 package main

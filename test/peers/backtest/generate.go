@@ -12,8 +12,8 @@ import (
 	"os"
 )
 
-// The generated set: ten patterns people know from their dashboards, a few containers of each, two months at a sample
-// per five minutes.
+// The generated set: ten common patterns of memory use, four containers of each, nine weeks at a sample per five
+// minutes.
 const (
 	generatedDays  = 63
 	generatedStep  = 300
@@ -21,10 +21,11 @@ const (
 	perPattern     = 4
 )
 
-// shape is demand at a time, in multiples of the container's base size. day is days since the start, with fraction.
+// shape returns the demand at a time, in multiples of the container's base size. day is days since the start, with
+// fraction.
 type shape func(day float64) float64
 
-// patterns makes a new container of each kind. Each draws what it is like from r, once; noise is added later.
+// patterns make a container of each kind, with parameters drawn from r. Noise is added later.
 var patterns = []struct {
 	name string
 	make func(r *rand.Rand) shape
@@ -69,8 +70,8 @@ func monthly(r *rand.Rand) shape {
 	}
 }
 
-// happenings draws times in days with exponential gaps.
-func happenings(r *rand.Rand, everyDays float64) []float64 {
+// randomTimes draws times in days with exponential gaps.
+func randomTimes(r *rand.Rand, everyDays float64) []float64 {
 	var at []float64
 	for t := r.ExpFloat64() * everyDays; t < generatedDays; t += r.ExpFloat64() * everyDays {
 		at = append(at, t)
@@ -81,7 +82,7 @@ func happenings(r *rand.Rand, everyDays float64) []float64 {
 func spike(r *rand.Rand) shape {
 	type burst struct{ from, to, high float64 }
 	var bursts []burst
-	for _, t := range happenings(r, between(r, 2, 8)) {
+	for _, t := range randomTimes(r, between(r, 2, 8)) {
 		bursts = append(bursts, burst{t, t + between(r, 5, 60)/1440, between(r, 1.5, 3)})
 	}
 	return func(day float64) float64 {
@@ -99,9 +100,9 @@ func ramp(r *rand.Rand) shape {
 	return func(day float64) float64 { return 1 + growth*day/generatedDays }
 }
 
-// leak grows until somebody deploys.
+// leak grows until the next deploy.
 func leak(r *rand.Rand) shape {
-	perDay, deploys := between(r, 0.03, 0.25), happenings(r, between(r, 5, 12))
+	perDay, deploys := between(r, 0.03, 0.25), randomTimes(r, between(r, 5, 12))
 	return func(day float64) float64 {
 		last := 0.
 		for _, d := range deploys {
@@ -113,14 +114,14 @@ func leak(r *rand.Rand) shape {
 	}
 }
 
-// sawtooth is a garbage collector's.
+// sawtooth is the demand of a garbage-collected heap.
 func sawtooth(r *rand.Rand) shape {
 	height, period := between(r, 0.3, 1.2), between(r, 20, 180)/1440
 	return func(day float64) float64 { return 1 + height*math.Mod(day, period)/period }
 }
 
 func step(r *rand.Rand) shape {
-	at := happenings(r, between(r, 6, 15))
+	at := randomTimes(r, between(r, 6, 15))
 	level := make([]float64, len(at)+1)
 	for i := range level {
 		level[i] = between(r, 0.6, 2.2)
@@ -136,7 +137,7 @@ func step(r *rand.Rand) shape {
 
 // limitFollowing fills its heap cap within hours of a start, collects, and stays near the cap until the next deploy.
 func limitFollowing(r *rand.Rand) shape {
-	capAt, fillDays, deploys := between(r, 1.5, 3), between(r, 1, 12)/24, happenings(r, 10)
+	capAt, fillDays, deploys := between(r, 1.5, 3), between(r, 1, 12)/24, randomTimes(r, 10)
 	wave := between(r, 0.02, 0.12)
 	return func(day float64) float64 {
 		last := 0.
@@ -150,7 +151,7 @@ func limitFollowing(r *rand.Rand) shape {
 	}
 }
 
-// Generate makes the set of one seed. Equal seeds give equal bytes.
+// Generate makes the set of one seed. Equal seeds give equal sets.
 func Generate(seed uint64) Set {
 	set := Set{Name: fmt.Sprintf("generated-%d", seed)}
 	for i, pattern := range patterns {
@@ -165,8 +166,8 @@ func Generate(seed uint64) Set {
 	return set
 }
 
-// sampled gives a shape a size between 24 MiB and 4 GiB and the noise of a live process: half a percent up to three,
-// correlated over about half an hour.
+// sampled scales a shape by a size between 24 MiB and 4 GiB and adds the noise of a live process: half a percent to
+// three, correlated over about half an hour.
 func sampled(r *rand.Rand, demand shape) []Point {
 	base := 24 * math.Pow(4096./24, r.Float64()) * (1 << 20)
 	noise, drift := between(r, 0.005, 0.03), 0.

@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// prices of a kill in GiB-days at which total costs are told: from one with a retry to one that somebody is woken up
-// for.
+// prices of a kill in GiB-days at which total costs are reported: from a kill with a retry to one that pages an
+// operator.
 var prices = []float64{1, 2, 5, 7, 10, 20, 50}
 
-// Verdict is memfit beside VPA on the reporting half of one set.
+// Verdict compares memfit with VPA on the reporting half of one set.
 type Verdict struct {
-	Set    string
-	trades map[string]trade // by policy
-	mine   curve            // over memfit's postures
-	priced curve            // over memfit's postures and the amounts that an owner may write as one
-	wider  curve            // over memfit's settings: postures, headroom and least limit
-	vpa    curve            // over VPA's flags
+	Set      string
+	trades   map[string]trade // by policy
+	postures curve            // of memfit's postures
+	priced   curve            // of memfit's postures and the amounts that an owner can specify instead
+	settings curve            // of memfit's settings: posture, headroom and minimum limit
+	vpa      curve            // of VPA's flags
 }
 
 // Judge compares the outcomes of all policies on one set.
@@ -33,71 +33,71 @@ func Judge(set string, outcomes []Outcome) Verdict {
 	for _, o := range outcomes {
 		v.trades[o.Policy] = o.Trade()
 	}
-	var mine, amounts, wider, vpa []trade
+	var named, amounts, settings, vpa []trade
 	for policy, t := range v.trades {
 		switch {
 		case strings.HasPrefix(policy, "memfit"):
-			mine, wider = append(mine, t), append(wider, t)
+			named, settings = append(named, t), append(settings, t)
 		case strings.HasPrefix(policy, pricePrefix):
 			amounts = append(amounts, t)
 		case strings.HasPrefix(policy, settingsPrefix):
-			wider = append(wider, t)
+			settings = append(settings, t)
 		case strings.HasPrefix(policy, "vpa"):
 			vpa = append(vpa, t)
 		}
 	}
-	v.mine, v.wider, v.vpa = newCurve(mine), newCurve(wider), newCurve(vpa)
-	v.priced = newCurve(slices.Concat(mine, amounts))
+	v.postures, v.settings, v.vpa = newCurve(named), newCurve(settings), newCurve(vpa)
+	v.priced = newCurve(slices.Concat(named, amounts))
 	return v
 }
 
-// Held are the claims that are true of the set, as held.txt has them.
+// Held returns the claims that hold for the set, as held.txt names them.
 //
-//   - postures: memfit's curve is below VPA's wherever memfit has one, from its leanest posture to its widest
-//   - curve: it is below at any greater slack as well
-//   - settings, settings curve: so is the curve over memfit's settings, like for like with VPA's flags
-//   - cost P: at a price of P GiB-days per kill, the best posture costs less than every VPA variant
-//   - balanced P: so does the default posture alone
+//   - postures: the curve of memfit's postures is below VPA's from the leanest posture to the widest
+//   - curve: it is below VPA's at any greater slack as well
+//   - settings, settings curve: the same for the curve of memfit's settings, which vary as VPA's flags do
+//   - cost P: at a price of P GiB-days per kill, the cheapest posture costs less than every VPA variant
+//   - balanced P: the default posture costs less than every VPA variant
 func (v Verdict) Held() (claims []string) {
 	claim := func(name string, held bool) {
 		if held {
 			claims = append(claims, name)
 		}
 	}
-	claim("postures", v.mine.below(v.vpa, v.mine.widest()))
-	claim("curve", v.mine.below(v.vpa, max(v.mine.widest(), v.vpa.widest())))
-	claim("settings", v.wider.below(v.vpa, v.wider.widest()))
-	claim("settings curve", v.wider.below(v.vpa, max(v.wider.widest(), v.vpa.widest())))
+	claim("postures", v.postures.below(v.vpa, v.postures.widest()))
+	claim("curve", v.postures.below(v.vpa, max(v.postures.widest(), v.vpa.widest())))
+	claim("settings", v.settings.below(v.vpa, v.settings.widest()))
+	claim("settings curve", v.settings.below(v.vpa, max(v.settings.widest(), v.vpa.widest())))
 	for _, price := range prices {
 		best := v.vpa.cheapest(price).cost(price)
-		claim(fmt.Sprintf("cost %g", price), v.mine.cheapest(price).cost(price) < best)
+		claim(fmt.Sprintf("cost %g", price), v.postures.cheapest(price).cost(price) < best)
 		claim(fmt.Sprintf("balanced %g", price), v.trades["memfit"].cost(price) < best)
 	}
 	return claims
 }
 
-// PrintCurves writes how the curves of memfit over its postures, and over its settings, lie to VPA's on one half of the
-// set: whether below it in the range of their own, and at any slack; and at which prices they are cheaper.
+// PrintCurves compares the curves of memfit's postures and settings with VPA's on one half of the set: whether they are
+// below VPA's in their own range and at any slack, and at which prices they are cheaper.
 func (v Verdict) PrintCurves(w io.Writer, half string) {
 	for _, c := range []struct {
-		over string
-		mine curve
-	}{{"postures", v.mine}, {"settings", v.wider}} {
+		over  string
+		curve curve
+	}{{"postures", v.postures}, {"settings", v.settings}} {
 		var cheaper []string
 		for _, price := range prices {
-			if c.mine.cheapest(price).cost(price) < v.vpa.cheapest(price).cost(price) {
+			if c.curve.cheapest(price).cost(price) < v.vpa.cheapest(price).cost(price) {
 				cheaper = append(cheaper, fmt.Sprintf("%g", price))
 			}
 		}
 		fmt.Fprintf(w, "set=%s half=%s over=%s below_in_range=%t below=%t cheaper_at=%s curve=%s vpa=%s\n",
-			v.Set, half, c.over, c.mine.below(v.vpa, c.mine.widest()),
-			c.mine.below(v.vpa, max(c.mine.widest(), v.vpa.widest())), strings.Join(cheaper, ","), c.mine, v.vpa)
+			v.Set, half, c.over, c.curve.below(v.vpa, c.curve.widest()),
+			c.curve.below(v.vpa, max(c.curve.widest(), v.vpa.widest())), strings.Join(cheaper, ","), c.curve, v.vpa)
 	}
 }
 
 // Print writes the lines that scripts read.
 func (v Verdict) Print(w io.Writer) {
-	within, beyond := v.mine.area(v.vpa)
+	within, beyond := v.postures.area(v.vpa)
 	fmt.Fprintf(
 		w, "set=%s area=%.1f area_beyond=%.1f held=%s\n", v.Set, within, beyond,
 		strings.ReplaceAll(strings.Join(v.Held(), ","), " ", "@"),
@@ -121,10 +121,10 @@ func (v Verdict) Print(w io.Writer) {
 	}
 }
 
-// held is what was true when held.txt was last reviewed: claims by set.
+// held are the claims that held when held.txt was last reviewed, by set.
 type held map[string][]string
 
-// readHeld reads lines of a set and its claim; what follows a # is for people.
+// readHeld reads lines of a set and its claims; text after # is a comment.
 func readHeld(path string) (held, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -147,7 +147,7 @@ func readHeld(path string) (held, error) {
 	return all, nil
 }
 
-// lost are the claims that were held and are no longer true. What is not in the file is reported and not judged.
+// lost returns the claims of the file that no longer hold.
 func (h held) lost(v Verdict) (lost []string) {
 	now := v.Held()
 	for _, claim := range h[v.Set] {

@@ -33,8 +33,7 @@ func TestACurveIsTheLowerLeftEdge(t *testing.T) {
 	}
 }
 
-// TestALowerCurveIsCheaperAtEveryPrice is why curves are convex: to be below is the same as to be cheaper, whatever a
-// kill costs.
+// TestALowerCurveIsCheaperAtEveryPrice is why curves are convex: a lower curve is cheaper at any price of a kill.
 func TestALowerCurveIsCheaperAtEveryPrice(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	draw := func() (all []trade) {
@@ -51,8 +50,8 @@ func TestALowerCurveIsCheaperAtEveryPrice(t *testing.T) {
 		}
 		below++
 		for price := 0.1; price < 100; price *= 1.3 {
-			if mine, theirs := a.cheapest(price).cost(price), b.cheapest(price).cost(price); mine > theirs+1e-9 {
-				t.Fatalf("%v is below %v, but costs %v instead of %v at a price of %v", a, b, mine, theirs, price)
+			if lower, upper := a.cheapest(price).cost(price), b.cheapest(price).cost(price); lower > upper+1e-9 {
+				t.Fatalf("%v is below %v, but costs %v instead of %v at a price of %v", a, b, lower, upper, price)
 			}
 		}
 		if within, beyond := a.area(b); within < 0 || beyond < 0 {
@@ -72,7 +71,7 @@ func TestTheAreaBetweenCurves(t *testing.T) {
 	}
 }
 
-// verdict judges made-up trades.
+// verdict judges synthetic trades.
 func verdict(set string, trades map[string]trade) Verdict {
 	var outcomes []Outcome
 	for policy, t := range trades {
@@ -114,7 +113,7 @@ func TestAClaimThatIsLostIsNamed(t *testing.T) {
 		}
 	}
 	if got := narrow.Held(); slices.Contains(got, "cost 50") || !slices.Contains(got, "balanced 1") {
-		t.Errorf("claims %v: at 50 GiB-days VPA's one kill is cheaper, at 1 memfit's default is", got)
+		t.Errorf("claims %v: VPA's one kill is cheaper at 50 GiB-days, memfit's default at 1", got)
 	}
 	if err := os.WriteFile(path, []byte("s postures\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -129,7 +128,7 @@ func TestHalvesAreEveryNameOnce(t *testing.T) {
 	tuning, reporting := Halves(set)
 	again, _ := Halves(set)
 	if diff := cmp.Diff(tuning, again); diff != "" || tuning.Name != set.Name || reporting.Name != set.Name {
-		t.Error("one set, two ways to split it")
+		t.Error("the same set is split in two ways")
 	}
 	seen := map[string]int{}
 	for _, s := range slices.Concat(tuning.Series, reporting.Series) {
@@ -152,8 +151,8 @@ func TestTheDefaultFlagsAreVPAs(t *testing.T) {
 	}
 }
 
-// TestSettingsAreLikeForLike: memfit's curve over its settings has a point for each posture at each margin and floor of
-// VPA's, the postures by themselves among them, and each sizes differently.
+// TestSettingsAreLikeForLike: memfit's curve over its settings has a point for each posture at each of VPA's margins
+// and floors, including the plain postures, and all points differ.
 func TestSettingsAreLikeForLike(t *testing.T) {
 	var all []contender
 	for _, c := range contenders {
@@ -169,31 +168,31 @@ func TestSettingsAreLikeForLike(t *testing.T) {
 	for _, c := range all {
 		p := c.make().(*memfit).policy
 		if names[c.name] || policies[p] != "" {
-			t.Errorf("%s is there twice, or sizes as %q does", c.name, policies[p])
+			t.Errorf("%s is a duplicate, or has the same policy as %q", c.name, policies[p])
 		}
 		names[c.name], policies[p] = true, c.name
 	}
 }
 
-// TestAnOwnPriceIsPrintedAtThatPrice, and belongs to no curve.
-func TestAnOwnPriceIsPrintedAtThatPrice(t *testing.T) {
+// TestAChosenPriceIsPrintedAtThatPrice, and is on no curve.
+func TestAChosenPriceIsPrintedAtThatPrice(t *testing.T) {
 	outcomes := []Outcome{{Policy: "memfit"}, {Policy: "vpa"}, {Policy: "price-20", Results: []Result{{Kills: 3}}}}
 	var out bytes.Buffer
 	v := Judge("s", outcomes)
 	v.Print(&out)
-	if got := strings.Count(out.String(), "policy=price-20"); got != 1 || len(v.mine) != 1 ||
+	if got := strings.Count(out.String(), "policy=price-20"); got != 1 || len(v.postures) != 1 ||
 		!strings.Contains(out.String(), "set=s price=20 policy=price-20 cost=60.00\n") {
-		t.Errorf("memfit's curve is %s, and printed is\n%s", v.mine, out.String())
+		t.Errorf("memfit's curve is %s; output:\n%s", v.postures, out.String())
 	}
 }
 
-// TestSettingsAreJudgedByThemselves: a setting that is better than the postures moves the curve over settings alone.
-func TestSettingsAreJudgedByThemselves(t *testing.T) {
+// TestSettingsAreJudgedSeparately: a setting that is better than the postures changes only the curve over settings.
+func TestSettingsAreJudgedSeparately(t *testing.T) {
 	trades := map[string]trade{"vpa": {4, 4}, "vpa-wide": {8, 1}, "memfit": {3, 5}, "memfit-cautious": {7, 2}}
 	claims := verdict("s", trades).Held()
 	for _, claim := range []string{"postures", "settings", "settings curve"} {
 		if slices.Contains(claims, claim) {
-			t.Errorf("%q is held, although VPA has fewer kills at 7 GiB-days: %v", claim, claims)
+			t.Errorf("%q holds, although VPA has fewer kills at 7 GiB-days: %v", claim, claims)
 		}
 	}
 	trades[settingsPrefix+"cautious-m40-f250"] = trade{4, 0}
@@ -211,8 +210,8 @@ func TestSettingsAreJudgedByThemselves(t *testing.T) {
 	}
 }
 
-// TestEveryConstantIsWeighed: a constant that is added to the model appears in the table.
-func TestEveryConstantIsWeighed(t *testing.T) {
+// TestEveryConstantIsVaried: the table of the sensitivity analysis has every constant of the model.
+func TestEveryConstantIsVaried(t *testing.T) {
 	changed := map[string]bool{}
 	for _, c := range constants {
 		m, p := recommend.DefaultModel(), defaultPolicy()
@@ -230,7 +229,7 @@ func TestEveryConstantIsWeighed(t *testing.T) {
 	model := reflect.TypeFor[recommend.Model]()
 	for field := range model.Fields() {
 		if name := field.Name; !changed[name] {
-			t.Errorf("nothing weighs %s", name)
+			t.Errorf("no entry varies %s", name)
 		}
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// labels are names beside points, moved so that no two of them lie on each other or on a point: policies that are about
-// as good stand close together, and they are what somebody compares.
+// labels are names next to points, placed so that they overlap neither each other nor a point: similar policies, which
+// readers compare, have points close together.
 type labels struct {
 	at    plotter.XYs
 	names []string
 }
 
-// within leaves out what is beyond a picture, whose label would lie on the next one.
+// within omits points outside a picture, whose labels would overlap the next picture.
 func (l labels) within(x, y float64) (kept labels) {
 	for i, at := range l.at {
 		if at.X <= x && at.Y <= y {
@@ -31,7 +31,7 @@ func (l labels) within(x, y float64) (kept labels) {
 	return kept
 }
 
-// Plot implements plot.Plotter: where a label fits is known only when the size of the picture is.
+// Plot implements plot.Plotter: placing labels needs the size of the picture.
 func (l labels) Plot(c draw.Canvas, p *plot.Plot) {
 	style := text.Style{
 		Color: p.Title.TextStyle.Color, Font: p.X.Tick.Label.Font, YAlign: draw.YCenter, Handler: p.TextHandler,
@@ -54,8 +54,7 @@ func (l labels) Plot(c draw.Canvas, p *plot.Plot) {
 // gap is between a point, whose mark has a radius of 3 points, and its label.
 const gap = vg.Length(5)
 
-// placed finds a box for each label: the nearest place to its point that is free and inside the area, else the nearest
-// that is inside.
+// placed returns a box for each label: of its places, the first that is free and inside the area, otherwise the first.
 func placed(points, sizes []vg.Point, area vg.Rectangle) []vg.Rectangle {
 	var taken []vg.Rectangle
 	for _, at := range points {
@@ -73,7 +72,7 @@ func placed(points, sizes []vg.Point, area vg.Rectangle) []vg.Rectangle {
 	return boxes
 }
 
-// places are boxes around a point, the nearest first: to the right, to the left, above and below, in growing circles.
+// places returns boxes around a point, the nearest first: to the right, left, above and below, in growing circles.
 func places(at, size vg.Point) (all []vg.Rectangle) {
 	half := vg.Point{X: size.X / 2, Y: size.Y / 2}
 	for ring := range 12 {

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// TestLabelsLieBesideEachOther: eight policies, some with the same result, in a picture of 14 by 9 cm.
-func TestLabelsLieBesideEachOther(t *testing.T) {
+// TestLabelsDoNotOverlap: eight policies, some with the same result, in a picture of 14 by 9 cm.
+func TestLabelsDoNotOverlap(t *testing.T) {
 	area := vg.Rectangle{Max: vg.Point{X: 400, Y: 220}}
 	points := []vg.Point{
 		{X: 250, Y: 20}, {X: 258, Y: 20}, {X: 250, Y: 20}, {X: 230, Y: 70}, {X: 255, Y: 66}, {X: 398, Y: 24},
@@ -31,18 +31,18 @@ func TestLabelsLieBesideEachOther(t *testing.T) {
 		}
 		for j, other := range boxes[:i] {
 			if overlap(box, other) {
-				t.Errorf("labels %d and %d lie on each other: %v, %v", j, i, other, box)
+				t.Errorf("labels %d and %d overlap: %v, %v", j, i, other, box)
 			}
 		}
 		for j, at := range points {
 			if overlap(box, around(at, 3, 3)) {
-				t.Errorf("label %d lies on point %d", i, j)
+				t.Errorf("label %d overlaps point %d", i, j)
 			}
 		}
 	}
 }
 
-func TestNoLabelLiesBeyondItsPicture(t *testing.T) {
+func TestNoLabelIsOutsideItsPicture(t *testing.T) {
 	all := labels{at: plotter.XYs{{X: 1, Y: 1}, {X: 3, Y: 1}, {X: 1, Y: 3}}, names: []string{"in", "right", "above"}}
 	if kept := all.within(2, 2); len(kept.at) != 1 || !slices.Equal(kept.names, []string{"in"}) {
 		t.Errorf("kept %v", kept)
@@ -63,7 +63,7 @@ func TestEveryQuestionHasAPicture(t *testing.T) {
 	a := answer{
 		verdict: v, paired: []Paired{{Price: 1, Difference: -1, Against: 4}, {Price: 50, Difference: 2, Against: 4}},
 		changes: []Change{{1, 8, 8, 9}, {50, 100, 100, 90}},
-		words: map[string]Words{
+		metrics: map[string]Metrics{
 			"memfit-frugal": {0.34, 0.88, 1.18, 1}, "memfit": {0.36, 0.91, 1.19, 1}, "memfit-cautious": {0.37, 0.95, 1.19, 1},
 			"vpa": {0.38, 0.95, 1.38, 1}, "krr": {0.34, 0.88, 1.24, 1}, "attune": {0.35, 0.91, 1.28, 1},
 			"cruisekube": {0.57, 0.94, 0.97, 1},

@@ -27,11 +27,11 @@ func run() error {
 	)
 	seeds := flag.String("seeds", "1", "seeds of the generated sets, separated by commas; empty for none")
 	out := flag.String("out", "", "directory for plots and the generated sets; empty for none")
-	check := flag.String("check", "", "fail when a claim that this file says was held is lost; see held.txt")
-	weigh := flag.Bool(
-		"sensitivity", false, "print what a quarter less and more of every constant does to total cost, and nothing else",
+	check := flag.String("check", "", "fail when a claim in this file no longer holds; see held.txt")
+	sensitivity := flag.Bool(
+		"sensitivity", false, "only print how total cost changes with a quarter less and more of every constant",
 	)
-	priors := flag.Bool("priors", false, "print what knowing other workloads of the same image does, and nothing else")
+	priors := flag.Bool("priors", false, "only print the effect of data on other workloads of the same image")
 	flag.Parse()
 
 	sets, err := load(*traces, *seeds, *out)
@@ -41,7 +41,7 @@ func run() error {
 	if len(sets) == 0 {
 		return errors.New("no traces: give -traces DIR or -seeds 1")
 	}
-	if *weigh {
+	if *sensitivity {
 		Sensitivity(os.Stdout, sets)
 		return nil
 	}
@@ -57,7 +57,7 @@ func run() error {
 			return err
 		}
 	}
-	formers, err := formerRules(beforeText)
+	previous, err := readPreviousRules(beforeText)
 	if err != nil {
 		return err
 	}
@@ -71,10 +71,10 @@ func run() error {
 		}
 		outcomes := RunAll(set, os.Stdout)
 		verdict := Judge(set.Name, outcomes)
-		a := answer{verdict: verdict, words: map[string]Words{}, changes: formers[set.Name].Changes(verdict)}
-		usual := Usual(set)
+		a := answer{verdict: verdict, metrics: map[string]Metrics{}, changes: previous[set.Name].Changes(verdict)}
+		p95 := UseP95(set)
 		for _, o := range outcomes {
-			a.words[o.Policy] = o.Words(usual)
+			a.metrics[o.Policy] = o.Metrics(p95)
 		}
 		verdict.Print(os.Stdout)
 		verdict.PrintCurves(os.Stdout, "reporting")
@@ -102,12 +102,12 @@ func run() error {
 		}
 	}
 	if len(lost) > 0 {
-		return fmt.Errorf("memfit no longer holds against VPA what %s says it held: %s", *check, strings.Join(lost, "; "))
+		return fmt.Errorf("claims of %s no longer hold: %s", *check, strings.Join(lost, "; "))
 	}
 	return nil
 }
 
-// load reads all traces and makes the generated sets, which are kept beside the plots so that others can replay them.
+// load reads all traces and makes the generated sets, which it also writes to out/sets, for other programs to replay.
 func load(traces, seeds, out string) ([]Set, error) {
 	var sets []Set
 	for dir := range strings.SplitSeq(traces, ",") {
@@ -115,7 +115,7 @@ func load(traces, seeds, out string) ([]Set, error) {
 			continue
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("%s is no directory with traces", dir)
+			return nil, fmt.Errorf("%s is not a directory of traces", dir)
 		}
 		recorded, ok, err := ReadRecordings(dir)
 		if err != nil {

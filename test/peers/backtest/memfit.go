@@ -15,43 +15,41 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// ledgerDetail is the number of kills the OOM ledger keeps in detail; Evaluate never sees more in a cluster, so neither
-// does it here.
+// ledgerDetail is the number of kills that the OOM ledger keeps in detail; Evaluate gets at most that many, as in a
+// cluster.
 const ledgerDetail = 20
 
-// traceNode is larger than anything in the traces: on which machines they were taken is not known.
+// traceNode is larger than any demand in the traces, whose nodes are unknown.
 const traceNode = 4096 * memory.GiB
 
-// memfit runs the operator's own sizing code, the way controllers do: samples into a history, kills into a ledger,
-// Evaluate on both.
+// memfit runs the operator's own sizing code as the controllers do: it adds samples to a history and kills to a ledger,
+// and evaluates both.
 type memfit struct {
 	policy  recommend.Policy
 	model   recommend.Model
-	traits  recommend.Traits // a trace does not say what wrote it: empty but in tests
+	traits  recommend.Traits // of the runtime, which traces do not have: set in tests only
 	history history.Container
 	kills   []memory.OOMKill
 	peak    memory.Bytes // of this process
 	started time.Time
-	// request is what is requested now, 0 before the first recommendation; inUse are the last four readings.
-	request memory.Bytes
-	inUse   [4]memory.Bytes
-	// prior is what is known of its image, teaches what others of the image learn from this one.
-	prior   recommend.Prior
-	teaches period.Evidence
+	request memory.Bytes    // the current request; 0 before the first recommendation
+	inUse   [4]memory.Bytes // the last four readings
+	prior   recommend.Prior // from other workloads of the image
+	teaches period.Evidence // for the prior of other workloads of the image
 	// last is the newest recommendation, for reports.
 	last recommend.Recommendation
 }
 
 var theContainer = memory.ContainerRef{Namespace: "trace", Pod: "pod", UID: "1", Container: "c"}
 
-// newMemfit sizes with the defaults of an empty profile, at one price of a kill.
+// newMemfit returns a policy with the defaults of an empty profile and a price of a kill.
 func newMemfit(price memory.Bytes) *memfit {
 	p := defaultPolicy()
 	p.KillPrice = price
 	return &memfit{policy: p, model: recommend.DefaultModel()}
 }
 
-// defaultPolicy is that of an empty profile.
+// defaultPolicy returns the policy of an empty profile.
 func defaultPolicy() recommend.Policy {
 	container := (&profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}).Container(theContainer.Container, nil)
 	return container.SizePolicy()
@@ -104,7 +102,7 @@ func (m *memfit) Limit(at time.Time, limit int64) int64 {
 	return int64(m.last.Size.Limit)
 }
 
-// Request is what was recommended last; a limit that is lowered takes it along.
+// Request returns the last recommended request, at most the limit.
 func (m *memfit) Request(limit int64) int64 {
 	if m.request == 0 {
 		return limit

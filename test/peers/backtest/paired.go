@@ -12,33 +12,33 @@ import (
 	"strings"
 )
 
-// A curve over 64 variants that is drawn on the data it is judged by has an advantage that nobody has who must choose
-// before: with a handful of kills, one of 64 is lucky. So the products are compared a second way. The settings of both
-// are chosen on the tuning half, and what they cost is compared on the reporting half, series by series.
+// A curve over 64 variants has an advantage when it is drawn on the data that judge it: with a handful of kills, one of
+// 64 variants is good by chance, and owners have to choose theirs in advance. So the products are compared a second
+// time: settings of both are chosen on the tuning half, and their costs compared on the reporting half, by series.
 
 const (
-	// resamples of the series are enough that the bounds do not move in the second digit.
+	// resamples is enough for stable bounds: their first two digits do not change.
 	resamples = 10_000
-	// tailPercent of the resamples are beyond each bound: the interval holds 90 %.
+	// tailPercent of the resamples are beyond each bound: the interval contains 90 %.
 	tailPercent = 5
 )
 
-// Paired is how much more memfit costs than VPA at one price, with settings chosen on other series.
+// Paired compares the costs of memfit and VPA at one price, with settings chosen on other series.
 type Paired struct {
 	Price       float64
-	Memfit, VPA string // the settings that cost least on the tuning half
-	// Difference is in GiB-days, and so are the bounds of its 90 % interval; below 0 memfit is cheaper. Against is what
-	// VPA costs.
-	Difference, Low, High, Against float64
+	Memfit, VPA string // the settings with the lowest cost on the tuning half
+	// Difference is memfit's cost minus VPA's; Low and High bound its 90 % interval. All are in GiB-days.
+	Difference, Low, High float64
+	Against               float64 // VPA's cost in GiB-days
 }
 
 // Pair compares at each price. Both halves have the outcomes of the same policies.
 func Pair(tuning, reporting []Outcome) (all []Paired) {
 	for _, price := range prices {
-		mine := cheapestOn(tuning, "memfit", price)
+		memfit := cheapestOn(tuning, "memfit", price)
 		vpa := cheapestOn(tuning, "vpa", price)
-		p := Paired{Price: price, Memfit: mine, VPA: vpa}
-		a, b := costs(reporting, mine, price), costs(reporting, vpa, price)
+		p := Paired{Price: price, Memfit: memfit, VPA: vpa}
+		a, b := costs(reporting, memfit, price), costs(reporting, vpa, price)
 		differences := make([]float64, len(a))
 		for i := range a {
 			differences[i] = a[i] - b[i]
@@ -51,7 +51,7 @@ func Pair(tuning, reporting []Outcome) (all []Paired) {
 	return all
 }
 
-// cheapestOn is the policy of a product with the least total cost; of equals, the first by name.
+// cheapestOn returns the policy of a product with the lowest total cost; of equals, the first by name.
 func cheapestOn(outcomes []Outcome, product string, price float64) string {
 	best, least := "", 0.
 	for _, o := range slices.SortedFunc(slices.Values(outcomes), func(a, b Outcome) int {
@@ -67,7 +67,7 @@ func cheapestOn(outcomes []Outcome, product string, price float64) string {
 	return best
 }
 
-// costs is what each series cost under a policy.
+// costs returns the cost of each series under a policy.
 func costs(outcomes []Outcome, policy string, price float64) (all []float64) {
 	for _, o := range outcomes {
 		if o.Policy != policy {
@@ -80,8 +80,8 @@ func costs(outcomes []Outcome, policy string, price float64) (all []float64) {
 	return all
 }
 
-// interval is the 90 % bootstrap interval of a sum: how far it may be from what other series of the same kind would
-// have given. Equal numbers give an equal interval.
+// interval returns the 90 % bootstrap interval of a sum: the range of sums of other series of the same kind. Equal
+// numbers give an equal interval.
 func interval(each []float64) (low, high float64) {
 	if len(each) == 0 {
 		return 0, 0
@@ -98,7 +98,7 @@ func interval(each []float64) (low, high float64) {
 	return sums[tail], sums[resamples-1-tail]
 }
 
-// Print writes the line that scripts read. ahead is yes, no, or open, when the interval holds 0.
+// Print writes the line that scripts read. ahead is yes, no, or open when the interval contains 0.
 func (p Paired) Print(w io.Writer, set string) {
 	ahead := "open"
 	switch {

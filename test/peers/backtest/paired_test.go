@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// outcome is one policy on series with these kills, each holding as many GiB-days.
+// outcome returns the outcome of a policy: a series for each of kills, each with the same slack in GiB-days.
 func outcome(policy string, slack float64, kills ...int) Outcome {
 	o := Outcome{Policy: policy}
 	for _, k := range kills {
@@ -19,8 +19,8 @@ func outcome(policy string, slack float64, kills ...int) Outcome {
 	return o
 }
 
-// TestSettingsAreChosenOnOtherSeries: the variant that is lucky on the reporting half is not the one memfit is compared
-// with.
+// TestSettingsAreChosenOnOtherSeries: memfit is not compared with the variant that is the best by chance on the
+// reporting half.
 func TestSettingsAreChosenOnOtherSeries(t *testing.T) {
 	tuning := []Outcome{
 		outcome("memfit", 1, 0, 0), outcome("memfit-frugal", 0.5, 9, 9),
@@ -35,12 +35,12 @@ func TestSettingsAreChosenOnOtherSeries(t *testing.T) {
 			t.Errorf("at a price of %g, %s is compared with %s, want memfit with vpa", p.Price, p.Memfit, p.VPA)
 		}
 		if math.Abs(p.Difference+3) > 1e-9 || math.Abs(p.Low+3) > 1e-9 || math.Abs(p.High+3) > 1e-9 {
-			t.Errorf("at a price of %g: %+v, want -3 for each of three series alike", p.Price, p)
+			t.Errorf("at a price of %g: %+v, want -1 for each of three series", p.Price, p)
 		}
 	}
 }
 
-// TestAFewKillsInOneSeriesAreOpen: what a single series decides may be luck, what nearly all say is not.
+// TestAFewKillsInOneSeriesAreOpen: a difference in a single series may be chance, one in nearly all series is not.
 func TestAFewKillsInOneSeriesAreOpen(t *testing.T) {
 	one, most := make([]float64, 60), make([]float64, 60)
 	for i := range most {
@@ -66,6 +66,6 @@ func TestAFewKillsInOneSeriesAreOpen(t *testing.T) {
 		}
 	}
 	if low, high := interval(nil); low != 0 || high != 0 {
-		t.Errorf("nothing is between %g and %g", low, high)
+		t.Errorf("the interval without series is %g to %g", low, high)
 	}
 }

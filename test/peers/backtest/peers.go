@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// The entries of this file follow what other products document of their memory sizes, not their code. None documents
-// what it makes of a kill but CruiseKube; for all of them a kill counts as use of the whole limit, which is the most
-// that their metrics can show.
+// The policies of this file follow the documentation of other products, not their code. Only CruiseKube documents its
+// reaction to a kill; for all of them a kill counts as use of the whole limit, the most that their metrics can show.
 
-// recentPeaks are the highest uses of the hours of a window, by hour since the epoch.
+// recentPeaks has the highest use of each hour of a window, by hour since the epoch.
 type recentPeaks struct {
 	hours []int64
 	now   int64
@@ -35,7 +34,7 @@ func (r *recentPeaks) add(at time.Time, use int64) {
 
 func (r *recentPeaks) max() int64 { return slices.Max(r.hours) }
 
-// atHour is the highest use in the present hour of any day of the window.
+// atHour returns the highest use in the current hour of the day, over all days of the window.
 func (r *recentPeaks) atHour() (peak int64) {
 	for i := r.now; i > r.now-int64(len(r.hours)) && i >= 0; i -= 24 {
 		peak = max(peak, r.hours[i%int64(len(r.hours))])
@@ -43,8 +42,8 @@ func (r *recentPeaks) atHour() (peak int64) {
 	return peak
 }
 
-// krr is the simple strategy of robusta-dev/krr: the highest use of two weeks plus 15 %, at least 100 MB, the request
-// being the limit.
+// krr is the simple strategy of robusta-dev/krr: request and limit are the highest use of two weeks plus 15 %, at least
+// 100 MB.
 type krr struct{ peaks recentPeaks }
 
 const (
@@ -59,9 +58,9 @@ func (k *krr) Observe(at time.Time, use, _ int64) { k.peaks.add(at, use) }
 func (k *krr) Killed(at time.Time, limit int64)   { k.peaks.add(at, limit) }
 func (k *krr) Limit(time.Time, int64) int64       { return max(k.peaks.max()*krrPercent/100, krrLeast) }
 
-// cruisekube is truefoundry/CruiseKube: the limit is twice the highest of a week's use and the limit of its kills, the
-// request the highest use of the present hour of the day. What it takes from the request for room that the pods of a
-// node share cannot be told from one container.
+// cruisekube is truefoundry/CruiseKube: the limit is twice the highest use or killed limit of a week, the request the
+// highest use of the current hour of the day. Its reduction of requests for memory that the pods of a node share is
+// omitted: it cannot be computed from one container.
 type cruisekube struct{ peaks recentPeaks }
 
 const cruisekubeDays, cruisekubeTimes = 7, 2
@@ -73,9 +72,9 @@ func (c *cruisekube) Killed(at time.Time, limit int64)   { c.peaks.add(at, limit
 func (c *cruisekube) Limit(time.Time, int64) int64       { return cruisekubeTimes * c.peaks.max() }
 func (c *cruisekube) Request(limit int64) int64          { return min(c.peaks.atHour(), limit) }
 
-// attune is attune-io/attune: the highest P99 of the 24 hours of the day over a week plus 30 %, by at most 30 % of the
-// limit in one step, the request being the limit. Left out is the factor for low confidence, which as its page states
-// it is 4 even at full confidence.
+// attune is attune-io/attune: request and limit are the highest P99 of the 24 hours of the day over a week, plus 30 %;
+// one step changes the limit by at most 30 %. Its factor for low confidence is omitted, because by its documentation it
+// is 4 even at full confidence.
 type attune struct {
 	hours [24][]attuneSample // by hour of the day, oldest first
 	p99   [24]float64
@@ -100,7 +99,7 @@ func (a *attune) add(at time.Time, bytes int64) {
 
 func (a *attune) Limit(at time.Time, limit int64) int64 {
 	h := at.Hour()
-	for _, slot := range []int{(h + 23) % 24, h} { // no other has changed since the last time
+	for _, slot := range []int{(h + 23) % 24, h} { // only these changed since the last call
 		a.hours[slot] = slices.DeleteFunc(a.hours[slot], func(s attuneSample) bool {
 			return at.Unix()-s.unix > attuneSeconds
 		})
@@ -111,7 +110,7 @@ func (a *attune) Limit(at time.Time, limit int64) int64 {
 	return min(max(want, limit-step), limit+step)
 }
 
-// quantile of the samples, between two of them in a straight line as Prometheus does; 0 without samples.
+// quantile returns the quantile q of the samples, interpolated linearly as Prometheus does; 0 without samples.
 func quantile(samples []attuneSample, q float64) float64 {
 	if len(samples) == 0 {
 		return 0

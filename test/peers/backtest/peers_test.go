@@ -12,8 +12,8 @@ const mib = int64(1) << 20
 
 var someDay = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
-// TestPeersSizeAsDocumented shows each other product a burst of 1000 MiB in a steady use of 400, and asks in the same
-// hour, a day later, after a week and after two.
+// TestPeersSizeAsDocumented gives each other product a burst of 1000 MiB in a steady use of 400, and checks its limit
+// in the same hour, a day later, after a week and after two.
 func TestPeersSizeAsDocumented(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func() Policy
@@ -30,8 +30,8 @@ func TestPeersSizeAsDocumented(t *testing.T) {
 				use = 1000 * mib
 			}
 			p.Observe(at, use, 4000*mib)
-			for i, asked := range []int{0, 24, 8 * 24, 15*24 - 1} {
-				if got := p.Limit(at, 4000*mib); hour == asked && got != c.want[i]*mib {
+			for i, checked := range []int{0, 24, 8 * 24, 15*24 - 1} {
+				if got := p.Limit(at, 4000*mib); hour == checked && got != c.want[i]*mib {
 					t.Errorf("%s after %d hours: %d MiB, want %d", name, hour, got>>20, c.want[i])
 				}
 			}
@@ -40,11 +40,11 @@ func TestPeersSizeAsDocumented(t *testing.T) {
 	k := newKRR()
 	k.Observe(someDay, 20*mib, 64*mib)
 	if got := k.Limit(someDay, 64*mib); got != krrLeast {
-		t.Errorf("krr: %d for 20 MiB, want its least of 100 MB", got)
+		t.Errorf("krr: %d for 20 MiB, want its minimum of 100 MB", got)
 	}
 }
 
-// TestAKillCountsAsUseOfTheLimit: or a peer would be killed at every sample above a limit that it never sees reached.
+// TestAKillCountsAsUseOfTheLimit: otherwise a peer would be killed at every sample above a limit that it never raises.
 func TestAKillCountsAsUseOfTheLimit(t *testing.T) {
 	for name, p := range map[string]Policy{"krr": newKRR(), "cruisekube": newCruiseKube(), "attune": &attune{}} {
 		p.Observe(someDay, 100*mib, 200*mib)
@@ -55,7 +55,7 @@ func TestAKillCountsAsUseOfTheLimit(t *testing.T) {
 	}
 }
 
-// TestAttuneTakesTheWorstHourOfTheDay: one percent of its hour is above, and a step is 30 % of the limit at most.
+// TestAttuneTakesTheWorstHourOfTheDay: it uses the P99 of that hour, and a step is at most 30 % of the limit.
 func TestAttuneTakesTheWorstHourOfTheDay(t *testing.T) {
 	a := &attune{}
 	for minute := range 3 * 60 {
@@ -82,7 +82,7 @@ func TestAttuneTakesTheWorstHourOfTheDay(t *testing.T) {
 	}
 }
 
-// TestCruiseKubeRequestsTheHourOfTheDay: its request follows the time of the day, its limit the week.
+// TestCruiseKubeRequestsTheHourOfTheDay: its request depends on the hour of the day, its limit on the week.
 func TestCruiseKubeRequestsTheHourOfTheDay(t *testing.T) {
 	c := newCruiseKube()
 	for hour := range 3 * 24 {

@@ -24,13 +24,13 @@ func drawSet(dir string, set Set, outcomes []Outcome) error {
 	return nil
 }
 
-// chosen are the series of a set worth a picture: where VPA was killed most, where memfit was, where memfit held most
-// for nothing, and where VPA held more than memfit.
+// chosen returns the series of a set to draw: those with VPA's most kills, memfit's most kills, memfit's most slack,
+// and the largest excess of VPA's slack over memfit's.
 func chosen(set Set, outcomes []Outcome) (picked []int) {
 	of := func(policy string) []Result {
 		return outcomes[slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Policy == policy })].Results
 	}
-	mine, vpa := of("memfit"), of("vpa")
+	memfit, vpa := of("memfit"), of("vpa")
 	pick := func(score func(i int) float64) {
 		best, most := -1, 0.
 		for i := range set.Series {
@@ -43,8 +43,8 @@ func chosen(set Set, outcomes []Outcome) (picked []int) {
 		}
 	}
 	pick(func(i int) float64 { return float64(vpa[i].Kills) })
-	pick(func(i int) float64 { return float64(mine[i].Kills) })
-	pick(func(i int) float64 { return mine[i].Slack })
-	pick(func(i int) float64 { return vpa[i].Ratio() - mine[i].Ratio() })
+	pick(func(i int) float64 { return float64(memfit[i].Kills) })
+	pick(func(i int) float64 { return memfit[i].Slack })
+	pick(func(i int) float64 { return vpa[i].Ratio() - memfit[i].Ratio() })
 	return picked
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// The colors of the pictures, readable without telling red from green.
+// The colors of the pictures can be distinguished without red and green.
 var (
 	grey   = color.RGBA{0x88, 0x88, 0x88, 0xff}
 	blue   = color.RGBA{0x1f, 0x5f, 0xbf, 0xff}
@@ -26,7 +26,7 @@ var (
 	orange = color.RGBA{0xe0, 0x7b, 0x00, 0xff}
 )
 
-// mostColumns is how many points wide a line is drawn: more cannot be seen.
+// mostColumns bounds the points of a line; more would not be visible.
 const mostColumns = 1200
 
 // drawSeries shows the demand of one series, the limits of memfit and VPA, and their kills.
@@ -100,7 +100,7 @@ func addKills(p *plot.Plot, name string, shade color.Color, points []Point, r Re
 	return nil
 }
 
-// curvePlot shows memfit's postures and VPA's variants by their kills and their slack, and the curve of each product.
+// curvePlot shows kills and slack of memfit's postures and VPA's variants, and the curve of each product.
 func curvePlot(v Verdict) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = v.Set
@@ -117,18 +117,18 @@ func curvePlot(v Verdict) (*plot.Plot, error) {
 		case strings.HasPrefix(policy, "vpa-"):
 			vpa = append(vpa, at)
 			continue
-		case strings.HasPrefix(policy, settingsPrefix), strings.HasPrefix(policy, pricePrefix): // points of one more curve
+		case strings.HasPrefix(policy, settingsPrefix), strings.HasPrefix(policy, pricePrefix): // only on a curve
 			continue
-		case policy == "naive20": // so many kills that nothing else could be told apart
+		case policy == "naive20": // has so many kills that the others would overlap
 			continue
 		}
 		named.at, named.names = append(named.at, at), append(named.names, policy)
 	}
-	p.X.Max, p.Y.Max = 1.6*max(v.mine[len(v.mine)-1].slack, v.trades["clairvoyant"].slack), 1.2*v.mine[0].kills
+	p.X.Max, p.Y.Max = 1.6*max(v.postures[len(v.postures)-1].slack, v.trades["clairvoyant"].slack), 1.2*v.postures[0].kills
 	named = named.within(p.X.Max, p.Y.Max)
 	err := errors.Join(addMarks(p, vpa, orange, 1.5), addMarks(p, named.at, grey, 3),
-		addCurve(p, "VPA over its flags", v.vpa, orange), addCurve(p, "memfit over its settings", v.wider, sky),
-		addCurve(p, "memfit over its postures", v.mine, blue))
+		addCurve(p, "VPA over its flags", v.vpa, orange), addCurve(p, "memfit over its settings", v.settings, sky),
+		addCurve(p, "memfit over its postures", v.postures, blue))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func curvePlot(v Verdict) (*plot.Plot, error) {
 	return p, nil
 }
 
-// addMarks draws what lies inside the picture.
+// addMarks draws the points inside the picture.
 func addMarks(p *plot.Plot, at plotter.XYs, shade color.Color, radius float64) error {
 	at = slices.DeleteFunc(slices.Clone(at), func(xy plotter.XY) bool { return xy.X > p.X.Max || xy.Y > p.Y.Max })
 	if len(at) == 0 {
@@ -153,7 +153,7 @@ func addMarks(p *plot.Plot, at plotter.XYs, shade color.Color, radius float64) e
 	return nil
 }
 
-// addCurve draws a curve as far as the picture goes.
+// addCurve draws the part of a curve inside the picture.
 func addCurve(p *plot.Plot, name string, c curve, shade color.Color) error {
 	var at plotter.XYs
 	for i := range 401 {

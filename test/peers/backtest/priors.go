@@ -12,9 +12,9 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// imageOf takes the image and the workload of a series from its name: of a recording go-burst-2/0, the image is
-// go-burst and the workload go-burst-2; of a pod shop/cart-579f59597d-wc2lz it is shop/cart, and each pod counts as a
-// workload.
+// imageOf returns the image and the workload of a series, from its name. Recording go-burst-2/0 has image go-burst and
+// workload go-burst-2; pod shop/cart-579f59597d-wc2lz has image shop/cart, and each pod counts as a workload. In other
+// sets the image is unknown: "".
 func imageOf(set, series string) (image, workload string) {
 	workload, cut := series, 2
 	switch set {
@@ -29,9 +29,9 @@ func imageOf(set, series string) (image, workload string) {
 	return strings.Join(parts[:max(len(parts)-cut, 0)], "-"), workload
 }
 
-// Priors replays a set with what other workloads of the same image have taught under Balanced, of which at most so many
-// are known, and prints kills and slack of the postures on both halves. What no other workload has the image of is
-// sized as without: that is what leaving out all of an image comes to.
+// Priors replays a set with priors from other workloads of the same image, as they were under Balanced. It prints kills
+// and slack of the postures on both halves for priors of at most 0, 1, 2 and all other workloads. A series without
+// another workload of its image has no prior.
 func Priors(w io.Writer, set Set) {
 	taught := make([]memfit, len(set.Series))
 	for i, s := range set.Series {
@@ -58,10 +58,10 @@ func Priors(w io.Writer, set Set) {
 	}
 }
 
-// priorOf is what the next so many other workloads of the image have taught, in the order of their names.
+// priorOf returns the prior from at most most other workloads of the image: the next ones by name.
 func priorOf(set Set, taught []memfit, name string, most int) (prior recommend.Prior) {
 	image, own := imageOf(set.Name, name)
-	if image == "" { // names of other sets do not tell
+	if image == "" {
 		return prior
 	}
 	prior.Image = image

@@ -18,10 +18,10 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// answer is what one set says to the questions of docs/evidence/sizing, each of which has one picture.
+// answer has the results of one set for the questions of docs/evidence/sizing, each of which has one picture.
 type answer struct {
 	verdict Verdict
-	words   map[string]Words // by policy
+	metrics map[string]Metrics // by policy
 	paired  []Paired
 	changes []Change
 }
@@ -31,33 +31,33 @@ func drawQuestions(dir string, all []answer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	var curves, words []*plot.Plot
+	var curves, metrics []*plot.Plot
 	var vpa, before []ratios
 	for _, a := range all {
 		c, errC := curvePlot(a.verdict)
-		w, errW := wordsPlot(a)
-		if err := errors.Join(errC, errW); err != nil {
+		m, errM := metricsPlot(a)
+		if err := errors.Join(errC, errM); err != nil {
 			return fmt.Errorf("drawing %s: %w", a.verdict.Set, err)
 		}
-		curves, words = append(curves, c), append(words, w)
-		beside, was := ratios{set: a.verdict.Set}, ratios{set: a.verdict.Set}
+		curves, metrics = append(curves, c), append(metrics, m)
+		perVPA, perBefore := ratios{set: a.verdict.Set}, ratios{set: a.verdict.Set}
 		for _, p := range a.paired {
-			beside.add(p.Price, (p.Against+p.Difference)/p.Against)
+			perVPA.add(p.Price, (p.Against+p.Difference)/p.Against)
 		}
 		for _, c := range a.changes {
-			was.add(c.Price, c.Now/c.Before)
+			perBefore.add(c.Price, c.Now/c.Before)
 		}
-		vpa, before = append(vpa, beside), append(before, was)
+		vpa, before = append(vpa, perVPA), append(before, perBefore)
 	}
 	return errors.Join(
 		drawTiles(filepath.Join(dir, "kills.png"), curves),
-		drawTiles(filepath.Join(dir, "words.png"), words),
+		drawTiles(filepath.Join(dir, "words.png"), metrics),
 		drawRatios(filepath.Join(dir, "cost.png"), "total cost of memfit per cost of VPA", vpa),
 		drawRatios(filepath.Join(dir, "before.png"), "total cost now per cost of the rules before", before),
 	)
 }
 
-// drawTiles draws plots two beside each other.
+// drawTiles draws plots in two columns.
 func drawTiles(path string, all []*plot.Plot) (err error) {
 	const cols, width, height, pad = 2, 14 * vg.Centimeter, 9 * vg.Centimeter, vg.Centimeter / 2
 	rows := (len(all) + cols - 1) / cols
@@ -75,19 +75,18 @@ func drawTiles(path string, all []*plot.Plot) (err error) {
 	return err
 }
 
-// wordsPlot shows the products in the field's words: memory held for nothing against container-days with an OOM kill.
-func wordsPlot(a answer) (*plot.Plot, error) {
+// metricsPlot shows the products by common metrics: relative slack, and container-days with an OOM kill.
+func metricsPlot(a answer) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = a.verdict.Set
 	p.X.Label.Text = "relative slack"
 	p.Y.Label.Text = "container-days with an OOM kill, %"
 	p.Add(plotter.NewGrid())
 	at := func(policy string) plotter.XY {
-		w := a.words[policy]
+		w := a.metrics[policy]
 		return plotter.XY{X: w.RelativeSlack, Y: 100 * (1 - w.Quiet)}
 	}
-	mine := plotter.XYs{at("memfit-frugal"), at("memfit"), at("memfit-cautious")}
-	line, err := plotter.NewLine(mine)
+	line, err := plotter.NewLine(plotter.XYs{at("memfit-frugal"), at("memfit"), at("memfit-cautious")})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +108,7 @@ func wordsPlot(a answer) (*plot.Plot, error) {
 	return p, nil
 }
 
-// ratios are how the costs of one set compare, by price.
+// ratios are ratios of costs on one set, by price.
 type ratios struct {
 	set string
 	at  plotter.XYs
@@ -117,7 +116,7 @@ type ratios struct {
 
 func (r *ratios) add(price, ratio float64) { r.at = append(r.at, plotter.XY{X: price, Y: ratio}) }
 
-// drawRatios draws a line for each set. Below 1 memfit, as it is now, is cheaper.
+// drawRatios draws a line for each set. Below 1 the current memfit is cheaper.
 func drawRatios(path, what string, all []ratios) error {
 	p := plot.New()
 	p.X.Label.Text = "price of a kill, GiB-days"

@@ -16,8 +16,8 @@ import (
 )
 
 // ReadRecordings reads a directory of process recordings (test/recordings/README.md) as one set: every replica is a
-// series, and a recorded second stands for as long as recordings.csv says. ok is false for a directory without
-// recordings.csv.
+// series, and a recorded second represents the seconds in second_is of recordings.csv. ok is false for a directory
+// without recordings.csv.
 func ReadRecordings(dir string) (set Set, ok bool, err error) {
 	index, err := readCSV(filepath.Join(dir, "recordings.csv"))
 	if errors.Is(err, os.ErrNotExist) {

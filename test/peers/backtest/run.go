@@ -22,13 +22,12 @@ type contender struct {
 	make func() Policy
 }
 
-// pricePrefix marks memfit with a price of a kill that an owner chose, at which its cost is printed.
+// pricePrefix marks memfit with a chosen price of a kill; its cost is printed at that price.
 const pricePrefix = "price-"
 
 func pricedName(price float64) string { return fmt.Sprintf("%s%g", pricePrefix, price) }
 
-// priced are memfit with each of the prices as its posture, and with the next of their series (1, 2, 5, 10, ...) up to
-// that of Cautious.
+// priced returns memfit with each of the prices as its posture, and with the next ones up to that of Cautious.
 func priced() (all []contender) {
 	for _, price := range slices.Concat(prices, []float64{100, 200}) {
 		all = append(all, contender{
@@ -50,7 +49,7 @@ var contenders = []contender{
 	{"cruisekube", func() Policy { return newCruiseKube() }},
 }
 
-// vpaVariants are the points of VPA's curve.
+// vpaVariants returns the points of VPA's curve.
 func vpaVariants() (all []contender) {
 	for _, f := range flagGrid() {
 		all = append(all, contender{f.String(), func() Policy { return newVPA(f) }})
@@ -64,23 +63,23 @@ var postures = []struct {
 	price memory.Bytes
 }{{"Frugal", recommend.Frugal}, {"Balanced", recommend.Balanced}, {"Cautious", recommend.Cautious}}
 
-// settingsPrefix tells the points of memfit's curve over its settings from its postures.
+// settingsPrefix distinguishes the points of memfit's curve over its settings from its postures.
 const settingsPrefix = "settings-"
 
-// settings are memfit's counterparts of VPA's variants: posture instead of percentile, sizing.headroomPercent at VPA's
-// margins and sizing.limit.min at its floors. The postures by themselves are contenders already.
+// settings returns memfit's counterparts of VPA's variants: posture instead of percentile, sizing.headroomPercent at
+// VPA's margins and sizing.limit.min at its floors. It omits the plain postures, which are contenders.
 func settings() (all []contender) {
 	for _, posture := range postures {
 		for _, margin := range margins {
 			for _, floor := range floorsMiB {
 				p := defaultPolicy()
 				p.KillPrice = posture.price
-				ours := p
-				if percent := int32(math.Round(100 * margin)); percent != p.HeadroomPercent { // else the defaults
+				plain := p
+				if percent := int32(math.Round(100 * margin)); percent != p.HeadroomPercent { // otherwise the defaults
 					p.HeadroomPercent, p.MinMarginPercent = percent, percent
 				}
 				p.LimitMin = max(p.LimitMin, memory.Bytes(floor)*memory.MiB)
-				if p == ours {
+				if p == plain {
 					continue
 				}
 				name := fmt.Sprintf("%s%s-m%d-f%g", settingsPrefix, strings.ToLower(posture.name), p.HeadroomPercent, floor)
@@ -91,7 +90,7 @@ func settings() (all []contender) {
 	return all
 }
 
-// Outcome is what one policy did on one set.
+// Outcome has the results of one policy on one set.
 type Outcome struct {
 	Set, Policy string
 	Series      int
@@ -122,22 +121,22 @@ func Run(set Set, c contender) Outcome {
 	return o
 }
 
-// RunAll replays a set against every policy, and tells those that have a name of their own; the variants of VPA and the
-// settings of memfit are points of a curve.
+// RunAll replays a set against every policy, and prints the results of all except the variants of VPA and the settings
+// of memfit, which are points of a curve.
 func RunAll(set Set, w io.Writer) (outcomes []Outcome) {
-	usual := Usual(set)
+	p95 := UseP95(set)
 	for _, c := range slices.Concat(contenders, priced(), vpaVariants(), settings()) {
 		o := Run(set, c)
 		outcomes = append(outcomes, o)
 		if !strings.HasPrefix(c.name, "vpa-") && !strings.HasPrefix(c.name, settingsPrefix) {
 			o.Print(w)
-			o.Words(usual).Print(w, o)
+			o.Metrics(p95).Print(w, o)
 		}
 	}
 	return outcomes
 }
 
-// Kills is the number of OOM kills of all series.
+// Kills returns the number of OOM kills of all series.
 func (o Outcome) Kills() (n int) {
 	for _, r := range o.Results {
 		n += r.Kills
@@ -145,7 +144,7 @@ func (o Outcome) Kills() (n int) {
 	return n
 }
 
-// Trade is what the policy costs: GiB-days held for nothing, and kills. Series that used nothing at all never ran.
+// Trade returns slack in GiB-days and kills. The slack of series without any use is ignored: they never ran.
 func (o Outcome) Trade() trade {
 	t := trade{kills: float64(o.Kills())}
 	for _, r := range o.Results {
@@ -156,10 +155,10 @@ func (o Outcome) Trade() trade {
 	return t
 }
 
-// gibDay is a GiB held for a day, in byte seconds.
+// gibDay is a GiB for a day, in byte seconds.
 const gibDay = (1 << 30) * 86400
 
-// SlackTotal is all slack per all demand. Series that used nothing at all are left out: they never ran.
+// SlackTotal returns all slack per all demand, of series with any use.
 func (o Outcome) SlackTotal() float64 {
 	var slack, demand float64
 	for _, r := range o.Results {
@@ -174,7 +173,7 @@ func (o Outcome) SlackTotal() float64 {
 	return slack / demand
 }
 
-// SlackMedian is the median of the series' own ratios.
+// SlackMedian returns the median of the series' own ratios.
 func (o Outcome) SlackMedian() float64 {
 	var ratios []float64
 	for _, r := range o.Results {
@@ -190,7 +189,7 @@ func (o Outcome) SlackMedian() float64 {
 	return (ratios[(n-1)/2] + ratios[n/2]) / 2
 }
 
-// Print writes the line scripts read.
+// Print writes the line that scripts read.
 func (o Outcome) Print(w io.Writer) {
 	fmt.Fprintf(w, "set=%s policy=%s series=%d days=%.1f kills=%d slack_total=%.4f slack_median=%.4f\n",
 		o.Set, o.Policy, o.Series, o.Days, o.Kills(), o.SlackTotal(), o.SlackMedian())

@@ -12,7 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// constants are those that act in a replay, each with the way to change it. What owners set is weighed at its default.
+// constants are the constants that affect a replay, each with a function that scales it. Settings of owners are scaled
+// from their defaults.
 var constants = []struct {
 	name  string
 	scale func(m *recommend.Model, p *recommend.Policy, by float64)
@@ -58,14 +59,13 @@ var constants = []struct {
 // scale multiplies a whole number.
 func scale[N ~int64 | ~int32](n *N, by float64) { *n = N(math.Round(by * float64(*n))) }
 
-// priceOfDefault is a kill's price in the default posture, in GiB-days, at which sensitivity is measured.
+// priceOfDefault returns the price of a kill in the default posture, in GiB-days, at which sensitivity is measured.
 func priceOfDefault() float64 {
 	return float64(recommend.Balanced) / float64(memory.GiB)
 }
 
-// Sensitivity prints, for every constant and both halves, by how many percent total cost changes with a quarter less
-// and a quarter more of it. Each set counts the same: it is the geometric mean over sets of what the cost of each
-// changes by.
+// Sensitivity prints, for every constant and both halves, the change of total cost in percent with a quarter less and a
+// quarter more of the constant: the geometric mean over all sets.
 func Sensitivity(w io.Writer, sets []Set) {
 	var halves [2][]Set
 	for _, set := range sets {
@@ -97,7 +97,7 @@ func Sensitivity(w io.Writer, sets []Set) {
 	}
 }
 
-// meanChange is the geometric mean of how the costs changed, less 1; a set that costs nothing says nothing.
+// meanChange returns the geometric mean of after/before, minus 1; it ignores sets with a cost of 0.
 func meanChange(before, after []float64) float64 {
 	sum, n := 0., 0.
 	for i := range before {

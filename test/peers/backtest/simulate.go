@@ -5,32 +5,32 @@ package main
 
 import "time"
 
-// Policy sizes one container. It sees what a cluster would show it: use up to the effective limit, and kills.
+// Policy sizes one container. It gets what a cluster reports: use up to the effective limit, and kills.
 type Policy interface {
-	// Observe is one sample of use, below the effective limit.
+	// Observe reports a sample of use, at most the effective limit.
 	Observe(at time.Time, use, limit int64)
-	// Killed is an OOM kill at the effective limit. What the container wanted beyond it stays unknown.
+	// Killed reports an OOM kill at the effective limit. The demand above the limit is unknown.
 	Killed(at time.Time, limit int64)
-	// Limit is the limit the policy wants now; 0: no opinion, the limit stays.
+	// Limit returns the recommended limit; 0: unchanged.
 	Limit(at time.Time, limit int64) int64
 }
 
 // requester is a policy whose request is not the limit.
 type requester interface {
-	// Request is what it requests under the effective limit.
+	// Request returns the request under the effective limit.
 	Request(limit int64) int64
 }
 
-// The rules of the simulator, from the issue that ordered it.
+// The rules of the simulator; times are in seconds.
 const (
 	firstHour     = 3600
-	askEvery      = 3600
-	smallestFirst = 64 << 20
-	// leastChange is the smallest change that is applied, in percent of the effective limit.
-	leastChange = 10
+	decideEvery   = 3600
+	minFirstLimit = 64 << 20
+	// minChangePercent is the smallest change that is applied, in percent of the effective limit.
+	minChangePercent = 10
 )
 
-// Result is what one policy did on one series.
+// Result is the result of one policy on one series.
 type Result struct {
 	Series   string
 	Kills    int
@@ -38,13 +38,13 @@ type Result struct {
 	Slack    float64 // integral of limit - demand, in byte seconds
 	Demand   float64 // integral of demand, in byte seconds
 	Request  float64 // integral of the request, in byte seconds
-	Seconds  float64 // in which it was not killed
+	Seconds  float64 // of the points without a kill
 	Days     []day
-	Limits   []int64 // the effective limit at every point; only when asked for
-	KilledAt []int   // indices of points; only when asked for
+	Limits   []int64 // the effective limit at every point; only with keep
+	KilledAt []int   // indices of points; only with keep
 }
 
-// Ratio is slack per demand; 0 for a series that used nothing.
+// Ratio returns slack per demand; 0 for a series without any use.
 func (r Result) Ratio() float64 {
 	if r.Demand == 0 {
 		return 0
@@ -52,7 +52,7 @@ func (r Result) Ratio() float64 {
 	return r.Slack / r.Demand
 }
 
-// FirstLimit is what every policy starts with: 1.2 times the highest demand of the first hour, and at least 64 MiB.
+// FirstLimit returns every policy's first limit: 1.2 times the highest demand of the first hour, and at least 64 MiB.
 func FirstLimit(points []Point) int64 {
 	var peak int64
 	for _, p := range points {
@@ -61,10 +61,10 @@ func FirstLimit(points []Point) int64 {
 		}
 		peak = max(peak, p.Bytes)
 	}
-	return max(smallestFirst, peak*12/10)
+	return max(minFirstLimit, peak*12/10)
 }
 
-// Simulate replays one series against one policy.
+// Simulate replays one series against one policy. With keep, the result has all limits and kills.
 func Simulate(s Series, p Policy, keep bool) Result {
 	r := Result{Series: s.Name}
 	if len(s.Points) == 0 {
@@ -72,9 +72,9 @@ func Simulate(s Series, p Policy, keep bool) Result {
 	}
 	limit := FirstLimit(s.Points)
 	if c, ok := p.(interface{ Start([]Point) int64 }); ok {
-		limit = c.Start(s.Points) // the clairvoyant knows from the first sample on
+		limit = c.Start(s.Points) // of the clairvoyant
 	}
-	asked := s.Points[0].Unix
+	decided := s.Points[0].Unix
 	for i, point := range s.Points {
 		at := unixTime(point.Unix)
 		if keep {
@@ -87,14 +87,14 @@ func Simulate(s Series, p Policy, keep bool) Result {
 				r.KilledAt = append(r.KilledAt, i)
 			}
 			p.Killed(at, limit)
-			asked = point.Unix
+			decided = point.Unix
 			limit = r.apply(p.Limit(at, limit), limit)
 			continue
 		}
 		r.hold(limit, request(p, limit), point.Bytes, point.Unix-s.Points[0].Unix, float64(duration(s.Points, i)))
 		p.Observe(at, point.Bytes, limit)
-		if point.Unix-asked >= askEvery {
-			asked = point.Unix
+		if point.Unix-decided >= decideEvery {
+			decided = point.Unix
 			limit = r.apply(p.Limit(at, limit), limit)
 		}
 	}
@@ -103,7 +103,7 @@ func Simulate(s Series, p Policy, keep bool) Result {
 
 func unixTime(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
-// request is what a policy requests under the effective limit: the limit, unless it says otherwise.
+// request returns a policy's request under the effective limit: the limit, unless the policy is a [requester].
 func request(p Policy, limit int64) int64 {
 	if r, ok := p.(requester); ok {
 		return r.Request(limit)
@@ -111,7 +111,7 @@ func request(p Policy, limit int64) int64 {
 	return limit
 }
 
-// hold counts what is held and used from a point on, at so many seconds since the first, for so many seconds.
+// hold adds a point to the integrals: since seconds after the first point, for a duration in seconds.
 func (r *Result) hold(limit, request, use, since int64, seconds float64) {
 	r.Slack += float64(limit-use) * seconds
 	r.Demand += float64(use) * seconds
@@ -122,23 +122,23 @@ func (r *Result) hold(limit, request, use, since int64, seconds float64) {
 	d.Use += float64(use) * seconds
 }
 
-// apply changes the limit when the change is worth it.
+// apply returns the new limit: want, if it is a change of at least minChangePercent.
 func (r *Result) apply(want, limit int64) int64 {
-	if want <= 0 || max(want, limit)-min(want, limit) < limit*leastChange/100 {
+	if want <= 0 || max(want, limit)-min(want, limit) < limit*minChangePercent/100 {
 		return limit
 	}
 	r.Changes++
 	return want
 }
 
-// duration is how many seconds point i stands for: until the next one, at most an hour, so that a hole in the trace
-// does not count as use. The last point stands for as long as the one before it.
+// duration returns the seconds from point i to the next, at most an hour, so that a gap in the trace does not count as
+// use. The last point has the duration of the previous one.
 func duration(points []Point, i int) int64 {
 	switch {
 	case i+1 < len(points):
-		return min(points[i+1].Unix-points[i].Unix, askEvery)
+		return min(points[i+1].Unix-points[i].Unix, decideEvery)
 	case i > 0:
-		return min(points[i].Unix-points[i-1].Unix, askEvery)
+		return min(points[i].Unix-points[i-1].Unix, decideEvery)
 	}
 	return 0
 }

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// scripted is a policy that wants what it is told, and remembers what it was shown.
+// scripted is a policy that returns the limits in want, and records its calls.
 type scripted struct {
-	want  []int64
-	asked []int64
-	kills []int64
-	seen  []int64
+	want    []int64
+	decided []int64
+	kills   []int64
+	seen    []int64
 }
 
 func (s *scripted) Observe(_ time.Time, use, _ int64) { s.seen = append(s.seen, use) }
 func (s *scripted) Killed(_ time.Time, limit int64)   { s.kills = append(s.kills, limit) }
 func (s *scripted) Limit(at time.Time, _ int64) int64 {
-	s.asked = append(s.asked, at.Unix())
+	s.decided = append(s.decided, at.Unix())
 	if len(s.want) == 0 {
 		return 0
 	}
@@ -42,15 +42,15 @@ func TestTheFirstLimitComesFromTheFirstHour(t *testing.T) {
 		t.Errorf("small: %d, want 64 MiB", got>>20)
 	}
 	if got := FirstLimit(everyTenMinutes(100, 100, 100, 100, 100, 100, 200, 900).Points); got != 240<<20 {
-		t.Errorf("the sample at 60 minutes belongs to it, the one after does not: %d MiB, want 240", got>>20)
+		t.Errorf("the first hour includes the sample at 60 minutes, but no later one: %d MiB, want 240", got>>20)
 	}
 }
 
-func TestAKillIsAnsweredAtOnceAndNotCountedAsUse(t *testing.T) {
+func TestAKillIsDecidedOnImmediatelyAndNotCountedAsUse(t *testing.T) {
 	p := &scripted{want: []int64{0, 300 << 20}}
 	r := Simulate(everyTenMinutes(100, 100, 100, 100, 100, 100, 100, 250, 250, 100), p, true)
-	if r.Kills != 1 || len(p.kills) != 1 || p.kills[0] != 120<<20 || len(p.asked) != 2 || p.asked[1] != 4200 {
-		t.Fatalf("kills %d at %v, asked at %v; want one at 120 MiB, answered at 4200 s", r.Kills, p.kills, p.asked)
+	if r.Kills != 1 || len(p.kills) != 1 || p.kills[0] != 120<<20 || len(p.decided) != 2 || p.decided[1] != 4200 {
+		t.Fatalf("kills %d at %v, decisions at %v; want a kill at 120 MiB, a decision at 4200 s", r.Kills, p.kills, p.decided)
 	}
 	if len(p.seen) != 9 || p.seen[7] != 250<<20 {
 		t.Errorf("seen %v: want the nine samples below the effective limit", p.seen)
@@ -72,19 +72,19 @@ func TestSmallChangesAreNotApplied(t *testing.T) {
 	p := &scripted{want: []int64{131 << 20, 109 << 20, 132 << 20}}
 	r := Simulate(everyTenMinutes(values...), p, true)
 	if r.Changes != 1 || r.Limits[len(r.Limits)-1] != 132<<20 {
-		t.Errorf("%d changes, last limit %d MiB; want only the one of 10 %%", r.Changes, r.Limits[len(r.Limits)-1]>>20)
+		t.Errorf("%d changes, last limit %d MiB; want only the change of 10 %%", r.Changes, r.Limits[len(r.Limits)-1]>>20)
 	}
-	for i := 1; i < len(p.asked); i++ {
-		if p.asked[i]-p.asked[i-1] != 3600 {
-			t.Errorf("asked at %v, want hourly", p.asked)
+	for i := 1; i < len(p.decided); i++ {
+		if p.decided[i]-p.decided[i-1] != 3600 {
+			t.Errorf("decisions at %v, want hourly", p.decided)
 		}
 	}
 }
 
-func TestAHoleCountsAsAnHourAtMost(t *testing.T) {
+func TestAGapCountsAsAnHourAtMost(t *testing.T) {
 	s := Series{Points: []Point{{0, 100 << 20}, {86400, 100 << 20}, {86460, 100 << 20}}}
 	if r := Simulate(s, &scripted{}, false); r.Demand != float64(3600+60+60)*(100<<20) {
-		t.Errorf("demand over a hole of a day: %v seconds, want 3720", r.Demand/(100<<20))
+		t.Errorf("demand over a gap of a day: %v seconds, want 3720", r.Demand/(100<<20))
 	}
 }
 

@@ -5,11 +5,10 @@ package main
 
 import "time"
 
-// clairvoyant knows the peak of the whole series from the start: the best a limit that never changes can do without a
-// kill.
+// clairvoyant sets the peak of the whole series from the start: the lowest constant limit without a kill.
 type clairvoyant struct{ peak int64 }
 
-// Start simulates the future.
+// Start returns the first limit, from the whole series.
 func (c *clairvoyant) Start(points []Point) int64 {
 	for _, p := range points {
 		c.peak = max(c.peak, p.Bytes)
@@ -21,7 +20,7 @@ func (c *clairvoyant) Observe(time.Time, int64, int64)      {}
 func (c *clairvoyant) Killed(time.Time, int64)              {}
 func (c *clairvoyant) Limit(_ time.Time, limit int64) int64 { return limit }
 
-// naive20 is what people do by hand: 20 % above the highest use so far, and 20 % more after every kill.
+// naive20 is a common manual rule: 20 % above the highest use so far, and 20 % more after every kill.
 type naive20 struct{ peak int64 }
 
 func (n *naive20) Observe(_ time.Time, use, _ int64) { n.peak = max(n.peak, use) }

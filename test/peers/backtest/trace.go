@@ -36,7 +36,7 @@ type Set struct {
 }
 
 // FindSets lists the trace files of a directory by name: NAME.csv.gz and NAME.csv with the header
-// "series,unix_seconds,bytes". CSV files with another header (limits, labels) are left out.
+// "series,unix_seconds,bytes". It omits CSV files with another header (limits, labels).
 func FindSets(dir string) ([]string, error) {
 	var files []string
 	for _, pattern := range []string{"*.csv.gz", "*.csv"} {
@@ -135,7 +135,7 @@ func parse(r io.Reader) ([]Series, error) {
 	return all, in.Err()
 }
 
-// parseLine takes the two numbers from the right, so that a series name may hold commas.
+// parseLine parses the two numbers from the right, so that a series name may contain commas.
 func parseLine(line []byte) (name []byte, p Point, err error) {
 	i := bytes.LastIndexByte(line, ',')
 	j := bytes.LastIndexByte(line[:max(i, 0)], ',')

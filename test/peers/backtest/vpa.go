@@ -11,15 +11,14 @@ import (
 	"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/model"
 )
 
-// vpa is the Vertical Pod Autoscaler's recommender: its own histogram, OOM handling and estimators, fed sample by
-// sample.
+// vpa runs the Vertical Pod Autoscaler's own recommender: histogram, OOM handling and estimators.
 type vpa struct {
 	container   *model.ContainerState
 	aggregate   *model.AggregateContainerState
 	recommender logic.PodResourceRecommender
 }
 
-// vpaDefaults are the recommender's flag defaults in v1.8.1 (main.go and config.go of its recommender).
+// vpaDefaults returns the flag defaults of v1.8.1 (main.go and config.go of its recommender).
 func vpaDefaults() logic.RecommendationConfig {
 	return logic.RecommendationConfig{
 		SafetyMarginFraction: 0.15, PodMinCPUMillicores: 25, PodMinMemoryMb: 250,
@@ -30,14 +29,14 @@ func vpaDefaults() logic.RecommendationConfig {
 	}
 }
 
-// flags are those of VPA's recommender that move a limit: --target-memory-percentile, --recommendation-margin-fraction
-// and --pod-recommendation-min-memory-mb.
+// flags are VPA's flags that change a limit: --target-memory-percentile, --recommendation-margin-fraction and
+// --pod-recommendation-min-memory-mb.
 type flags struct{ percentile, margin, floorMiB float64 }
 
-// vpaFlagDefaults are those of v1.8.1; a test compares them with [vpaDefaults].
+// vpaFlagDefaults are the flags' defaults in v1.8.1; a test compares them with [vpaDefaults].
 var vpaFlagDefaults = flags{0.9, 0.15, 250}
 
-// String is their name in the output; the defaults are "vpa", as people say it.
+// String returns the policy's name in the output; with the defaults it is "vpa".
 func (f flags) String() string {
 	if f == vpaFlagDefaults {
 		return "vpa"
@@ -51,7 +50,7 @@ var (
 	floorsMiB = []float64{0, 64, 250, 500}
 )
 
-// flagGrid is VPA's curve: its defaults, and from there what an owner would try, tighter and wider.
+// flagGrid returns the points of VPA's curve: its defaults, and plausible tighter and wider values.
 func flagGrid() (grid []flags) {
 	for _, percentile := range []float64{0.5, 0.9, 0.98, 1} {
 		for _, margin := range margins {
@@ -63,7 +62,7 @@ func flagGrid() (grid []flags) {
 	return grid
 }
 
-// newVPA builds a recommender with defaults but for these flags.
+// newVPA returns a recommender with the flags f and defaults otherwise.
 func newVPA(f flags) *vpa {
 	config := vpaDefaults()
 	config.TargetMemoryPercentile, config.SafetyMarginFraction, config.PodMinMemoryMb = f.percentile, f.margin, f.floorMiB
@@ -87,11 +86,11 @@ func (v *vpa) Observe(at time.Time, use, _ int64) {
 
 // Killed records the OOM as VPA's observer does, with the request; here request and limit are the same.
 func (v *vpa) Killed(at time.Time, limit int64) {
-	// refused only when older than a day, which cannot happen in order
+	// It fails only for a time older than a day, which cannot happen in order.
 	_ = v.container.RecordOOM(at, model.ResourceAmount(limit))
 }
 
-// Limit is VPA's target. Before its first sample it has no recommendation.
+// Limit returns VPA's target; 0 before the first sample.
 func (v *vpa) Limit(time.Time, int64) int64 {
 	if v.aggregate.AggregateMemoryPeaks.IsEmpty() {
 		return 0

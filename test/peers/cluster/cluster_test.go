@@ -40,12 +40,12 @@ func TestMain(m *testing.M) {
 	flag.IntVar(&o.workloads, "workloads", 1000, "Deployments; TestAdmission: of which every second has a profile")
 	flag.IntVar(&o.replicas, "replicas", 10, "pods of each Deployment")
 	flag.DurationVar(&o.measure, "measure", 3*time.Minute, "TestOperators: time that is measured")
-	flag.IntVar(&o.pods, "pods", 100_000, "TestStart: pods that are there when memfit starts, at most a million")
-	flag.IntVar(&o.rollout, "rollout", 10_000, "TestStart: pods that are replaced then")
-	flag.DurationVar(&o.firstDecision, "first-decision", time.Minute, "TestStart: fail when the first comes later")
+	flag.IntVar(&o.pods, "pods", 100_000, "TestStart: running pods when memfit starts, at most a million")
+	flag.IntVar(&o.rollout, "rollout", 10_000, "TestStart: pods that are replaced afterwards")
+	flag.DurationVar(&o.firstDecision, "first-decision", time.Minute, "TestStart: fail when the first one takes longer")
 	flag.DurationVar(
 		&o.behind, "behind", time.Minute,
-		"TestStart: fail when workloads are queued or pods are not known for longer than this after the last new pod, or "+
+		"TestStart: fail when workloads are queued, or statuses lack pods, for longer than this after the last new pod, or "+
 			"when a node is not read for longer",
 	)
 	flag.StringVar(&o.goMemLimit, "gomemlimit", "", "TestStart: GOMEMLIMIT of memfit, 900MiB for instance; empty: none")
@@ -53,11 +53,11 @@ func TestMain(m *testing.M) {
 	flag.IntVar(&o.repeat, "rounds", 3, "TestAdmission: rounds; the median of each number is reported")
 	flag.IntVar(&o.hostile, "hostile", 1000, "TestUnderAttack: idle and slow connections")
 	certificates := flag.String("certificates", "", "folder with tls.crt and tls.key of -noop")
-	floor := flag.Int("noop", 0, "be a webhook on this port that allows everything (the test starts itself so)")
+	port := flag.Int("noop", 0, "serve a webhook on this port that allows everything (for the test's own use)")
 	flag.Parse()
-	if *floor > 0 {
-		if err := noop(context.Background(), *certificates, *floor); err != nil {
-			say("%v", err)
+	if *port > 0 {
+		if err := noop(context.Background(), *certificates, *port); err != nil {
+			progress("%v", err)
 			os.Exit(1)
 		}
 		return
@@ -65,9 +65,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bounded ends two minutes before the time of the test is over: a run that gets nowhere says how far it came, and ends
-// what it started.
-func bounded(t *testing.T) context.Context {
+// deadline returns a context that ends two minutes before the test's deadline, so that a run without progress can
+// report its state and stop its programs.
+func deadline(t *testing.T) context.Context {
 	t.Helper()
 	end, limited := t.Deadline()
 	if !limited {
@@ -78,64 +78,64 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestOperators lets both operators work on the cluster, and reports what each takes.
+// TestOperators runs both operators on the cluster, and reports the resources that each uses.
 func TestOperators(t *testing.T) {
 	o := given
 	o.pods = o.workloads * o.replicas
-	ctx, w := bounded(t), simulate(t, o)
-	if err := w.autoscaled(ctx); err != nil {
+	ctx, w := deadline(t), simulate(t, o)
+	if err := w.createAutoscalers(ctx); err != nil {
 		t.Fatalf("creating VerticalPodAutoscalers: %v", err)
 	}
-	rivals, err := w.compete(ctx, t, o)
+	operators, err := w.runOperators(ctx, t, o)
 	if err == nil {
-		err = w.report(ctx, o, rivals)
+		err = w.measureOperators(ctx, o, operators)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// podsPerNode are as many as a node has in a cluster of 100,000 pods on 3,300 nodes.
+// podsPerNode is that of a cluster of 100,000 pods on 3,300 nodes.
 const podsPerNode = 30
 
-// TestStart measures how the manager begins in a cluster that is there already, how it keeps up with a rollout in it,
-// and what a second replica holds, and takes to go on where the first was stopped.
+// TestStart measures the manager's start in an existing cluster, its lag in a rollout, the memory of a standby replica,
+// and the standby's takeover after the leader was stopped.
 func TestStart(t *testing.T) {
 	o := given
 	o.workloads = o.pods / o.replicas
 	o.pods = o.workloads * o.replicas
 	o.nodes = (o.pods + podsPerNode - 1) / podsPerNode
-	ctx, w := bounded(t), simulate(t, o)
-	a, err := w.follow(ctx)
+	ctx, w := deadline(t), simulate(t, o)
+	a, err := w.watchStatuses(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := w.operate(t, o)
-	late, err := w.begin(ctx, o, p, a)
+	p := w.startManager(t, o)
+	late, err := w.measureStart(ctx, o, p, a)
 	if err != nil {
-		t.Fatal(errors.Join(err, p.said()))
+		t.Fatal(errors.Join(err, p.logTail()))
 	}
-	behind, err := w.rollOut(ctx, o, p, a)
+	behind, err := w.measureRollout(ctx, o, p, a)
 	if err = errors.Join(late, behind, err); err != nil {
-		t.Error(errors.Join(err, p.said()))
+		t.Error(errors.Join(err, p.logTail()))
 	}
-	next := w.operate(t, o)
-	if err := w.takeOver(ctx, p, next); err != nil {
-		t.Error(errors.Join(err, next.said()))
+	next := w.startManager(t, o)
+	if err := w.measureTakeover(ctx, p, next); err != nil {
+		t.Error(errors.Join(err, next.logTail()))
 	}
 }
 
-// TestAdmission measures what an admission webhook costs: memfit's, VPA's, and one of the same framework that does
-// nothing. All get the same pods from the same client in the same run, and know the same cluster. ../README.md says
-// what is fair about it and what is not.
+// TestAdmission measures the cost of admission webhooks: memfit's, VPA's, and one of the same framework that does
+// nothing. All get the same pods from the same client in the same run, and the same cluster. ../README.md compares the
+// conditions.
 func TestAdmission(t *testing.T) {
 	w, servers, cases := webhooks(t, given)
-	all, err := given.rounds(bounded(t), servers, cases)
+	all, err := given.rounds(deadline(t), servers, cases)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if servers[1].api.made(http.MethodPut, "leases") > 0 {
-		t.Error("memfit became the leader: what was measured is more than its webhook")
+	if servers[1].api.count(http.MethodPut, "leases") > 0 {
+		t.Error("memfit became the leader: the numbers include more than its webhook")
 	}
 	compare(os.Stdout, all)
 	if err := w.reportHandler(t.Context(), os.Stdout); err != nil {
@@ -148,9 +148,9 @@ func TestUnderAttack(t *testing.T) {
 	o := given
 	o.vpa = ""
 	_, servers, cases := webhooks(t, o)
-	if err := o.underAttack(bounded(t), servers[1], cases[0]); err != nil {
+	if err := o.underAttack(deadline(t), servers[1], cases[0]); err != nil {
 		t.Error(err)
 	}
 }
 
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "cluster: "+format+"\n", args...) }
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "cluster: "+format+"\n", args...) }

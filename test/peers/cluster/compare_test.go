@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// cpu is the mean processor time of a request over the rounds: a server with a large cache collects garbage once in
-// tens of thousands of requests, and all of them pay for it, not only those of the round in which it happens.
+// cpu returns the mean processor time of a request over the rounds: a server with a large cache collects garbage once
+// in tens of thousands of requests, and the mean distributes that cost over all rounds.
 func (s *series) cpu() (sum time.Duration) {
 	for _, r := range s.results {
 		sum += r.cpuPerRequest / time.Duration(len(s.results))
@@ -26,7 +26,7 @@ func (s *series) cpu() (sum time.Duration) {
 	return sum
 }
 
-// median is the median of a number over the rounds.
+// median returns the median of a number over the rounds.
 func median[T cmp.Ordered](s *series, of func(round int) T) T {
 	values := make([]T, len(s.results))
 	for i := range values {
@@ -36,8 +36,8 @@ func median[T cmp.Ordered](s *series, of func(round int) T) T {
 	return values[len(values)/2]
 }
 
-// compare writes a line per server, case and protocol, and how memfit compares. A ratio of times and rates is the
-// median over the rounds of the ratio within a round, because what else the machine did was much the same within one.
+// compare writes a line per server, case and protocol, and memfit's ratios to the other servers. A ratio of times or
+// rates is the median of the ratios within a round, because the machine's other load changes little within a round.
 func compare(out io.Writer, all []*series) {
 	for _, s := range all {
 		fmt.Fprintf(out, "server=%s case=%s protocol=%s p50_us=%d p99_us=%d rps=%.0f rss_mib=%d cpu_us=%d client_cpu_us=%d "+
@@ -74,7 +74,7 @@ func find(all []*series, server, name, protocol string) *series {
 	return all[i]
 }
 
-// reportHandler writes memfit's own histogram: the time of the handler alone, for every request of the run.
+// reportHandler writes memfit's own histogram of the time of the handler alone, for every request of the run.
 func (w *world) reportHandler(ctx context.Context, out io.Writer) error {
 	families, err := w.scrape(ctx)
 	if err != nil {

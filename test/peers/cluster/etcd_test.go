@@ -32,17 +32,17 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 )
 
-// put is one key of a transaction of etcd's JSON gateway, which takes and gives bytes in base64, as encoding/json does.
+// put is one key of a transaction of etcd's JSON gateway, which encodes bytes in base64, as encoding/json does.
 type put struct {
 	Key   []byte `json:"key"`
 	Value []byte `json:"value"`
 }
 
-// puts are as many as a transaction of etcd may have (--max-txn-ops).
-const puts = 128
+// maxPuts bounds the puts of a transaction of etcd (--max-txn-ops).
+const maxPuts = 128
 
-// writer puts objects where the API server keeps them, as it would have encoded them itself. By way of the API server
-// 100,000 pods that run are 200,000 requests.
+// writer writes objects directly to etcd, encoded as by the API server. Through the API server, 100,000 running pods
+// would take 200,000 requests.
 type writer struct {
 	*world
 	ctx  context.Context
@@ -56,7 +56,7 @@ func (w *world) writer(ctx context.Context) *writer {
 	return &writer{world: w, ctx: ctx, jobs: jobs}
 }
 
-// put writes an object, with what the API server would have given it at its creation.
+// put writes an object, with the metadata that the API server sets at creation.
 func (w *writer) put(resource string, obj client.Object) error {
 	if obj.GetUID() == "" {
 		obj.SetUID(uuid.NewUUID())
@@ -68,7 +68,7 @@ func (w *writer) put(resource string, obj client.Object) error {
 		return err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(kind)
-	// What a CustomResourceDefinition defines is kept as JSON.
+	// Custom resources are stored as JSON.
 	var encoder runtime.Encoder = protobuf.NewSerializer(w.scheme, w.scheme)
 	if _, builtIn := obj.(runtime.ProtobufMarshaller); !builtIn {
 		encoder = serializer.NewSerializerWithOptions(
@@ -81,20 +81,20 @@ func (w *writer) put(resource string, obj client.Object) error {
 	}
 	key := path.Join("/registry", resource, obj.GetNamespace(), obj.GetName())
 	w.left = append(w.left, put{Key: []byte(key), Value: encoded.Bytes()})
-	if len(w.left) == puts {
+	if len(w.left) == maxPuts {
 		w.flush()
 	}
 	return nil
 }
 
-// flush sends what is left.
+// flush sends the buffered puts.
 func (w *writer) flush() {
 	all := w.left
 	w.left = nil
 	w.jobs.Go(func() error { return w.transact(all) })
 }
 
-// end waits until everything is written.
+// end flushes and waits until everything is written.
 func (w *writer) end() error {
 	if len(w.left) > 0 {
 		w.flush()
@@ -127,16 +127,16 @@ func (w *writer) transact(all []put) error {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("etcd says %s: %.300s", resp.Status, answer)
+		err = fmt.Errorf("etcd returned %s: %.300s", resp.Status, answer)
 	}
 	return err
 }
 
-// store puts nodes, and workloads with pods that run, into etcd, and keeps the Deployments and, by workload, the pods.
+// store writes nodes, and workloads with running pods, to etcd, and records them in w.
 func (w *world) store(ctx context.Context, o options) error {
 	began := time.Now()
-	say("writing %d nodes and %d running pods of %d Deployments into etcd", o.nodes, o.pods, o.workloads)
-	if err := w.found(ctx, o); err != nil {
+	progress("writing %d nodes and %d running pods of %d Deployments to etcd", o.nodes, o.pods, o.workloads)
+	if err := w.createFixtures(ctx, o); err != nil {
 		return err
 	}
 	to := w.writer(ctx)
@@ -152,16 +152,16 @@ func (w *world) store(ctx context.Context, o options) error {
 			return err
 		}
 		if done := (i + 1) * o.replicas; done/10_000 > (done-o.replicas)/10_000 {
-			say("%d pods after %s", done, time.Since(began).Round(time.Second))
+			progress("%d pods after %s", done, time.Since(began).Round(time.Second))
 		}
 	}
 	if err := to.end(); err != nil {
 		return err
 	}
 	w.pods = o.pods
-	say("written in %s; waiting until the API server knows all of them", time.Since(began).Round(time.Second))
+	progress("written in %s; waiting until the API server has cached all of them", time.Since(began).Round(time.Second))
 	pods := w.workloads[len(w.workloads)-1].pods
-	return w.known(ctx, pods[len(pods)-1])
+	return w.waitCached(ctx, pods[len(pods)-1])
 }
 
 func (w *writer) workload(i, replicas int) error {
@@ -176,9 +176,9 @@ func (w *writer) workload(i, replicas int) error {
 	like, of := w.pod(i, set), workload{index: i, deployment: d}
 	for n := range replicas {
 		on := w.nodes[(i*replicas+n)%len(w.nodes)]
-		pod := *like // what its template says is shared, here too
+		pod := *like // shares the template's spec
 		pod.Name, pod.Spec.NodeName, pod.UID = replicaName(like, n), on.name, uuid.NewUUID()
-		runs(&pod, time.Now())
+		setRunning(&pod, time.Now())
 		if err := w.put("pods", &pod); err != nil {
 			return err
 		}
@@ -189,8 +189,8 @@ func (w *writer) workload(i, replicas int) error {
 	return nil
 }
 
-// runs gives a pod the status of one that runs.
-func runs(pod *corev1.Pod, since time.Time) {
+// setRunning sets the status of a running pod.
+func setRunning(pod *corev1.Pod, since time.Time) {
 	started := metav1.NewTime(since.Truncate(time.Second))
 	pod.Status = corev1.PodStatus{
 		Phase: corev1.PodRunning, StartTime: &started, QOSClass: corev1.PodQOSGuaranteed,
@@ -206,8 +206,8 @@ func runs(pod *corev1.Pod, since time.Time) {
 	}
 }
 
-// known waits until the API server's watch cache has the last object.
-func (w *world) known(ctx context.Context, last client.Object) error {
+// waitCached waits until the API server's watch cache has the last object.
+func (w *world) waitCached(ctx context.Context, last client.Object) error {
 	cached := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
 	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		err := w.client.Get(ctx, client.ObjectKeyFromObject(last), last.DeepCopyObject().(client.Object), cached)
@@ -215,15 +215,15 @@ func (w *world) known(ctx context.Context, last client.Object) error {
 	})
 }
 
-// workload is one of those in etcd.
+// workload is a Deployment and its pods in etcd.
 type workload struct {
 	index      int
 	deployment *appsv1.Deployment
 	pods       []*corev1.Pod
 }
 
-// record is the name of its MemoryRecommendation.
-func (o *workload) record() types.NamespacedName {
+// recommendation returns the name of its MemoryRecommendation.
+func (o *workload) recommendation() types.NamespacedName {
 	d := o.deployment
 	of := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: d.Namespace, Name: d.Name}
 	return types.NamespacedName{Namespace: d.Namespace, Name: policy.RecordName(of)}

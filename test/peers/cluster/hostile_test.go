@@ -21,21 +21,21 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What is promised under attack: docs/reference/security.md.
+// The promises for an attack, as in docs/reference/security.md.
 const (
-	promisedP99    = 10 * time.Millisecond
-	promisedGrowth = 64 * memory.MiB
+	maxP99    = 10 * time.Millisecond
+	maxGrowth = 64 * memory.MiB
 )
 
-// underAttack measures the latency of governed pods and the server's memory, first in quiet and then beside so many
-// connections that are idle or slow, and fails when what is promised does not hold. The attackers come from the
-// client's own address, which is the worst case: the server cannot tell them apart by it.
+// underAttack measures the latency of governed pods and the server's memory, without and with o.hostile idle or slow
+// connections, and fails when a promise is broken. The attackers have the client's own address, which is the worst
+// case: the server cannot distinguish them by address.
 func (o options) underAttack(ctx context.Context, s *server, bc *benchCase) error {
-	ask := &patient{series: series{server: s, of: bc}, client: s.client(http1)}
-	if _, _, err := ask.measure(ctx, o.requests); err != nil { // warms up
+	api := &reconnectingClient{series: series{server: s, of: bc}, client: s.client(http1)}
+	if _, _, err := api.measure(ctx, o.requests); err != nil { // warms up
 		return err
 	}
-	quiet, rssQuiet, err := ask.measure(ctx, o.requests)
+	quiet, rssQuiet, err := api.measure(ctx, o.requests)
 	if err != nil {
 		return err
 	}
@@ -46,12 +46,12 @@ func (o options) underAttack(ctx context.Context, s *server, bc *benchCase) erro
 	for i := range o.hostile {
 		attackers.Go(func() { a.keep(under, i) })
 	}
-	select { // until all have come, and the first of them were turned away and have come again
+	select { // until all have connected, and the first were disconnected and have connected again
 	case <-time.After(15 * time.Second):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	attacked, rss, err := ask.measure(ctx, o.requests)
+	attacked, rss, err := api.measure(ctx, o.requests)
 	open := a.open.Load()
 	stop()
 	attackers.Wait()
@@ -59,41 +59,41 @@ func (o options) underAttack(ctx context.Context, s *server, bc *benchCase) erro
 		return err
 	}
 	fmt.Printf(
-		"%d attackers, %d of them connected at the end, %d connections made in all; the client asked again %d times\n",
-		o.hostile, open, a.made.Load(), ask.again,
+		"%d attackers, %d of them connected at the end, %d connections made in all; %d retries of the client\n",
+		o.hostile, open, a.made.Load(), api.retries,
 	)
 	fmt.Printf("p99_ms_quiet=%.2f p99_ms_attacked=%.2f rss_mib_quiet=%d rss_mib_attacked=%d\n",
 		quiet.Seconds()*1e3, attacked.Seconds()*1e3, rssQuiet/memory.MiB, rss/memory.MiB)
-	// The server keeps 512 connections at most. With fewer than half of what can be there, this was no attack.
+	// The server keeps 512 connections at most. With fewer than half of the possible connections, this was no attack.
 	if least := int64(min(o.hostile, 512) / 2); open < least {
 		err = fmt.Errorf(
-			"only %d attackers were connected at the end, and at least %d have to be for the numbers to mean something", open,
+			"only %d attackers were connected at the end; the numbers need at least %d to be valid", open,
 			least,
 		)
 	}
-	if attacked >= promisedP99 {
+	if attacked >= maxP99 {
 		err = errors.Join(
-			err, fmt.Errorf("the slowest percent of pods waits for %s under attack, and %s are promised", attacked, promisedP99),
+			err, fmt.Errorf("the p99 latency of pods is %s under attack, want less than %s", attacked, maxP99),
 		)
 	}
-	if grown := rss - rssQuiet; grown >= promisedGrowth {
+	if grown := rss - rssQuiet; grown >= maxGrowth {
 		err = errors.Join(
-			err, fmt.Errorf("memory grows by %s under attack, and less than %s are promised", grown, promisedGrowth),
+			err, fmt.Errorf("memory grows by %s under attack, want less than %s", grown, maxGrowth),
 		)
 	}
 	return err
 }
 
-// patient is a client that connects again when its connection is closed, as an API server does.
-type patient struct {
+// reconnectingClient is a client that connects again when its connection is closed, as an API server does.
+type reconnectingClient struct {
 	series
-	client *http.Client
-	again  int
+	client  *http.Client
+	retries int
 }
 
-// measure asks n times, one after the other, and returns the 99th percentile of how long that took, and the server's
-// highest memory. A request that meets the end of its connection is made again, and takes as long as both.
-func (p *patient) measure(ctx context.Context, n int) (p99 time.Duration, rss memory.Bytes, err error) {
+// measure sends n reviews, one after the other, and returns the 99th percentile of their times, and the server's
+// highest RSS. A request whose connection is closed is retried; its time includes all tries.
+func (p *reconnectingClient) measure(ctx context.Context, n int) (p99 time.Duration, rss memory.Bytes, err error) {
 	took := make([]time.Duration, n)
 	for i := range took {
 		review, start := p.of.next(), time.Now()
@@ -101,13 +101,13 @@ func (p *patient) measure(ctx context.Context, n int) (p99 time.Duration, rss me
 			if _, err = p.ask(ctx, p.client, review); err == nil {
 				break
 			}
-			if p.again++; tries == 10 {
-				return 0, 0, fmt.Errorf("the server cannot be reached: %w", err)
+			if p.retries++; tries == 10 {
+				return 0, 0, fmt.Errorf("the server is unreachable: %w", err)
 			}
 		}
 		took[i] = time.Since(start)
 		if i%100 == 0 {
-			t, err := p.taken()
+			t, err := p.usage()
 			if err != nil {
 				return 0, 0, err
 			}
@@ -118,7 +118,7 @@ func (p *patient) measure(ctx context.Context, n int) (p99 time.Duration, rss me
 	return took[n*99/100], rss, nil
 }
 
-// attack is a number of connections that are kept open and do next to nothing.
+// attack counts connections that are kept open and send almost nothing.
 type attack struct {
 	address, path string
 	open, made    atomic.Int64
@@ -127,7 +127,7 @@ type attack struct {
 // keep keeps one connection open, and opens another a second after it was closed.
 func (a *attack) keep(ctx context.Context, i int) {
 	for ctx.Err() == nil {
-		_ = a.once(ctx, i) // being turned away is what an attacker expects
+		_ = a.once(ctx, i) // the server may close the connection
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -135,8 +135,8 @@ func (a *attack) keep(ctx context.Context, i int) {
 	}
 }
 
-// once is one connection, until it is closed: silent, silent after the handshake, or with a body of 2 MiB that comes a
-// byte at a time.
+// once keeps one connection until it is closed: silent, silent after the handshake, or with a body of 2 MiB of which it
+// sends a byte per second.
 func (a *attack) once(ctx context.Context, i int) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", a.address)

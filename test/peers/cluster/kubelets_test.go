@@ -25,7 +25,7 @@ import (
 	"github.com/memfit/memfit/test/authority"
 )
 
-// serveKubelets answers for all nodes, each on its own loopback address.
+// serveKubelets serves the kubelets of all nodes, each on its own loopback address.
 func (w *world) serveKubelets(t *testing.T) {
 	t.Helper()
 	pair, err := tls.X509KeyPair(authority.New(t).Sign(t, "kubelet"))
@@ -67,16 +67,16 @@ func (w *world) serveKubelets(t *testing.T) {
 	for _, l := range listeners {
 		go func() {
 			if err := server.Serve(tls.NewListener(l, config)); !errors.Is(err, http.ErrServerClosed) {
-				say("a kubelet ended: %v", err)
+				progress("a kubelet ended: %v", err)
 			}
 		}()
 	}
 }
 
-// summary is what a kubelet reports about its pods' memory and processor time.
+// summary returns a kubelet's report of its pods' memory and processor time.
 func (n *node) summary(now time.Time) stats.Summary {
 	s := stats.Summary{Node: stats.NodeStats{NodeName: n.name}, Pods: []stats.PodStats{}}
-	for _, pod := range n.read(now) {
+	for _, pod := range n.podsForSummary(now) {
 		rss := uint64(use(pod, now))
 		working := rss + 8<<20
 		s.Pods = append(s.Pods, stats.PodStats{
@@ -94,9 +94,9 @@ func (n *node) summary(now time.Time) stats.Summary {
 	return s
 }
 
-// counters is what cAdvisor says of kills, which are none, and of memory: 8Mi of page cache beside RSS, as in summary.
+// counters writes cAdvisor's metrics: no kills, and memory with 8Mi of page cache besides RSS, as in summary.
 func (n *node) counters(now time.Time, w io.Writer) {
-	for _, pod := range n.runs() {
+	for _, pod := range n.runningPods() {
 		rss := use(pod, now)
 		labels := fmt.Sprintf(`{container="app",id="/kubepods/pod%s/app",image="app",name=%q,namespace=%q,pod=%q}`,
 			pod.UID, pod.UID, pod.Namespace, pod.Name)
@@ -113,7 +113,7 @@ func (n *node) counters(now time.Time, w io.Writer) {
 	}
 }
 
-// freeAddress is on the loopback interface.
+// freeAddress returns a free address on the loopback interface.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -22,27 +22,27 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// figures are what one server did with one case over one protocol in one round.
+// figures are the measurements of one server, case and protocol in one round.
 type figures struct {
 	p50, p99  time.Duration
 	perSecond float64
-	// cpuPerRequest is the server's processor time, clientPerRequest that of the client and all that is in its process.
+	// cpuPerRequest is the server's processor time, clientPerRequest that of the client's whole process.
 	cpuPerRequest, clientPerRequest time.Duration
-	// clientBusy is the share of one core that the client took: near 1, the client is what was measured.
+	// clientBusy is the share of one core that the client used: near 1, the client was the bottleneck.
 	clientBusy float64
 	rss        memory.Bytes
 }
 
-// The protocols. memfit's manager offers the first only; an API server speaks the second with VPA's webhook.
+// The protocols. memfit's manager offers only HTTP/1.1; an API server uses HTTP/2 with VPA's webhook.
 const (
 	http1 = "http/1.1"
 	http2 = "h2"
 )
 
-// connections are made at once where throughput is measured.
+// connections is the number of parallel connections when throughput is measured.
 const connections = 8
 
-// client speaks one protocol with the server and keeps its connections.
+// client returns a client for one protocol that keeps its connections open.
 func (s *server) client(protocol string) *http.Client {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(protocol == http1)
@@ -52,12 +52,12 @@ func (s *server) client(protocol string) *http.Client {
 	}}
 }
 
-// insecure: all servers have the same certificate, which no one needs to trust here.
+// insecure returns a configuration that accepts any certificate.
 func insecure() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // this machine's loopback
 }
 
-// ask sends a review and returns the whole answer.
+// ask sends a review and returns the body of the answer.
 func (s *server) ask(ctx context.Context, c *http.Client, review []byte) ([]byte, error) {
 	url := "https://" + s.address + s.path + "?timeout=2s"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(review))
@@ -72,7 +72,7 @@ func (s *server) ask(ctx context.Context, c *http.Client, review []byte) ([]byte
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the server answered %q", resp.Status)
+		err = fmt.Errorf("the server returned %q", resp.Status)
 	}
 	return text, err
 }
@@ -86,13 +86,13 @@ type series struct {
 	results  []figures
 }
 
-// rounds measures everything once per round, so that whatever else this machine does hits all alike.
+// rounds measures everything once per round, so that the machine's other load affects all equally.
 func (o options) rounds(ctx context.Context, servers []*server, cases []*benchCase) (all []*series, err error) {
 	for _, bc := range cases {
 		for _, s := range servers {
 			for _, protocol := range s.protocols {
 				requests := o.requests
-				if protocol == http2 { // a side line, from which a ratio is all that is wanted
+				if protocol == http2 { // only for a ratio, which needs less precision
 					requests /= 3
 				}
 				all = append(all, &series{server: s, of: bc, protocol: protocol, requests: requests})
@@ -111,7 +111,7 @@ func (o options) rounds(ctx context.Context, servers []*server, cases []*benchCa
 	return all, nil
 }
 
-// round warms the server up, asks one pod after the other, and then over all connections.
+// round warms the server up, sends reviews one after the other, and then over all connections.
 func (s *series) round(ctx context.Context) (r figures, err error) {
 	c := s.client(s.protocol)
 	defer c.CloseIdleConnections()
@@ -123,7 +123,7 @@ func (s *series) round(ctx context.Context) (r figures, err error) {
 		return r, err
 	}
 	r.p50, r.p99 = took[len(took)/2], took[len(took)*99/100]
-	before, err := s.taken()
+	before, err := s.usage()
 	if err != nil {
 		return r, err
 	}
@@ -132,14 +132,14 @@ func (s *series) round(ctx context.Context) (r figures, err error) {
 		return r, err
 	}
 	elapsed, client := time.Since(start), ownCPU()-own
-	after, err := s.taken()
+	after, err := s.usage()
 	r.perSecond, r.rss = float64(s.requests)/elapsed.Seconds(), after.rss
 	r.cpuPerRequest = (after.cpu - before.cpu) / time.Duration(s.requests)
 	r.clientPerRequest, r.clientBusy = client/time.Duration(s.requests), float64(client)/float64(elapsed)
 	return r, err
 }
 
-// serial asks n times, one after the other, and returns how long each took, in order of duration.
+// serial sends n reviews, one after the other, and returns their sorted times.
 func (s *series) serial(ctx context.Context, c *http.Client, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	for i := range took {
@@ -153,7 +153,7 @@ func (s *series) serial(ctx context.Context, c *http.Client, n int) ([]time.Dura
 	return took, nil
 }
 
-// flood asks n times over all connections, each of which waits for its answers.
+// flood sends n reviews over all connections, each of which waits for its answers.
 func (s *series) flood(ctx context.Context, c *http.Client, n int) error {
 	var sent atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -170,7 +170,7 @@ func (s *series) flood(ctx context.Context, c *http.Client, n int) error {
 	return group.Wait()
 }
 
-// ownCPU is the processor time of this process: the client, and proxies that have nothing to do meanwhile.
+// ownCPU returns the processor time of this process: the client, and proxies that are idle meanwhile.
 func ownCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metrics are some of what the manager reports of itself, by name.
+// metrics are some of the manager's metrics, by name.
 type metrics map[string]*dto.MetricFamily
 
-// about are the metrics that are read; those of every workload would be a hundred thousand more.
-var about = [][]byte{
+// metricPrefixes select the metrics to parse, and omit a hundred thousand metrics of workloads.
+var metricPrefixes = [][]byte{
 	[]byte("workqueue_"), []byte("controller_runtime_reconcile_errors_total"), []byte("memfit_reconciles_given_up_total"),
 	[]byte("memfit_usage_"), []byte("memfit_admission_"),
 }
@@ -35,7 +35,7 @@ func (w *world) scrape(ctx context.Context) (metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept-Encoding", "identity") // to compress megabytes would be work of the manager's
+	req.Header.Set("Accept-Encoding", "identity") // compression would be additional work for the manager
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("reading memfit's metrics: %w", err)
@@ -46,7 +46,7 @@ func (w *world) scrape(ctx context.Context) (metrics, error) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		series := bytes.TrimPrefix(bytes.TrimPrefix(lines.Bytes(), []byte("# TYPE ")), []byte("# HELP "))
-		if slices.ContainsFunc(about, func(prefix []byte) bool { return bytes.HasPrefix(series, prefix) }) {
+		if slices.ContainsFunc(metricPrefixes, func(prefix []byte) bool { return bytes.HasPrefix(series, prefix) }) {
 			wanted.Write(append(lines.Bytes(), '\n'))
 		}
 	}
@@ -55,7 +55,7 @@ func (w *world) scrape(ctx context.Context) (metrics, error) {
 	return families, errors.Join(err, lines.Err())
 }
 
-// of are the series of a name with a value of one of their labels; empty: whatever their labels.
+// of returns the series of a name with a label value; "": all series of the name.
 func (m metrics) of(name, value string) (all []*dto.Metric) {
 	for _, series := range m[name].GetMetric() {
 		is := func(l *dto.LabelPair) bool { return l.GetValue() == value }
@@ -74,16 +74,16 @@ func (m metrics) sum(name, value string) (sum float64) {
 	return sum
 }
 
-// ofWorkloads is the name of the controller of workloads.
-const ofWorkloads = "workload"
+// workloadController is the name of the controller of workloads.
+const workloadController = "workload"
 
-// depth is how many workloads wait for their reconcile, whatever their priority.
-func (m metrics) depth() float64 { return m.sum("workqueue_depth", ofWorkloads) }
+// depth returns how many workloads wait for their reconcile, at all priorities.
+func (m metrics) depth() float64 { return m.sum("workqueue_depth", workloadController) }
 
-// waits are the numbers of waits in the queue of workloads that were not longer than a bound, by bound.
+// waits returns the cumulative counts of waiting times in the queue of workloads, by upper bound in seconds.
 func (m metrics) waits() map[float64]uint64 {
 	all := map[float64]uint64{}
-	for _, series := range m.of("workqueue_queue_duration_seconds", ofWorkloads) {
+	for _, series := range m.of("workqueue_queue_duration_seconds", workloadController) {
 		h := series.GetHistogram()
 		all[math.Inf(1)] += h.GetSampleCount()
 		for _, b := range h.GetBucket() {
@@ -95,7 +95,7 @@ func (m metrics) waits() map[float64]uint64 {
 	return all
 }
 
-// longestWait is the upper bound of the bucket that the longest wait in the queue since an earlier reading fell into.
+// longestWait returns the upper bound, in seconds, of the longest wait in the queue since an earlier reading.
 func (m metrics) longestWait(before metrics) float64 {
 	now, then, least := m.waits(), before.waits(), math.Inf(1)
 	for bound, n := range now {
@@ -106,15 +106,15 @@ func (m metrics) longestWait(before metrics) float64 {
 	return least
 }
 
-// samplesTaken is memfit's own count.
+// samplesTaken returns memfit's own count of samples.
 func (w *world) samplesTaken(ctx context.Context) (float64, error) {
 	m, err := w.scrape(ctx)
 	if err != nil {
 		return 0, err
 	}
-	taken := m.sum("memfit_usage_samples_total", "kubelet")
-	if taken == 0 {
-		return 0, errors.New("memfit has taken no samples from kubelets")
+	samples := m.sum("memfit_usage_samples_total", "kubelet")
+	if samples == 0 {
+		return 0, errors.New("memfit has read no samples from kubelets")
 	}
-	return taken, nil
+	return samples, nil
 }

@@ -26,15 +26,15 @@ type program struct {
 	name, log string
 	command   *exec.Cmd
 	ended     chan struct{}
-	api       *counted
+	api       *countingProxy
 }
 
-// launch starts a program with an API server of its own; it ends with the test.
+// launch starts a program with its own proxy of the API server; both end with the test.
 func (w *world) launch(t *testing.T, dir, name string, command ...string) *program {
 	t.Helper()
 	p := &program{name: name, log: filepath.Join(dir, name+".log"), ended: make(chan struct{})}
 	var err error
-	if p.api, err = w.front(t.Context(), kubeconfig(dir, name)); err != nil {
+	if p.api, err = w.proxyFor(t.Context(), kubeconfig(dir, name)); err != nil {
 		t.Fatal(err)
 	}
 	out, err := os.Create(p.log)
@@ -64,40 +64,40 @@ func (w *world) launch(t *testing.T, dir, name string, command ...string) *progr
 	return p
 }
 
-// kubeconfig is the file with the address of a program's API server.
+// kubeconfig returns the path of a program's kubeconfig.
 func kubeconfig(dir, name string) string { return filepath.Join(dir, name+".kubeconfig") }
 
-// said is the end of what it said, as an error.
-func (p *program) said() error {
+// logTail returns the end of the program's log, as an error.
+func (p *program) logTail() error {
 	text, err := os.ReadFile(p.log)
-	return errors.Join(fmt.Errorf("%s said last:\n%s", p.name, text[max(0, len(text)-2000):]), err)
+	return errors.Join(fmt.Errorf("end of the log of %s:\n%s", p.name, text[max(0, len(text)-2000):]), err)
 }
 
 func (p *program) alive() error {
 	select {
 	case <-p.ended:
-		return errors.Join(fmt.Errorf("%s has ended", p.name), p.said())
+		return errors.Join(fmt.Errorf("%s has ended", p.name), p.logTail())
 	default:
 		return nil
 	}
 }
 
-// taken is what a process has taken so far.
-type taken struct {
-	rss, most     memory.Bytes
+// usage is what a process has used so far.
+type usage struct {
+	rss, peak     memory.Bytes
 	cpu           time.Duration
 	reads, writes int64
 }
 
-func (p *program) taken() (taken, error) {
-	t := taken{reads: p.api.reads.Load(), writes: p.api.writes.Load()}
+func (p *program) usage() (usage, error) {
+	t := usage{reads: p.api.reads.Load(), writes: p.api.writes.Load()}
 	proc, err := procfs.NewProc(p.command.Process.Pid)
 	if err != nil {
 		return t, err
 	}
 	status, err := proc.NewStatus()
 	stat, err2 := proc.Stat()
-	t.rss, t.most = memory.Bytes(status.VmRSS), memory.Bytes(status.VmHWM)
+	t.rss, t.peak = memory.Bytes(status.VmRSS), memory.Bytes(status.VmHWM)
 	t.cpu = time.Duration(stat.CPUTime() * float64(time.Second))
 	return t, errors.Join(err, err2)
 }

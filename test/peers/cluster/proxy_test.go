@@ -30,20 +30,19 @@ import (
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// counted is an API server for one program: it counts its requests and answers metrics.k8s.io, which no one else does
-// here.
-type counted struct {
+// countingProxy serves the API server to one program: it counts requests, and answers metrics.k8s.io itself.
+type countingProxy struct {
 	reads, writes atomic.Int64
 	server        *http.Server
 
 	mu sync.Mutex
-	// first is when a request was first made, by verb and resource, and number how many were.
+	// first is the time of the first request, and number the count of requests, by verb and resource.
 	first  map[string]time.Time
 	number map[string]int
 }
 
-// note takes down a request.
-func (c *counted) note(r *http.Request) {
+// record counts a request.
+func (c *countingProxy) record(r *http.Request) {
 	if r.Method == http.MethodGet {
 		c.reads.Add(1)
 	} else {
@@ -57,21 +56,21 @@ func (c *counted) note(r *http.Request) {
 	}
 }
 
-// asked is when a request was first made; zero: it was not.
-func (c *counted) asked(verb, resource string) time.Time {
+// firstAt returns the time of the first request; zero: none.
+func (c *countingProxy) firstAt(verb, resource string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.first[verb+" "+resource]
 }
 
-// made is how many requests were made.
-func (c *counted) made(verb, resource string) int {
+// count returns the number of requests.
+func (c *countingProxy) count(verb, resource string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.number[verb+" "+resource]
 }
 
-// resourceOf is the resource in the path of a request.
+// resourceOf returns the resource in the path of a request; "": none.
 func resourceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	parts = parts[min(len(parts), map[string]int{"api": 2, "apis": 3}[parts[0]]):]
@@ -84,8 +83,8 @@ func resourceOf(path string) string {
 	return parts[0]
 }
 
-// front serves the API server to one program.
-func (w *world) front(ctx context.Context, kubeconfig string) (*counted, error) {
+// proxyFor starts a proxy for one program, and writes its address to a kubeconfig.
+func (w *world) proxyFor(ctx context.Context, kubeconfig string) (*countingProxy, error) {
 	transport, err := rest.TransportFor(w.config)
 	if err != nil {
 		return nil, err
@@ -99,10 +98,10 @@ func (w *world) front(ctx context.Context, kubeconfig string) (*counted, error) 
 		Transport: transport, FlushInterval: -1, // watches
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	c := &counted{first: map[string]time.Time{}, number: map[string]int{}}
+	c := &countingProxy{first: map[string]time.Time{}, number: map[string]int{}}
 	c.server = &http.Server{ReadHeaderTimeout: 10 * time.Second,
 		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			c.note(r)
+			c.record(r)
 			if r.URL.Path == "/apis/metrics.k8s.io/v1beta1/pods" {
 				w.podMetrics(rw)
 				return
@@ -115,7 +114,7 @@ func (w *world) front(ctx context.Context, kubeconfig string) (*counted, error) 
 	}
 	go func() {
 		if err := c.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			say("a proxy ended: %v", err)
+			progress("a proxy ended: %v", err)
 		}
 	}()
 	config := clientcmdapi.NewConfig()
@@ -129,14 +128,14 @@ func (w *world) front(ctx context.Context, kubeconfig string) (*counted, error) 
 	return c, err
 }
 
-// podMetrics is what metrics-server would say, from the same numbers as the kubelets'.
+// podMetrics answers as metrics-server would, with the same numbers as the kubelets.
 func (w *world) podMetrics(rw http.ResponseWriter) {
 	now := time.Now()
 	list := metricsv1.PodMetricsList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "metrics.k8s.io/v1beta1", Kind: "PodMetricsList"},
 	}
 	for _, n := range w.nodes {
-		for _, pod := range n.runs() {
+		for _, pod := range n.runningPods() {
 			list.Items = append(list.Items, metricsv1.PodMetrics{
 				ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels},
 				Timestamp:  metav1.NewTime(now), Window: metav1.Duration{Duration: 15 * time.Second},

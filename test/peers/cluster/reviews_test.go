@@ -27,9 +27,9 @@ import (
 // benchCase are the new pods of one kind of workload, in the order in which a cluster creates them.
 type benchCase struct {
 	name string
-	// reviews has the AdmissionReview of a pod of each workload, with holes for what no two pods share.
+	// reviews has the AdmissionReview of a pod of each workload, with placeholders for the parts that differ by pod.
 	reviews [][]byte
-	// made counts the pods of the whole run, over all servers and rounds: none has the same bytes as another.
+	// made counts the pods of the whole run, over all servers and rounds: no two have the same bytes.
 	made atomic.Int64
 }
 
@@ -40,37 +40,37 @@ const (
 )
 
 const (
-	// replicasInTurn is how many pods of a workload come when it is rolled out or scaled up.
+	// replicasInTurn is how many pods of a workload are created when it is rolled out.
 	replicasInTurn = 5
-	// together is how many workloads are rolled out at the same time: their pods take turns.
-	together = 8
+	// concurrentRollouts is how many workloads are rolled out at the same time: their pods alternate.
+	concurrentRollouts = 8
 )
 
 // next returns the review of the next pod: workloads are rolled out in groups, pod by pod.
 func (c *benchCase) next() []byte {
 	n := c.made.Add(1)
-	group, within := int(n)/(together*replicasInTurn), int(n)%(together*replicasInTurn)
-	review := c.reviews[(group*together+within%together)%len(c.reviews)]
-	const letters = "bcdfghjklmnpqrstvwxz2456789" // those the API server makes names of
-	var own [len(hole)]byte
+	group, within := int(n)/(concurrentRollouts*replicasInTurn), int(n)%(concurrentRollouts*replicasInTurn)
+	review := c.reviews[(group*concurrentRollouts+within%concurrentRollouts)%len(c.reviews)]
+	const letters = "bcdfghjklmnpqrstvwxz2456789" // of generated names, as in the API server
+	var own [len(placeholder)]byte
 	for i := range own {
 		own[i] = letters[n%int64(len(letters))]
 		n /= int64(len(letters))
 	}
-	return bytes.ReplaceAll(review, []byte(hole), own[:])
+	return bytes.ReplaceAll(review, []byte(placeholder), own[:])
 }
 
-// hole is in a review where a pod has five characters of its own.
-const hole = "@@@@@"
+// placeholder is replaced by five characters that differ by pod.
+const placeholder = "@@@@@"
 
-// review is the AdmissionReview of a new pod of a ReplicaSet.
+// review returns the AdmissionReview of a new pod of a ReplicaSet.
 func review(set *appsv1.ReplicaSet) ([]byte, error) {
 	pod := corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(),
 		Spec: set.Spec.Template.Spec,
 	}
 	pod.GenerateName = set.Name + "-"
-	pod.Namespace, pod.Name = set.Namespace, pod.GenerateName+hole
+	pod.Namespace, pod.Name = set.Namespace, pod.GenerateName+placeholder
 	pod.OwnerReferences = []metav1.OwnerReference{build.ControllerRef(set, "apps/v1", "ReplicaSet")}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
@@ -85,7 +85,7 @@ func review(set *appsv1.ReplicaSet) ([]byte, error) {
 	return json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: types.UID(hole + "000-1111-4000-8000-000000000000"), Kind: kind, Resource: resource, RequestKind: &kind,
+			UID: types.UID(placeholder + "000-1111-4000-8000-000000000000"), Kind: kind, Resource: resource, RequestKind: &kind,
 			RequestResource: &resource,
 			Name:            pod.Name, Namespace: pod.Namespace, Operation: admissionv1.Create, DryRun: new(false),
 			UserInfo: authenticationv1.UserInfo{
@@ -101,15 +101,15 @@ func review(set *appsv1.ReplicaSet) ([]byte, error) {
 //go:embed pod.yaml
 var podYAML []byte
 
-// usual is the pod template of all workloads, but for its labels.
-var usual = func() (t corev1.PodTemplateSpec) {
+// podTemplate is the pod template of all workloads, except for its labels.
+var podTemplate = func() (t corev1.PodTemplateSpec) {
 	if err := yaml.UnmarshalStrict(podYAML, &t); err != nil {
 		panic(err) // our own file
 	}
 	return t
 }()
 
-// managedFields is what the API server has noted about a pod's owner by the time it asks webhooks.
+// managedFields are a pod's managed fields when the API server calls webhooks.
 //
 //go:embed managed_fields.json
 var managedFields string

@@ -24,55 +24,55 @@ import (
 )
 
 const (
-	// lookEvery is how often the manager's metrics are read: with those of 10,000 workloads, that is work for it.
-	lookEvery = 5 * time.Second
-	// patience is how long is waited for a manager that is behind, to say how far.
-	patience = 10 * time.Minute
+	// scrapeInterval is long because the metrics of 10,000 workloads are work for the manager.
+	scrapeInterval = 5 * time.Second
+	// drainTimeout bounds the wait for a manager that is behind; its state is then reported.
+	drainTimeout = 10 * time.Minute
 )
 
-// rollOut replaces pods by others of a new template as fast as the API server takes it, and says how far memfit is
-// behind. behind: it was further than it may be.
-func (w *world) rollOut(ctx context.Context, o options, p *program, a *answers) (behind, err error) {
+// measureRollout replaces pods by pods of a new template as fast as the API server allows, and reports memfit's lag.
+// behind is an error when the lag exceeds o.behind.
+func (w *world) measureRollout(ctx context.Context, o options, p *program, a *statuses) (behind, err error) {
 	chosen := w.workloads[:min(len(w.workloads), o.rollout/o.replicas)]
-	say("waiting until nothing is queued, then replacing %d pods", len(chosen)*o.replicas)
+	progress("waiting until nothing is queued, then replacing %d pods", len(chosen)*o.replicas)
 	q := &queue{world: w}
-	if err := wait.PollUntilContextCancel(ctx, lookEvery, true, q.look); err != nil {
+	if err := wait.PollUntilContextCancel(ctx, scrapeInterval, true, q.update); err != nil {
 		return nil, err
 	}
 	before, busy := q.newest, load()
 	*q = queue{world: w, newest: before}
-	had, err := p.taken()
+	start, err := p.usage()
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
 	for _, n := range w.nodes {
-		n.forget(began)
+		n.resetGap(began)
 	}
 	done, err := w.replace(ctx, chosen, a, q)
 	if err != nil {
 		return nil, err
 	}
 	ended := time.Now()
-	say("replaced in %s; waiting until memfit knows", ended.Sub(began).Round(time.Second))
+	progress("replaced in %s; waiting for memfit's statuses", ended.Sub(began).Round(time.Second))
 	var drained time.Time
 	left := 0
-	err = wait.PollUntilContextCancel(ctx, lookEvery, true, func(ctx context.Context) (bool, error) {
-		empty, err := q.look(ctx)
+	err = wait.PollUntilContextCancel(ctx, scrapeInterval, true, func(ctx context.Context) (bool, error) {
+		empty, err := q.update(ctx)
 		if empty && drained.IsZero() {
 			drained = time.Now()
 		}
 		var failed error
 		_, _, left, failed = a.counts()
-		say("after %s: %.0f workloads are queued, of %d no status knows all pods", time.Since(ended).Round(time.Second),
+		progress("after %s: %.0f workloads queued, %d without a status of all pods", time.Since(ended).Round(time.Second),
 			q.newest.depth(), left)
-		enough := left == 0 && !drained.IsZero() || time.Since(ended) > patience
-		return enough, errors.Join(err, failed, p.alive())
+		done := left == 0 && !drained.IsZero() || time.Since(ended) > drainTimeout
+		return done, errors.Join(err, failed, p.alive())
 	})
 	if err != nil {
 		return nil, err
 	}
-	after, err := p.taken()
+	after, err := p.usage()
 	if err != nil {
 		return nil, err
 	}
@@ -90,16 +90,16 @@ func (w *world) rollOut(ctx context.Context, o options, p *program, a *answers) 
 		len(chosen), o.replicas, len(chosen)*o.replicas, w.pods, busy, load(), ended.Sub(began).Seconds(),
 		float64(len(chosen)*o.replicas)/ended.Sub(began).Seconds(), q.deepest, r.drained.Seconds(), r.known.Seconds(), left,
 		lags.at(50).Seconds(), lags.at(99).Seconds(), lags.at(100).Seconds(), q.newest.longestWait(before), q.slowest,
-		(after.cpu - had.cpu).Seconds(), elapsed.Seconds(), (after.cpu-had.cpu).Seconds()/elapsed.Seconds()*100,
-		after.rss/memory.MiB, after.most/memory.MiB, after.writes-had.writes,
-		q.change(before, "controller_runtime_reconcile_errors_total", ofWorkloads),
+		(after.cpu - start.cpu).Seconds(), elapsed.Seconds(), (after.cpu-start.cpu).Seconds()/elapsed.Seconds()*100,
+		after.rss/memory.MiB, after.peak/memory.MiB, after.writes-start.writes,
+		q.change(before, "controller_runtime_reconcile_errors_total", workloadController),
 		r.givenUp,
 		q.change(before, "memfit_usage_scrape_errors_total", ""),
 		q.change(before, "memfit_usage_samples_total", "")/float64(w.pods)/elapsed.Minutes(), r.silence.Seconds())
 	return r.behind(o.behind), nil
 }
 
-// sinceOr is the time from ended to t, or since ended when t has not come.
+// sinceOr returns the time from ended to t, or to now when t is zero.
 func sinceOr(t, ended time.Time) time.Duration {
 	if t.IsZero() {
 		t = time.Now()
@@ -107,72 +107,72 @@ func sinceOr(t, ended time.Time) time.Duration {
 	return t.Sub(ended)
 }
 
-// result is what reports whether memfit fell behind.
+// result has the measurements that decide whether memfit fell behind.
 type result struct {
-	// drained is the time from the last pod to an empty queue, known that to statuses that know all pods.
+	// drained is the time from the last new pod to an empty queue, known to the last status of all pods.
 	drained, known time.Duration
-	// left are workloads of which no status knows that.
+	// left is the number of workloads without a status of all pods.
 	left int
-	// silence is the longest time for which a node with pods was not read.
+	// silence is the longest time between two readings of a node with pods.
 	silence time.Duration
 	givenUp float64
 }
 
-// behind is an error unless everything happened in time: within a minute, by the usual bar, the queue is empty and all
-// pods are known, each node was read, and no reconcile was given up.
+// behind returns an error if within most the queue was not empty, a status lacked new pods, or a node was not read, or
+// if a reconcile was given up.
 func (r result) behind(most time.Duration) error {
 	var all []error
 	for what, took := range map[string]time.Duration{
-		"the queue was empty only": r.drained, "the new pods were known only": r.known, "a node was read only": r.silence,
+		"emptying the queue": r.drained, "the last status of new pods": r.known, "the next reading of a node": r.silence,
 	} {
 		if took > most {
-			all = append(all, fmt.Errorf("%s after %s, and %s are the bar", what, took.Round(time.Second), most))
+			all = append(all, fmt.Errorf("%s took %s, want at most %s", what, took.Round(time.Second), most))
 		}
 	}
 	if r.left > 0 || r.givenUp > 0 {
-		all = append(all, fmt.Errorf("no status knows the pods of %d workloads; %.0f reconciles were given up", r.left,
+		all = append(all, fmt.Errorf("%d workloads have no status of all new pods; %.0f reconciles were given up", r.left,
 			r.givenUp))
 	}
 	return errors.Join(all...)
 }
 
-// silence is the longest time for which a node with pods was not read.
+// silence returns the longest time between two readings of a node with pods.
 func (w *world) silence(now time.Time) time.Duration {
 	var longest time.Duration
 	for _, n := range w.nodes {
-		longest = max(longest, n.silence(now))
+		longest = max(longest, n.longestGap(now))
 	}
 	return longest
 }
 
-// queue is the workqueue of workloads, as the manager's metrics have it.
+// queue is the workqueue of workloads, from the manager's metrics.
 type queue struct {
 	*world
 	newest  metrics
 	deepest float64
-	// slowest is the longest that a reconcile was seen to take.
+	// slowest is the longest observed duration of a reconcile, in seconds.
 	slowest float64
 }
 
-// look reads the metrics, and reports whether nothing is queued.
-func (q *queue) look(ctx context.Context) (empty bool, err error) {
+// update reads the metrics, and reports whether nothing is queued.
+func (q *queue) update(ctx context.Context) (empty bool, err error) {
 	m, err := q.scrape(ctx)
 	if err != nil {
 		return false, err
 	}
 	q.newest, q.deepest = m, max(q.deepest, m.depth())
-	q.slowest = max(q.slowest, m.sum("workqueue_longest_running_processor_seconds", ofWorkloads))
+	q.slowest = max(q.slowest, m.sum("workqueue_longest_running_processor_seconds", workloadController))
 	return m.depth() == 0, nil
 }
 
-// change is how much a counter has risen.
+// change returns the increase of a counter.
 func (q *queue) change(before metrics, name, label string) float64 {
 	return q.newest.sum(name, label) - before.sum(name, label)
 }
 
-// replace rolls out workloads, and returns when each was done. Meanwhile it looks at the queue.
+// replace rolls out workloads, and returns the time at which each was done. Meanwhile it updates q.
 func (w *world) replace(
-	ctx context.Context, chosen []workload, a *answers, q *queue,
+	ctx context.Context, chosen []workload, a *statuses, q *queue,
 ) (map[types.NamespacedName]time.Time, error) {
 	var mu sync.Mutex
 	done := map[types.NamespacedName]time.Time{}
@@ -181,13 +181,13 @@ func (w *world) replace(
 	jobs.SetLimit(writers + 1)
 	all := make(chan struct{})
 	jobs.Go(func() error {
-		return wait.PollUntilContextCancel(ctx, lookEvery, true, func(ctx context.Context) (bool, error) {
+		return wait.PollUntilContextCancel(ctx, scrapeInterval, true, func(ctx context.Context) (bool, error) {
 			select {
 			case <-all:
 				return true, nil
 			default:
-				_, err := q.look(ctx)
-				say("%d pods replaced, %.0f workloads are queued", pods.Load(), q.newest.depth())
+				_, err := q.update(ctx)
+				progress("%d pods replaced, %.0f workloads are queued", pods.Load(), q.newest.depth())
 				return false, err
 			}
 		})
@@ -206,22 +206,22 @@ func (w *world) replace(
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			done[chosen[i].record()] = time.Now()
+			done[chosen[i].recommendation()] = time.Now()
 			return nil
 		})
 	}
 	return done, jobs.Wait()
 }
 
-// roll replaces the pods of one workload as a Deployment does that may have twice its replicas: all new ones, then the
-// old ones go. The new ones have a larger limit, by which a status tells them from the old.
-func (w *world) roll(ctx context.Context, of *workload, a *answers, count *atomic.Int64) error {
+// roll replaces the pods of one workload as a Deployment with maxSurge 100 % does: it creates all new pods, then
+// deletes the old ones. The new pods have a larger limit, by which a status of them is recognized.
+func (w *world) roll(ctx context.Context, of *workload, a *statuses, count *atomic.Int64) error {
 	limit := limitOf(of.index) + 64*memory.MiB
 	set := replicaSet(of.deployment, nextHash, limit)
 	if err := w.client.Create(ctx, set); err != nil {
 		return err
 	}
-	a.await(of.record(), expected{limit: limit, governed: len(of.pods)})
+	a.expect(of.recommendation(), expected{limit: limit, governed: len(of.pods)})
 	like := w.pod(of.index, set)
 	at := func(n int) *node { return w.nodes[(of.index*len(of.pods)+n)%len(w.nodes)] }
 	for n := range of.pods {
@@ -230,7 +230,7 @@ func (w *world) roll(ctx context.Context, of *workload, a *answers, count *atomi
 			return err
 		}
 		class := pod.Status.QOSClass
-		runs(pod, time.Now())
+		setRunning(pod, time.Now())
 		pod.Status.QOSClass = class
 		if err := w.client.Status().Update(ctx, pod); err != nil {
 			return err
@@ -247,7 +247,7 @@ func (w *world) roll(ctx context.Context, of *workload, a *answers, count *atomi
 	return nil
 }
 
-// swap takes a pod from a node and gives it another; either may be nil.
+// swap removes a pod from a node and adds another; either may be nil.
 func (n *node) swap(old, next *corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -259,10 +259,10 @@ func (n *node) swap(old, next *corev1.Pod) {
 	}
 }
 
-// lags are times from the end of a workload's rollout to a status that knows it, sorted.
+// lags are times from the end of a workload's rollout to its expected status, sorted.
 type lags []time.Duration
 
-// at is the lag that a percentage of all are not above.
+// at returns a percentile of the lags.
 func (l lags) at(percent int) time.Duration {
 	if len(l) == 0 {
 		return 0
@@ -270,11 +270,11 @@ func (l lags) at(percent int) time.Duration {
 	return l[(len(l)-1)*percent/100]
 }
 
-// lags are those of the workloads that are known, and when the last of them was.
-func (a *answers) lags(done map[types.NamespacedName]time.Time) (all lags, last time.Time) {
+// lags returns the lags of the observed statuses, and the time of the last one.
+func (a *statuses) lags(done map[types.NamespacedName]time.Time) (all lags, last time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for key, at := range a.told {
+	for key, at := range a.observed {
 		all = append(all, max(0, at.Sub(done[key])))
 		if at.After(last) {
 			last = at

@@ -19,10 +19,10 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// compete starts both operators at the same time and waits until each has answered for every workload.
-func (w *world) compete(ctx context.Context, t *testing.T, o options) ([]*program, error) {
+// runOperators starts both operators and waits until each has a recommendation for every workload.
+func (w *world) runOperators(ctx context.Context, t *testing.T, o options) ([]*program, error) {
 	t.Helper()
-	memfit, err := w.follow(ctx)
+	memfit, err := w.watchStatuses(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,16 +30,16 @@ func (w *world) compete(ctx context.Context, t *testing.T, o options) ([]*progra
 		return nil, err
 	}
 	dir := t.TempDir()
-	rivals := []*program{
+	operators := []*program{
 		w.launch(t, dir, "memfit", o.memfit, "--metrics-bind-address="+w.metrics, "--metrics-secure=false",
 			"--health-probe-bind-address=0", "--kubelet-insecure-skip-verify", "--zap-log-level=error"),
 		w.launch(t, dir, "vpa-recommender", o.vpa, "--kubeconfig="+kubeconfig(dir, "vpa-recommender"),
 			"--address=127.0.0.1:0", "--v=0"),
 	}
 	began, last := time.Now(), ""
-	say("memfit and VPA's recommender run; waiting until both have answered for all %d workloads", o.workloads)
+	progress("memfit and VPA's recommender run; waiting for their recommendations for all %d workloads", o.workloads)
 	err = wait.PollUntilContextCancel(ctx, 5*time.Second, true, func(ctx context.Context) (bool, error) {
-		for _, r := range rivals {
+		for _, r := range operators {
 			if err := r.alive(); err != nil {
 				return false, err
 			}
@@ -48,16 +48,16 @@ func (w *world) compete(ctx context.Context, t *testing.T, o options) ([]*progra
 		answered, listing := w.answered(ctx)
 		if text := fmt.Sprintf("memfit %d, VPA %d", measured, answered); text != last {
 			last = text
-			say("after %s: %s", time.Since(began).Round(time.Second), text)
+			progress("after %s: %s", time.Since(began).Round(time.Second), text)
 		}
 		return measured == o.workloads && answered == o.workloads, errors.Join(err, listing)
 	})
 	if err != nil {
-		for _, r := range rivals {
-			err = errors.Join(err, r.said())
+		for _, r := range operators {
+			err = errors.Join(err, r.logTail())
 		}
 	}
-	return rivals, err
+	return operators, err
 }
 
 // answered counts the VerticalPodAutoscalers with a recommendation.
@@ -74,16 +74,16 @@ func (w *world) answered(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// report measures both for a while and reports what they took; an error when they have not done what they should have.
-func (w *world) report(ctx context.Context, o options, rivals []*program) error {
-	say("measuring for %s", o.measure)
+// measureOperators measures both for o.measure and prints what they used; it fails when memfit did not read all pods.
+func (w *world) measureOperators(ctx context.Context, o options, operators []*program) error {
+	progress("measuring for %s", o.measure)
 	samples, err := w.samplesTaken(ctx)
 	if err != nil {
 		return err
 	}
-	before := make([]taken, len(rivals))
-	for i, r := range rivals {
-		if before[i], err = r.taken(); err != nil {
+	before := make([]usage, len(operators))
+	for i, r := range operators {
+		if before[i], err = r.usage(); err != nil {
 			return err
 		}
 	}
@@ -93,17 +93,17 @@ func (w *world) report(ctx context.Context, o options, rivals []*program) error 
 	case <-time.After(o.measure):
 	}
 	minutes := o.measure.Minutes()
-	for i, r := range rivals {
+	for i, r := range operators {
 		if err := r.alive(); err != nil {
 			return err
 		}
-		t, err := r.taken()
+		t, err := r.usage()
 		if err != nil {
 			return err
 		}
 		fmt.Printf("server=%s nodes=%d pods=%d rss_mib=%d peak_rss_mib=%d cpu_s=%.1f minutes=%.1f cpu_percent_of_core=%.1f "+
 			"api_reads=%d api_writes=%d writes_per_minute=%.0f rss_bytes_per_container=%d\n",
-			r.name, o.nodes, w.pods, t.rss/memory.MiB, t.most/memory.MiB, (t.cpu - before[i].cpu).Seconds(), minutes,
+			r.name, o.nodes, w.pods, t.rss/memory.MiB, t.peak/memory.MiB, (t.cpu - before[i].cpu).Seconds(), minutes,
 			(t.cpu-before[i].cpu).Seconds()/o.measure.Seconds()*100,
 			t.reads-before[i].reads, t.writes-before[i].writes, float64(
 				t.writes-before[i].writes,
@@ -112,8 +112,7 @@ func (w *world) report(ctx context.Context, o options, rivals []*program) error 
 	return w.check(ctx, o, samples)
 }
 
-// check fails unless memfit has really read every pod meanwhile, by its own count of samples. VPA reads all in one
-// list.
+// check fails unless memfit has read every pod meanwhile, by its own count of samples. VPA reads all pods in one list.
 func (w *world) check(ctx context.Context, o options, before float64) error {
 	after, err := w.samplesTaken(ctx)
 	if err != nil {
@@ -121,7 +120,7 @@ func (w *world) check(ctx context.Context, o options, before float64) error {
 	}
 	cycles := (after - before) / float64(w.pods)
 	if least := math.Floor(o.measure.Seconds()/15) - 1; cycles < least {
-		return fmt.Errorf("of %d pods memfit took %.1f samples each, at least %.0f were due", w.pods, cycles, least)
+		return fmt.Errorf("memfit took %.1f samples of each of %d pods, want at least %.0f", cycles, w.pods, least)
 	}
 	fmt.Printf("checked: memfit took %.1f samples of each pod\n", cycles)
 	return nil

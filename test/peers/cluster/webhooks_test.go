@@ -39,22 +39,22 @@ import (
 	webhookserver "github.com/memfit/memfit/webhooks/server"
 )
 
-// webhooks starts all servers on a cluster without pods, and returns them when they answer as they should.
+// webhooks starts all servers on a cluster without pods, and returns them when they answer correctly.
 func webhooks(t *testing.T, o options) (*world, []*server, []*benchCase) {
 	t.Helper()
 	w := start(t, o)
 	o.nodes, w.namespaces = 0, 100
-	if err := w.found(t.Context(), o); err != nil {
+	if err := w.createFixtures(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	cases, err := w.templates(bounded(t), o)
+	cases, err := w.templates(deadline(t), o)
 	if err != nil {
 		t.Fatalf("filling the cluster: %v", err)
 	}
 	servers := w.serveAdmission(t, o)
 	for _, s := range servers {
 		if err := s.ready(t.Context(), cases); err != nil {
-			t.Fatalf("%s does not answer as it should: %v; %v", s.name, err, s.said())
+			t.Fatalf("%s does not answer correctly: %v; %v", s.name, err, s.logTail())
 		}
 	}
 	return w, servers, cases
@@ -63,16 +63,16 @@ func webhooks(t *testing.T, o options) (*world, []*server, []*benchCase) {
 //go:embed sizes.yaml
 var sizes string
 
-// templates puts Deployments and ReplicaSets without pods into etcd, of which every second has a profile and sizes, and
-// returns the pods that they would create.
+// templates writes Deployments and ReplicaSets without pods to etcd, and returns the reviews of the pods that they
+// would create. Every second Deployment has a profile and sizes.
 func (w *world) templates(ctx context.Context, o options) ([]*benchCase, error) {
-	say("writing %d Deployments into etcd", o.workloads)
+	progress("writing %d Deployments to etcd", o.workloads)
 	with, without := &benchCase{name: governed}, &benchCase{name: ungoverned}
 	to := w.writer(ctx)
 	var last client.Object
 	for n := range o.workloads {
-		// A step that shares no factor with the number of workloads visits them all, in no order a processor's cache would
-		// like.
+		// 7919 is a prime that does not divide the number of workloads, so this visits all workloads, in an order that does
+		// not favor the processor's cache.
 		i := n * 7919 % o.workloads
 		of := without
 		d := w.deployment(i, replicasInTurn)
@@ -80,7 +80,7 @@ func (w *world) templates(ctx context.Context, o options) ([]*benchCase, error) 
 		if i%2 == 0 {
 			of, d.Annotations = with, map[string]string{v1alpha1.ProfileAnnotation: d.Name}
 		}
-		template := usual.DeepCopy()
+		template := podTemplate.DeepCopy()
 		maps.Copy(template.Labels, d.Spec.Template.Labels)
 		d.Spec.Template = *template
 		if err := to.put("deployments", d); err != nil {
@@ -114,25 +114,24 @@ func (w *world) templates(ctx context.Context, o options) ([]*benchCase, error) 
 	if err := to.end(); err != nil {
 		return nil, err
 	}
-	return []*benchCase{with, without}, w.known(ctx, last)
+	return []*benchCase{with, without}, w.waitCached(ctx, last)
 }
 
 // server is a program that answers AdmissionReviews.
 type server struct {
 	*program
 	address, path string
-	// protocols are those that it is measured with: what it offers.
+	// protocols are the protocols that it offers; it is measured with each.
 	protocols []string
-	// patches: a governed pod must come back with a patch.
+	// patches: the answer for a governed pod must have a patch.
 	patches bool
 }
 
-// serveAdmission starts the webhooks on the first core; the client is on the others, so that neither takes time from
-// the other.
+// serveAdmission starts the webhooks on the first core; the client runs on the others, so that they do not compete.
 func (w *world) serveAdmission(t *testing.T, o options) (servers []*server) {
 	t.Helper()
-	// No replica of memfit becomes the leader: what is measured is one that only serves its webhook.
-	leads := &coordinationv1.Lease{
+	// No replica of memfit becomes the leader: the measured replica only serves its webhook.
+	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "manager.memfit.dev"},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(86400)),
@@ -141,7 +140,7 @@ func (w *world) serveAdmission(t *testing.T, o options) (servers []*server) {
 	}
 	dir := t.TempDir()
 	self, err := os.Executable()
-	if err := errors.Join(err, w.client.Create(t.Context(), leads)); err != nil {
+	if err := errors.Join(err, w.client.Create(t.Context(), lease)); err != nil {
 		t.Fatal(err)
 	}
 	authority.New(t).Write(t, dir, "tls", "webhook")
@@ -161,7 +160,7 @@ func (w *world) serveAdmission(t *testing.T, o options) (servers []*server) {
 		{"noop", self, "-noop=" + port(0), "-certificates=" + dir},
 		{"memfit", o.memfit, "--webhook-port=" + port(1), "--webhook-cert-path=" + dir, "--metrics-bind-address=" + w.metrics,
 			"--metrics-secure=false", "--health-probe-bind-address=0", "--zap-log-level=error"},
-		// VPA's own default is --v=4, which logs every patch; the least is fairer.
+		// VPA's own default is --v=4, which logs every patch; --v=0 is fairer.
 		{"vpa", o.vpa, "--kubeconfig=" + kubeconfig(dir, "vpa"), "--port=" + port(2), "--address=127.0.0.1:0", "--v=0",
 			"--register-webhook=false", "--client-ca-file=" + certificate, "--tls-cert-file=" + certificate,
 			"--tls-private-key=" + key},
@@ -183,7 +182,7 @@ func (w *world) serveAdmission(t *testing.T, o options) (servers []*server) {
 	return servers
 }
 
-// ready waits until the server does the work that is measured: governed pods get a patch, the others none.
+// ready waits until the server does its work: governed pods get a patch, the others none.
 func (s *server) ready(ctx context.Context, cases []*benchCase) (err error) {
 	c := s.client(http1)
 	defer c.CloseIdleConnections()
@@ -219,7 +218,7 @@ func (s *server) check(ctx context.Context, c *http.Client, bc *benchCase) error
 	return nil
 }
 
-// noop is the floor: the manager's webhook server with a handler that allows everything.
+// noop serves the baseline: the manager's webhook server with a handler that allows everything.
 func noop(ctx context.Context, certificates string, port int) error {
 	ctrl.SetLogger(logr.Discard())
 	server := webhookserver.New(webhookserver.Options{

@@ -45,79 +45,77 @@ const writers = 16
 // system is memfit's own namespace.
 const system = "memfit-system"
 
-// world is the cluster.
+// world is the simulated cluster.
 type world struct {
-	config *rest.Config
-	client client.WithWatch
-	scheme *runtime.Scheme
-	// etcd is where the API server keeps everything.
-	etcd     string
+	config   *rest.Config
+	client   client.WithWatch
+	scheme   *runtime.Scheme
+	etcd     string // URL
 	profiles []v1alpha1.ClusterMemoryProfile
 	nodes    []*node
-	// port is the kubelets', the same on every node's address.
-	port int
-	pods int
-	// namespaces are how many the workloads are in.
+	port     int // of the kubelets, the same on every node's address
+	pods     int
+	// namespaces is the number of namespaces of workloads.
 	namespaces int
-	// workloads are those that [world.store] wrote.
+	// workloads are written by [world.store].
 	workloads []workload
-	// metrics and probes are where memfit's are.
+	// metrics and probes are addresses of memfit's endpoints.
 	metrics, probes string
-	// environment is what programs get besides the environment of this one, and before what is before their command.
+	// environment is added to the environment of programs; before is prepended to their commands.
 	environment, before []string
 }
 
-// node has an address of its own on the loopback interface.
+// node is a node with its own address on the loopback interface.
 type node struct {
 	name, address string
 
 	mu   sync.Mutex
 	pods []*corev1.Pod
-	// asked is when its summary was read last, and gap the longest time between two readings.
-	asked time.Time
-	gap   time.Duration
+	// readAt is when its summary was last read; gap is the longest time between two readings.
+	readAt time.Time
+	gap    time.Duration
 }
 
-// runs are its pods.
-func (n *node) runs() []*corev1.Pod {
+// runningPods returns the node's pods.
+func (n *node) runningPods() []*corev1.Pod {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.pods)
 }
 
-// read are its pods, for a summary. It takes down for how long no one has asked for one.
-func (n *node) read(now time.Time) []*corev1.Pod {
+// podsForSummary returns the node's pods, and records the time since the last summary.
+func (n *node) podsForSummary(now time.Time) []*corev1.Pod {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.asked.IsZero() {
-		n.gap = max(n.gap, now.Sub(n.asked))
+	if !n.readAt.IsZero() {
+		n.gap = max(n.gap, now.Sub(n.readAt))
 	}
-	n.asked = now
+	n.readAt = now
 	return slices.Clone(n.pods)
 }
 
-// forget begins to watch the readings of a node afresh.
-func (n *node) forget(now time.Time) {
+// resetGap restarts the measurement of the longest gap.
+func (n *node) resetGap(now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asked, n.gap = now, 0
+	n.readAt, n.gap = now, 0
 }
 
-// silence is the longest time for which no one read a node that has pods.
-func (n *node) silence(now time.Time) time.Duration {
+// longestGap returns the longest time between two readings of the node; 0: the node has no pods.
+func (n *node) longestGap(now time.Time) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.pods) == 0 {
 		return 0
 	}
-	return max(n.gap, now.Sub(n.asked))
+	return max(n.gap, now.Sub(n.readAt))
 }
 
 // start starts etcd and a kube-apiserver.
 func start(t *testing.T, o options) *world {
 	t.Helper()
 	logf.SetLogger(logr.Discard())
-	say("starting etcd and kube-apiserver")
+	progress("starting etcd and kube-apiserver")
 	var etcd *envtest.Environment
 	config := expect.APIServer(t, func(env *envtest.Environment) {
 		etcd, env.ControlPlaneStartTimeout, env.ControlPlaneStopTimeout = env, 2*time.Minute, 2*time.Minute
@@ -141,16 +139,15 @@ func start(t *testing.T, o options) *world {
 func simulate(t *testing.T, o options) *world {
 	t.Helper()
 	w := start(t, o)
-	if err := w.store(bounded(t), o); err != nil {
+	if err := w.store(deadline(t), o); err != nil {
 		t.Fatalf("filling the cluster: %v", err)
 	}
 	w.serveKubelets(t)
 	return w
 }
 
-// found creates what there are few of: namespaces, memfit's own with the account that kubelets see, and profiles; and
-// names the nodes.
-func (w *world) found(ctx context.Context, o options) error {
+// createFixtures creates namespaces, memfit's own with the account for kubelets, and profiles; and names the nodes.
+func (w *world) createFixtures(ctx context.Context, o options) error {
 	address, err := freeAddress()
 	if err != nil {
 		return err
@@ -192,7 +189,7 @@ func (w *world) found(ctx context.Context, o options) error {
 
 func (w *world) namespace(i int) string { return fmt.Sprintf("team-%d", i%w.namespaces) }
 
-// node is what the API server has of a node.
+// node returns a node's object.
 func (w *world) node(n *node) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.name},
@@ -205,14 +202,14 @@ func (w *world) node(n *node) *corev1.Node {
 	}
 }
 
-// The hashes of the templates of workloads at first, and after a rollout.
+// The hashes of workloads' first templates, and of those after a rollout.
 const (
 	firstHash = "6d4cf56db6"
 	nextHash  = "7b9f8d5c44"
 )
 
-// autoscaled creates a VerticalPodAutoscaler for each workload.
-func (w *world) autoscaled(ctx context.Context) error {
+// createAutoscalers creates a VerticalPodAutoscaler for each workload.
+func (w *world) createAutoscalers(ctx context.Context) error {
 	off := vpav1.UpdateModeOff
 	jobs, ctx := errgroup.WithContext(ctx)
 	jobs.SetLimit(writers)
@@ -233,7 +230,7 @@ func (w *world) autoscaled(ctx context.Context) error {
 	return jobs.Wait()
 }
 
-// deployment is workload i.
+// deployment returns the Deployment of workload i.
 func (w *world) deployment(i, replicas int) *appsv1.Deployment {
 	name := fmt.Sprintf("web-%05d", i)
 	return &appsv1.Deployment{
@@ -259,7 +256,7 @@ func template(name, hash string, limit memory.Bytes) corev1.PodTemplateSpec {
 	}
 }
 
-// replicaSet is one of a Deployment, whose containers have a limit.
+// replicaSet returns a ReplicaSet of a Deployment, whose containers have a limit.
 func replicaSet(d *appsv1.Deployment, hash string, limit memory.Bytes) *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -272,7 +269,7 @@ func replicaSet(d *appsv1.Deployment, hash string, limit memory.Bytes) *appsv1.R
 	}
 }
 
-// pod is what replicas of workload i are like, with what memfit's webhook would have done: no webhook runs here.
+// pod returns the model of workload i's pods, with the changes of memfit's webhook, which does not run here.
 func (w *world) pod(i int, set *appsv1.ReplicaSet) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = set.Namespace, set.Name
@@ -286,7 +283,7 @@ func (w *world) pod(i int, set *appsv1.ReplicaSet) *corev1.Pod {
 	return pod
 }
 
-// replica is the nth pod like another one, on a node.
+// replica returns the nth copy of a model pod, on a node.
 func replica(like *corev1.Pod, n int, on *node) *corev1.Pod {
 	pod := like.DeepCopy()
 	pod.Name, pod.Spec.NodeName = replicaName(like, n), on.name
@@ -295,7 +292,7 @@ func replica(like *corev1.Pod, n int, on *node) *corev1.Pod {
 
 func replicaName(like *corev1.Pod, n int) string { return fmt.Sprintf("%s-%05d", like.Name, n) }
 
-// limitOf is the limit of workload i: 128Mi to 2Gi.
+// limitOf returns the limit of workload i: 128Mi to 2Gi.
 func limitOf(i int) memory.Bytes { return memory.Bytes(128+i*37%1920) * memory.MiB }
 
 func sized(limit memory.Bytes) corev1.ResourceRequirements {
@@ -306,7 +303,7 @@ func sized(limit memory.Bytes) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Limits: list, Requests: list}
 }
 
-// use is what a pod's container uses at a time: half of its limit, and a tenth up and down within an hour.
+// use returns the use of a pod's container: half of its limit, varying by a tenth within an hour.
 func use(pod *corev1.Pod, at time.Time) memory.Bytes {
 	limit := memory.FromQuantity(*pod.Spec.Containers[0].Resources.Limits.Memory())
 	phase := float64(pod.UID[0]) + 2*math.Pi*float64(at.Unix()%3600)/3600

@@ -4,7 +4,7 @@
 //go:build ignore
 
 // One Go process with a memory habit: mem MODE key=value... It runs until it is killed. Sizes are MiB, times are
-// seconds of the recording; test/recordings/README.md describes what each mode stands for.
+// seconds of the recording; test/recordings/README.md describes the modes.
 package main
 
 import (
@@ -91,7 +91,7 @@ func burst() {
 	}
 }
 
-// retain fills a map at every import and empties it again: Go's maps never give their buckets back.
+// retain fills a map at every import and empties it again: Go's maps never release their buckets.
 func retain() {
 	at := strings.Split(opt["at"], ",")
 	imported := 0
@@ -120,7 +120,7 @@ func leak() {
 	}
 }
 
-// goroutines leaks goroutines that wait for ever, each with its stack and a buffer.
+// goroutines leaks goroutines that wait forever, each with its stack and a buffer.
 func goroutines() {
 	never := make(chan int)
 	for ; ; pause() {
@@ -157,6 +157,6 @@ func main() {
 	map[string]func(){
 		"steady": steady, "warm": warm, "burst": burst, "retain": retain, "leak": leak, "goroutines": goroutines,
 		"wave": wave,
-		"fill": steady, // what makes it fill is GOGC=off with GOMEMLIMIT
+		"fill": steady, // GOGC=off with GOMEMLIMIT makes it fill
 	}[os.Args[1]]()
 }

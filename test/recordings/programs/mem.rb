@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # One Ruby process with a memory habit: mem.rb MODE key=value... It runs until it is killed.
-# Sizes are MiB, times are seconds of the recording; test/recordings/README.md says what each mode stands for.
+# Sizes are MiB, times are seconds of the recording; test/recordings/README.md describes the modes.
 
 MODE = ARGV.shift
 OPT = ARGV.to_h { |kv| kv.split("=") }

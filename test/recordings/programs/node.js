@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One Node.js process with a memory habit: node node.js MODE key=value... It runs until it is killed.
-// Sizes are MiB, times are seconds of the recording; test/recordings/README.md says what each mode stands for.
+// Sizes are MiB, times are seconds of the recording; test/recordings/README.md describes the modes.
 'use strict';
 
 const [mode, ...rest] = process.argv.slice(2);
@@ -31,7 +31,7 @@ const every = (sec, f) => { const again = () => { f(); setTimeout(again, sec * 1
 const modes = {
   steady() { every(0.5, garbage); },
 
-  // A cache with room for `cache` MiB: new keys get rarer, so it fills ever more slowly and then stays full.
+  // A cache of `cache` MiB: new keys become rarer, so it fills ever more slowly and then remains full.
   warm() {
     const room = num('cache', 60);
     const tau = num('tau', 120);
@@ -52,7 +52,7 @@ const modes = {
     });
   },
 
-  // A slice of one KiB of every response is kept, and with it the MiB it was cut from: heapUsed looks fine, RSS does not.
+  // A slice of one KiB of every response is kept, and with it the MiB it was cut from: heapUsed remains low, RSS grows.
   retain() {
     every(0.5, garbage);
     const hammer = () => {

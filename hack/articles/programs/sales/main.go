@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sales is the program of the story "Go and GOMEMLIMIT": a small HTTP service with a live set (its users) whose
-// requests make garbage. It is given a memory limit, with and without telling the Go runtime of it.
+// requests make garbage. It runs with a memory limit, with and without GOMEMLIMIT.
 //
-//	GET /load?cpu=18s&at=10   answers requests of its own, so many at a time, until they took that much processor time
-//	GET /stats                what the runtime says of its memory
+//	GET /load?cpu=18s&at=10   answers its own requests, ten at a time, until they took 18 s of processor time
+//	GET /stats                memory and processor time that the runtime and the kernel report
 package main
 
 import (
@@ -48,7 +48,7 @@ func main() {
 	}
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
-	go func() { <-end; os.Exit(0) }() // a pod's first process ignores SIGTERM unless it asks for it
+	go func() { <-end; os.Exit(0) }() // a pod's first process ignores SIGTERM unless it handles it
 
 	http.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { answer(w, read()) })
 	http.HandleFunc("GET /load", func(w http.ResponseWriter, r *http.Request) {
@@ -69,8 +69,8 @@ func flag(name string, fallback int) int {
 
 func answer(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
-// request is what one request does: it reads rows as a database driver does, each with strings of its own, and answers
-// with a page of them, checked, and its hash.
+// request does one request: it reads rows as a database driver does, each with strings of its own, encodes a page of
+// them, validates it, and returns its hash.
 func request(n int) (tag [sha512.Size]byte) {
 	page := make([]map[string]any, 0, 400)
 	for i := range 400 {
@@ -78,15 +78,15 @@ func request(n int) (tag [sha512.Size]byte) {
 		row := map[string]any{"id": strings.Clone(u.ID), "name": strings.Clone(u.Name), "email": strings.ToUpper(u.Email)}
 		page = append(page, row)
 	}
-	text := bytes.NewBuffer(make([]byte, 0, 448<<10)) // the usual buffer of a response, most of it never needed
+	text := bytes.NewBuffer(make([]byte, 0, 448<<10)) // a response buffer, larger than needed
 	if json.NewEncoder(text).Encode(page) != nil || !json.Valid(text.Bytes()) {
 		return tag
 	}
 	return sha512.Sum512(text.Bytes())
 }
 
-// load answers requests, at of them at a time, until the process used so much processor time: the same work for the
-// machine, however fast it is and however much of it the collector takes.
+// load answers requests, at of them at a time, until the process has used budget processor time: the same cost on every
+// machine, whatever share of it the collector takes.
 func load(budget time.Duration, at int) map[string]float64 {
 	before := read()
 	until := before["cpuSeconds"] + budget.Seconds()
@@ -115,7 +115,7 @@ func processor() float64 {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano()).Seconds()
 }
 
-// read is what the runtime and the kernel report.
+// read returns what the runtime and the kernel report.
 func read() map[string]float64 {
 	samples := []metrics.Sample{
 		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"},
@@ -129,7 +129,7 @@ func read() map[string]float64 {
 	}
 }
 
-// resident is in bytes.
+// resident returns the RSS in bytes.
 func resident() float64 {
 	text, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))

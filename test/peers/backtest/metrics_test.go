@@ -17,8 +17,8 @@ type half struct{ scripted }
 
 func (*half) Request(limit int64) int64 { return limit / 2 }
 
-// TestWordsOfTheField: two days of 100 MiB under 200, of which the second has a kill; the request is half the limit.
-func TestWordsOfTheField(t *testing.T) {
+// TestPublishedMetrics: two days of 100 MiB under 200, of which the second has a kill; the request is half the limit.
+func TestPublishedMetrics(t *testing.T) {
 	var values []int64
 	for i := range 2 * 144 {
 		if i == 200 {
@@ -34,7 +34,7 @@ func TestWordsOfTheField(t *testing.T) {
 	for _, s := range set.Series {
 		o.Results = append(o.Results, Simulate(s, &half{}, false))
 	}
-	w := o.Words(Usual(set))
+	w := o.Metrics(UseP95(set))
 	first, second := 1-(143*100+160)/(144*192.), 1-100/192.
 	if want := (first + second) / 2; math.Abs(w.RelativeSlack-want) > 1e-9 {
 		t.Errorf("relative slack %v, want the mean of two days, %v", w.RelativeSlack, want)
@@ -48,8 +48,8 @@ func TestWordsOfTheField(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
-	if w := (Outcome{}).Words(nil); w != (Words{}) {
-		t.Errorf("%+v of no outcome", w)
+	if w := (Outcome{}).Metrics(nil); w != (Metrics{}) {
+		t.Errorf("%+v without results", w)
 	}
 }
 

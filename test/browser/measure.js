@@ -1,6 +1,6 @@
 // Measures a page for the tests.
 "use strict";
-window.look = (() => {
+window.measure = (() => {
   const named = (e) => e.tagName.toLowerCase() + (e.getAttribute("class") ? "." + e.getAttribute("class") : "") +
     " " + JSON.stringify((e.getAttribute("aria-label") || e.textContent).trim().replace(/\s+/g, " ").slice(0, 40));
   const shown = (e) => e.checkVisibility({ visibilityProperty: true });
@@ -22,14 +22,14 @@ window.look = (() => {
       const color = getComputedStyle(at).backgroundColor;
       const a = parts(color).a;
       if (a === 1) return color;
-      if (a > 0) throw new Error("a background that one sees through is not measured: " + named(at));
+      if (a > 0) throw new Error("transparent backgrounds cannot be measured: " + named(at));
     }
     return "rgb(255, 255, 255)";
   };
 
   let count = 0;
-  // pale is what is hard to see against what is behind it.
-  function pale() {
+  // lowContrast returns texts, lines and marks with too little contrast to their background.
+  function lowContrast() {
     const out = new Set();
     const check = (e, color, against, least, what) => {
       count++;
@@ -46,7 +46,7 @@ window.look = (() => {
     for (const e of document.querySelectorAll("svg .line, svg .use")) {
       check(e, getComputedStyle(e).stroke, behind(e), 3, "line");
     }
-    for (const svg of document.querySelectorAll("figure svg")) { // what is drawn upon the area of use
+    for (const svg of document.querySelectorAll("figure svg")) { // lines and marks on the area of use
       const area = getComputedStyle(svg.querySelector(".use")).fill;
       for (const e of svg.querySelectorAll(".line")) check(e, getComputedStyle(e).stroke, area, 3, "line on use");
       for (const e of svg.querySelectorAll(".mark")) check(e, getComputedStyle(e).stroke, area, 3, "mark on use");
@@ -55,15 +55,15 @@ window.look = (() => {
     return [...out];
   }
 
-  // sticksOut is what is not within the window's width, but for what scrolls by itself.
-  function sticksOut() {
+  // overflows returns elements outside the window's width, unless in scrollable containers, and overlapping texts.
+  function overflows() {
     const root = document.documentElement, out = [];
     if (root.scrollWidth > root.clientWidth) out.push(`${root.scrollWidth} px of ${root.clientWidth}`);
     for (const e of document.body.querySelectorAll("*")) {
       const box = e.getBoundingClientRect();
       if (shown(e) && !e.closest("svg *, .wide *") && (box.right > root.clientWidth + 0.5 || box.left < -0.5)) out.push(named(e));
     }
-    for (const svg of document.querySelectorAll("figure svg")) { // a picture cuts off what does not fit
+    for (const svg of document.querySelectorAll("figure svg")) { // an svg clips its content
       const frame = svg.getBoundingClientRect();
       for (const e of svg.querySelectorAll("text")) {
         const box = e.getBoundingClientRect();
@@ -77,14 +77,14 @@ window.look = (() => {
       });
       texts.forEach(([e, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
         if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) {
-          out.push(`one upon the other: ${named(e)} and ${named(other)}`);
+          out.push(`overlapping: ${named(e)} and ${named(other)}`);
         }
       }));
     }
     return out;
   }
 
-  // drawn is how each line and mark is drawn, its color aside.
+  // drawn returns the dashes, widths and shapes of each class of lines and marks.
   function drawn() {
     const ways = {};
     for (const e of document.querySelectorAll("svg .line, svg .mark")) {
@@ -98,7 +98,7 @@ window.look = (() => {
     return Object.fromEntries(Object.entries(ways).map(([name, set]) => [name, [...set].sort()]));
   }
 
-  // What can have the keyboard, from top to bottom, then from left to right, as people read; what holds others comes first.
+  // focusable returns focusable elements from top to bottom, then from left to right; containers before their content.
   function focusable() {
     const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")]
       .filter((e) => shown(e) && e.tabIndex >= 0);
@@ -116,14 +116,14 @@ window.look = (() => {
     order = focusable();
     return order.map(named);
   }
-  // begin puts the keyboard before all else.
+  // begin moves the focus before the first element.
   function begin() {
     scrollTo(0, 0);
     document.body.tabIndex = -1;
     document.body.focus();
     document.body.removeAttribute("tabindex");
   }
-  function stop() {
+  function focus() {
     const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
     const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 &&
       contrast(style.outlineColor, behind(e.parentElement || e)) >= 3;
@@ -132,5 +132,5 @@ window.look = (() => {
       Visible: outlined && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
     };
   }
-  return { pale, measured: () => count, sticksOut, drawn, usable, stop, begin };
+  return { lowContrast, measured: () => count, overflows, drawn, usable, focus, begin };
 })();

@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// day is one day of one container under one policy, counted from its first sample; the last one may be shorter.
+// day is one day of one container under one policy, counted from its first sample; the last day may be shorter.
 type day struct {
 	Limit, Use float64 // integrals, in byte seconds
 	Kills      int
 }
 
-// day returns the day that a point belongs to, which is added when it is the first of it.
+// day returns the day of a point, so many seconds after the first; it adds missing days.
 func (r *Result) day(seconds int64) *day {
 	n := int(seconds / 86400)
 	for len(r.Days) <= n {
@@ -24,21 +24,21 @@ func (r *Result) day(seconds int64) *day {
 	return &r.Days[n]
 }
 
-// Words is an outcome in the words that others report theirs in.
-type Words struct {
+// Metrics are the metrics of an outcome that other products publish, too.
+type Metrics struct {
 	// RelativeSlack is the mean over container-days of (limit - mean use) / limit, as Google reports Autopilot's.
 	RelativeSlack float64
 	// Quiet is the share of container-days without an OOM kill.
 	Quiet float64
-	// RequestOverP95 is all requests per P95 use of the same containers, both by time.
+	// RequestOverP95 is the ratio of requests to P95 use of the same containers, both weighted by time.
 	RequestOverP95 float64
 	// ChangesPerDay is the number of limits applied after the first, per container-day.
 	ChangesPerDay float64
 }
 
-// Words counts container-days of use; usual is the P95 of each series.
-func (o Outcome) Words(usual []int64) Words {
-	var w Words
+// Metrics computes the metrics of the series that ran; useP95 is the P95 use of each series.
+func (o Outcome) Metrics(useP95 []int64) Metrics {
+	var w Metrics
 	var days, quiet, request, p95 float64
 	for i, r := range o.Results {
 		if r.Demand == 0 {
@@ -55,10 +55,10 @@ func (o Outcome) Words(usual []int64) Words {
 		}
 		w.ChangesPerDay += float64(r.Changes)
 		request += r.Request
-		p95 += float64(usual[i]) * r.Seconds
+		p95 += float64(useP95[i]) * r.Seconds
 	}
 	if days == 0 || p95 == 0 {
-		return Words{}
+		return Metrics{}
 	}
 	w.RelativeSlack, w.Quiet, w.ChangesPerDay = w.RelativeSlack/days, quiet/days, w.ChangesPerDay/days
 	w.RequestOverP95 = request / p95
@@ -66,23 +66,23 @@ func (o Outcome) Words(usual []int64) Words {
 }
 
 // Print writes the line that scripts read.
-func (w Words) Print(out io.Writer, o Outcome) {
+func (w Metrics) Print(out io.Writer, o Outcome) {
 	fmt.Fprintf(
 		out, "set=%s policy=%s relative_slack=%.3f days_without_kill=%.4f request_over_p95=%.2f changes_per_day=%.3f\n",
 		o.Set, o.Policy, w.RelativeSlack, w.Quiet, w.RequestOverP95, w.ChangesPerDay,
 	)
 }
 
-// Usual is the P95 use of every series of a set, by time.
-func Usual(set Set) []int64 {
-	usual := make([]int64, len(set.Series))
+// UseP95 returns the P95 use of every series of a set, weighted by time.
+func UseP95(set Set) []int64 {
+	p95 := make([]int64, len(set.Series))
 	for i, s := range set.Series {
-		usual[i] = s.quantile(0.95)
+		p95[i] = s.quantile(0.95)
 	}
-	return usual
+	return p95
 }
 
-// quantile is the use that the share q of the time stayed at or below.
+// quantile returns the use below or at which the series was for the share q of the time.
 func (s Series) quantile(q float64) int64 {
 	type piece struct{ bytes, seconds int64 }
 	pieces := make([]piece, len(s.Points))

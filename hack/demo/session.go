@@ -22,20 +22,20 @@ import (
 
 const namespace = "memfit-demo"
 
-// sayEvery keeps waiting from filling the screen: what changes meanwhile is said a little later.
-const sayEvery = 5 * time.Second
+// stateInterval is the shortest time between two progress lines of a wait.
+const stateInterval = 5 * time.Second
 
-// hintEvery is how long a wait may take before it tells where to look: a person has begun to wonder by then.
-const hintEvery = 40 * time.Second
+// hintInterval is the time after which a wait without news prints a command to inspect it.
+const hintInterval = 40 * time.Second
 
-// story prints what it does and reads the cluster to say what became of it.
-type story struct {
+// session runs the demo on a cluster, and prints each command and its result.
+type session struct {
 	kubectlPath string
 	client.Client
 	clientset kubernetes.Interface
 }
 
-func newStory(ctx context.Context, kubectl string) (*story, error) {
+func newSession(ctx context.Context, kubectl string) (*session, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding a cluster (run make demo, or set KUBECONFIG): %w", err)
@@ -56,27 +56,27 @@ func newStory(ctx context.Context, kubectl string) (*story, error) {
 		return nil, fmt.Errorf("reaching the cluster at %s: %w", config.Host, err)
 	}
 	fmt.Printf("Kubernetes %s at %s\n", version.GitVersion, config.Host)
-	return &story{kubectlPath: kubectl, Client: c, clientset: cs}, ctx.Err()
+	return &session{kubectlPath: kubectl, Client: c, clientset: cs}, ctx.Err()
 }
 
-func (s *story) heading(n int, title string) {
+func (s *session) heading(n int, title string) {
 	fmt.Printf("\n=== %d/7  %s\n\n", n, title)
 }
 
-// say prints one line of narration with the time, so that a log shows how long things took.
-func (s *story) say(format string, args ...any) {
+// printf prints one line with the time, so that a log shows how long things took.
+func (s *session) printf(format string, args ...any) {
 	fmt.Printf("%s  %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
 }
 
-// show runs kubectl, prints the command as a person would type it and its real output, and returns that output.
-func (s *story) show(ctx context.Context, args ...string) (string, error) {
+// show runs kubectl, prints the command line and its output, and returns the output.
+func (s *session) show(ctx context.Context, args ...string) (string, error) {
 	fmt.Printf("$ kubectl %s\n", quoted(args))
 	out, err := s.kubectl(ctx, args...)
 	fmt.Print(indent(out))
 	return out, err
 }
 
-func (s *story) kubectl(ctx context.Context, args ...string) (string, error) {
+func (s *session) kubectl(ctx context.Context, args ...string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, s.kubectlPath, append([]string{"-n", namespace}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -104,31 +104,31 @@ func indent(text string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
 }
 
-// wait is one thing the story waits for.
+// wait describes a condition that the demo waits for.
 type wait struct {
-	what   string
-	atMost time.Duration
-	look   string        // the kubectl command, without its namespace, with which a person sees why it takes so long
-	detail func() string // what changes at every look, told only when it takes long; nil: nothing
+	what    string
+	atMost  time.Duration
+	command string        // a kubectl command, without the namespace, that shows the cause of a delay
+	detail  func() string // numbers that change at every check, printed with a hint only; nil: none
 }
 
-// check looks once; the state is what a person is told while it is not done.
+// check evaluates a condition once; state is printed while it is not done.
 type check func(context.Context) (done bool, state string, err error)
 
 func (w wait) hint(state string) string {
 	if w.detail != nil {
 		state += ", " + w.detail()
 	}
-	return fmt.Sprintf("%s. To look: kubectl -n %s %s", state, namespace, w.look)
+	return fmt.Sprintf("%s. To inspect: kubectl -n %s %s", state, namespace, w.command)
 }
 
-// await asks check every second until it says done, and fails with what it last said when the time is up. A wait
-// without news says what it waits for and what to look at, again and again.
-func (s *story) await(ctx context.Context, w wait, check check) error {
+// await calls check every second until it is done, and fails with its last state when the time is up. Every
+// hintInterval without news it prints what it waits for and a command to inspect it.
+func (s *session) await(ctx context.Context, w wait, check check) error {
 	ctx, cancel := context.WithTimeout(ctx, w.atMost)
 	defer cancel()
 	begin := time.Now()
-	said := begin
+	printed := begin
 	var last, state string
 	for {
 		done, now, err := check(ctx)
@@ -138,29 +138,29 @@ func (s *story) await(ctx context.Context, w wait, check check) error {
 		if done {
 			return nil
 		}
-		if now != "" && ctx.Err() == nil { // what fails because the time is up is no news
+		if now != "" && ctx.Err() == nil { // ignores an error of the timeout itself
 			state = now
 		}
-		switch since := time.Since(said); {
-		case state != last && since > sayEvery:
-			s.say("waiting for %s: %s", w.what, state)
-			last, said = state, time.Now()
-		case since > hintEvery:
-			s.say("still waiting for %s after %s (at most %s): %s",
+		switch since := time.Since(printed); {
+		case state != last && since > stateInterval:
+			s.printf("waiting for %s: %s", w.what, state)
+			last, printed = state, time.Now()
+		case since > hintInterval:
+			s.printf("still waiting for %s after %s (at most %s): %s",
 				w.what, time.Since(begin).Round(time.Second), w.atMost, w.hint(state))
-			last, said = state, time.Now()
+			last, printed = state, time.Now()
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waited %s for %s; the last seen was: %s: %w",
+			return fmt.Errorf("waited %s for %s; last state: %s: %w",
 				w.atMost, w.what, w.hint(state), context.Cause(ctx))
 		case <-time.After(time.Second):
 		}
 	}
 }
 
-// newestPod is the youngest pod of an app that is not on its way out.
-func (s *story) newestPod(ctx context.Context, app string) (*corev1.Pod, error) {
+// newestPod returns the newest pod of an app that is not being deleted.
+func (s *session) newestPod(ctx context.Context, app string) (*corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := s.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app": app}); err != nil {
 		return nil, err

@@ -20,41 +20,40 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// answers are what memfit has decided so far, as the API server sends it to all that watch MemoryRecommendations. A
-// decision is a status with containers[].decision: what memfit would do about a workload, and be it to hold. It is
-// measured when evidence.samples is above 0, too.
-type answers struct {
+// statuses records the decisions in the statuses of MemoryRecommendations, from a watch. A status with
+// containers[].decision has a decision, which may be to hold; it is measured when evidence.samples is above 0.
+type statuses struct {
 	mu                sync.Mutex
 	decided, measured map[types.NamespacedName]bool
-	// first and firstMeasured are when the first of each came, last and lastMeasured the newest.
+	// Times of the first and the last decision, and of the first and the last measured one.
 	first, firstMeasured, last, lastMeasured time.Time
-	// awaited are workloads that were rolled out, and told when the status of each knew.
-	awaited map[types.NamespacedName]expected
-	told    map[types.NamespacedName]time.Time
-	failed  error
+	// awaited has the statuses expected after rollouts; observed the times at which they arrived.
+	awaited  map[types.NamespacedName]expected
+	observed map[types.NamespacedName]time.Time
+	failed   error
 }
 
-// expected is what a status reports that knows a rollout. New pods have another limit, which the status takes from the
-// newest; and as they were all there before the first old one went, it governs their number only when it knows that
-// all old ones are gone, and with that all new ones.
+// expected is the status after a rollout: the limit of the new pods, which a status reads from the newest pod, and the
+// number of governed pods. The old pods are deleted after all new ones were created, so that number is reached only
+// when the status is based on exactly the new pods.
 type expected struct {
 	limit    memory.Bytes
 	governed int
 }
 
-// follow watches MemoryRecommendations until ctx ends.
-func (w *world) follow(ctx context.Context) (*answers, error) {
-	a := &answers{
+// watchStatuses watches MemoryRecommendations until ctx ends.
+func (w *world) watchStatuses(ctx context.Context) (*statuses, error) {
+	a := &statuses{
 		decided: map[types.NamespacedName]bool{}, measured: map[types.NamespacedName]bool{},
-		awaited: map[types.NamespacedName]expected{}, told: map[types.NamespacedName]time.Time{},
+		awaited: map[types.NamespacedName]expected{}, observed: map[types.NamespacedName]time.Time{},
 	}
-	news, err := w.client.Watch(ctx, &v1alpha1.MemoryRecommendationList{})
+	watch, err := w.client.Watch(ctx, &v1alpha1.MemoryRecommendationList{})
 	if err != nil {
 		return nil, fmt.Errorf("watching MemoryRecommendations: %w", err)
 	}
 	go func() {
-		for event := range news.ResultChan() {
-			a.take(event, time.Now())
+		for event := range watch.ResultChan() {
+			a.handle(event, time.Now())
 		}
 		if ctx.Err() == nil {
 			a.fail(errors.New("the watch of MemoryRecommendations ended"))
@@ -63,7 +62,7 @@ func (w *world) follow(ctx context.Context) (*answers, error) {
 	return a, nil
 }
 
-func (a *answers) take(event watch.Event, now time.Time) {
+func (a *statuses) handle(event watch.Event, now time.Time) {
 	rec, ok := event.Object.(*v1alpha1.MemoryRecommendation)
 	if !ok {
 		a.fail(fmt.Errorf("watching MemoryRecommendations: %s %v", event.Type, event.Object))
@@ -92,33 +91,33 @@ func (a *answers) take(event watch.Event, now time.Time) {
 		return
 	}
 	if memory.FromQuantity(*c.Current.Limit) == want.limit && int(rec.Status.Coverage.Governed) == want.governed {
-		a.told[key] = now
+		a.observed[key] = now
 		delete(a.awaited, key)
 	}
 }
 
-func (a *answers) fail(err error) {
+func (a *statuses) fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.failed = errors.Join(a.failed, err)
 }
 
-// await begins to look for a status that knows the rollout of a workload.
-func (a *answers) await(key types.NamespacedName, want expected) {
+// expect registers the status that is expected after the rollout of a workload.
+func (a *statuses) expect(key types.NamespacedName, want expected) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.awaited[key] = want
 }
 
-// counts are how many workloads have a decision, a measured one, and how many rollouts no status knows yet.
-func (a *answers) counts() (decided, measured, awaited int, err error) {
+// counts returns the numbers of workloads with a decision, with a measured one, and with an awaited status.
+func (a *statuses) counts() (decided, measured, awaited int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.decided), len(a.measured), len(a.awaited), a.failed
 }
 
-// times are when the answers came.
-func (a *answers) times() (first, last, firstMeasured, lastMeasured time.Time) {
+// times returns the times of the first and last decision, and of the first and last measured one.
+func (a *statuses) times() (first, last, firstMeasured, lastMeasured time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.first, a.last, a.firstMeasured, a.lastMeasured
