@@ -207,7 +207,7 @@ type alarm struct {
 }
 
 func (c *Controller) gather(ctx context.Context, a *alarm) error {
-	resolved, err := c.Resolver.ResolveKept(ctx, a.pod, c.Inbox.Kept(a.pod.UID))
+	resolved, err := c.Resolver.ResolveRemembered(ctx, a.pod, c.Inbox.Kept(a.pod.UID))
 	if err != nil {
 		return fmt.Errorf("finding the profile of pod %s/%s: %w", a.pod.Namespace, a.pod.Name, err)
 	}

@@ -257,8 +257,8 @@ func (r *Reconciler) afterSave(ref memory.WorkloadRef, e *entry, f *workload.Eff
 	if e.state.HasHistory() { // it replaces the former state
 		r.former.drop(ref)
 	}
-	if r.Sources.Past != nil && e.state.KnowsPast() {
-		r.Sources.Past.Forget(ref)
+	if r.Sources.History != nil && e.state.KnowsPast() {
+		r.Sources.History.Forget(ref)
 	}
 	loans := e.state.Rollout().Loans
 	r.Totals.setLoans(ref, loans)

@@ -68,8 +68,8 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 	r.backoffs.done(w)
 	r.Metrics.forget(w)
 	r.Totals.setLoans(w, nil)
-	if r.Sources.Past != nil {
-		r.Sources.Past.Forget(w)
+	if r.Sources.History != nil {
+		r.Sources.History.Forget(w)
 	}
 }
 

@@ -210,7 +210,7 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	var all []memory.WorkloadRef
 	for _, w := range f.Inbox.Workloads() {
 		inNamespace := kind.Kind == "Namespace" && kind.Group == "" &&
-			(w.Namespace == obj.GetName() || f.Resolver.Home() == obj.GetName())
+			(w.Namespace == obj.GetName() || f.Resolver.OwnNamespace() == obj.GetName())
 		if inNamespace || w.Whole() == refOf(kind, obj) {
 			all = append(all, w)
 		}
@@ -237,7 +237,7 @@ func (f *PodSource) seen(ctx context.Context, pod *corev1.Pod) {
 // place assigns a pod to its workload. kept is false if the result is preliminary because an owner is missing.
 func (f *PodSource) place(pod *corev1.Pod, resolved *policy.Resolution, err error) (ref memory.WorkloadRef, kept bool) {
 	key := client.ObjectKeyFromObject(pod)
-	if k, complete := resolved.Keep(pod); complete && err == nil {
+	if k, complete := resolved.Remember(pod); complete && err == nil {
 		f.Inbox.Keep(pod.UID, key, k)
 		return k.Workload, true
 	}

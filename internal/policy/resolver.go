@@ -42,21 +42,21 @@ func New(cached, apiReader client.Reader) *Resolver {
 	}
 }
 
-// Without excludes the namespaces that the webhook configuration excludes. Call it before anything else.
-func (r *Resolver) Without(namespaces ...string) *Resolver {
+// Excluding excludes the namespaces that the webhook configuration excludes. Call it before anything else.
+func (r *Resolver) Excluding(namespaces ...string) *Resolver {
 	r.excluded = namespaces
 	return r
 }
 
-// At sets memfit's own namespace, in which only profiles that change nothing are valid. The annotation memfit.dev/pause
+// WithOwnNamespace sets memfit's own namespace, in which only profiles that change nothing are valid. The annotation memfit.dev/pause
 // on it stops every change in the cluster. Call it before anything else.
-func (r *Resolver) At(home string) *Resolver {
+func (r *Resolver) WithOwnNamespace(home string) *Resolver {
 	r.home = home
 	return r
 }
 
-// Home returns memfit's own namespace; empty outside of a cluster.
-func (r *Resolver) Home() string { return r.home }
+// OwnNamespace returns memfit's own namespace; empty outside of a cluster.
+func (r *Resolver) OwnNamespace() string { return r.home }
 
 // Resolution is the workload and profile of one pod.
 type Resolution struct {

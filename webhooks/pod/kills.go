@@ -116,7 +116,7 @@ func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Sel
 // Observe stores the kills in a pod's status.
 func (p *PendingKills) Observe(ctx context.Context, pod *corev1.Pod) {
 	p.observe(ctx, pod, func(ctx context.Context, pod metav1.Object) (policy.Resolution, error) {
-		return p.Resolver.ResolveCached(ctx, pod, policy.Kept{})
+		return p.Resolver.ResolveCached(ctx, pod, policy.Remembered{})
 	})
 }
 

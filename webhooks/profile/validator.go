@@ -87,8 +87,8 @@ func (v validator) validate(
 				"memfit: spec.selector is empty, so it selects every pod of the cluster that no MemoryProfile selects")
 		}
 	}
-	errs = n.Refused()
-	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != p.Name &&
+	errs = n.Validate()
+	if other := index.Defaults(n.Namespace); n.HoldsDefaults() && other != nil && other.Ref.Name != p.Name &&
 		(old == nil || old.Role != v1alpha1.RoleDefaults) { // if both exist already, either may be edited
 		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s already has role: Defaults, and each "+
 			"namespace, and the cluster, can have only one such profile: set the values there", other)))
