@@ -44,7 +44,7 @@ type Result struct {
 	Libc, LibcVersion string `json:",omitempty"`
 	Allocator         string `json:",omitempty"` // a malloc other than the C library's: "jemalloc", "tcmalloc", "mimalloc"
 	// SeesLimit has the cgroup versions on which the runtime sizes its heap by the limit; nil: unknown, or no heap.
-	SeesLimit *Sight `json:",omitempty"`
+	SeesLimit *Sight `json:"SeesLimit,omitempty"`
 	Flags     []Flag `json:",omitempty"` // memory settings at the process's start
 	HeapSet   bool   `json:",omitempty"` // an option sets the maximum heap, or the assumed limit, as a number
 	// Evidence has clauses such as "libjvm.so exports gHotSpotVMStructs", the deciding one first.
