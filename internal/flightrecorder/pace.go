@@ -99,11 +99,13 @@ const (
 	alertSecond = 110
 )
 
-// Imminent returns the interval if this many containers are about to reach their limits.
-func Imminent(containers int) time.Duration { return every(imminent, containers, imminentSecond) }
+// ImminentInterval returns the interval if this many containers are about to reach their limits.
+func ImminentInterval(containers int) time.Duration {
+	return every(imminent, containers, imminentSecond)
+}
 
-// Alert returns the longest interval if this many containers may borrow memory.
-func Alert(containers int) time.Duration { return every(alert, containers, alertSecond) }
+// AlertInterval returns the longest interval if this many containers may borrow memory.
+func AlertInterval(containers int) time.Duration { return every(alert, containers, alertSecond) }
 
 func every(least time.Duration, containers, perSecond int) time.Duration {
 	return max(least, time.Duration(containers)*time.Second/time.Duration(perSecond))

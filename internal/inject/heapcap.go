@@ -108,14 +108,14 @@ func configMapWith(in Input, t target, variable string) string {
 
 // ownersShare returns the owner's share of the limit, from a flag in any source, or from the knob's own variable.
 func (w *working) ownersShare(s setting) ownersCap {
-	if s.knob.Caps == nil || s.knob.Follows != runtimes.AtStart {
+	if s.knob.HeapCap == nil || s.knob.Follows != runtimes.AtStart {
 		return ownersCap{}
 	}
 	for _, src := range w.sources {
 		if s.knob.List == nil && src.name != s.knob.Env {
 			continue
 		}
-		if share := s.knob.Caps(src.text, 100*memory.MiB).MiB(); share > 0 {
+		if share := s.knob.HeapCap(src.text, 100*memory.MiB).MiB(); share > 0 {
 			return ownersCap{
 				by: src.title + " sets " + s.knob.Name, percent: int32(share), //nolint:gosec // at most 100
 				direct: src.name == "" || src.name == s.knob.Env,
@@ -179,7 +179,7 @@ func (c *ContainerPlan) heapFollows(own int32) (known, may bool, percent int32) 
 	switch {
 	case c.heapByNode, ours == nil && c.facts.LimitUnseen: // shares are of the node's memory
 		return false, false, 0
-	case ours != nil && (ours.verdict.Fixed || c.facts.Ask.HeapLimit > 0):
+	case ours != nil && (ours.verdict.Fixed || c.facts.Tuning.HeapLimit > 0):
 		return false, false, 0
 	case ours != nil && (c.owner.unsure == "" || sameShare(c.found, own)):
 		return own > 0, false, own

@@ -48,7 +48,7 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 	return out
 }
 
-// proven returns [runtimes.Facts.Live] and [runtimes.Facts.Proven] for one process. Both are 0 if unknown, or if all
+// proven returns [runtimes.Facts.Live] and [runtimes.Facts.ProvenHeapCap] for one process. Both are 0 if unknown, or if all
 // replicas have a cap and the limit is at least the recommended one.
 func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	seen := in.Observed[c.name]
