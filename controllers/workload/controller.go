@@ -240,7 +240,7 @@ func (r *Reconciler) prepare(s *workload.Snapshot, e *entry) {
 
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
 	// a step that changes no pods needs no budget; but in every mode, a step may restore limits that memfit lowered
-	if sizing := e.state.Rollout(); !s.Disturbs() && len(sizing.Lowerings)+len(sizing.Reverts) == 0 {
+	if sizing := e.state.Rollout(); !s.ChangesRunningPods() && len(sizing.Lowerings)+len(sizing.Reverts) == 0 {
 		return workload.Step(e.state, s, now)
 	}
 	r.Totals.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {

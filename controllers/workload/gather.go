@@ -84,7 +84,7 @@ func (r *Reconciler) gather(
 		s.Snapshots = r.Sources.Snapshots.Of(ctx, s.Pods)
 	}
 	if r.Sources.Usage != nil {
-		s.Silent = memory.Lasting(r.Sources.Usage.Gaps(), r.Clock.Now())
+		s.SilentNodes = memory.Lasting(r.Sources.Usage.Gaps(), r.Clock.Now())
 	}
 	s.QueryResult = r.queryResult(ctx, s.RollbackQuery())
 	return s, nil

@@ -61,7 +61,7 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 func (r *Reconciler) drop(w memory.WorkloadRef) {
 	if e, known := r.states.get(w); known && e.state.HasHistory() {
 		r.former.keep(w, former{
-			owner: e.owner, namespace: e.namespace, state: e.state.Remains(), at: r.Clock.Now(),
+			owner: e.owner, namespace: e.namespace, state: e.state.RetainedState(), at: r.Clock.Now(),
 		})
 	}
 	r.states.drop(w)
@@ -117,7 +117,7 @@ func (r *Reconciler) rememberStored(s *workload.Snapshot, stored *v1alpha1.Memor
 	}
 	if _, err := state.Unpack(stored); err == nil {
 		owner, _ := records.OwnerUID(stored.OwnerReferences, ref)
-		r.former.keep(ref, former{owner: owner, namespace: namespace, state: state.Remains(), at: r.Clock.Now()})
+		r.former.keep(ref, former{owner: owner, namespace: namespace, state: state.RetainedState(), at: r.Clock.Now()})
 	}
 }
 

@@ -60,7 +60,7 @@ func (r *Reconciler) postpone(
 	if !absorb {
 		return wait
 	}
-	pressing := e.state.Absorb(events, now)
+	pressing := e.state.AddSamples(events, now)
 	r.Inbox.Done(ref)
 	if pressing {
 		return 0

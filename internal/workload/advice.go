@@ -90,7 +90,7 @@ func hasNoUsage(s *Snapshot) bool {
 
 // silentNodes returns the workload's nodes without usage. all is true if the workload has no other nodes.
 func silentNodes(s *Snapshot) (nodes []memory.Silence, all bool) {
-	if len(s.Silent) == 0 {
+	if len(s.SilentNodes) == 0 {
 		return nil, false
 	}
 	ours := map[string]bool{}
@@ -99,7 +99,7 @@ func silentNodes(s *Snapshot) (nodes []memory.Silence, all bool) {
 			ours[pod.Spec.NodeName] = true
 		}
 	}
-	nodes = slices.DeleteFunc(slices.Clone(s.Silent), func(n memory.Silence) bool { return !ours[n.Node] })
+	nodes = slices.DeleteFunc(slices.Clone(s.SilentNodes), func(n memory.Silence) bool { return !ours[n.Node] })
 	return nodes, len(nodes) > 0 && len(nodes) == len(ours)
 }
 

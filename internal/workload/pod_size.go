@@ -80,8 +80,8 @@ func whyWholeFixed(pod *corev1.Pod) string {
 		"API server and the kubelets, or restart the workload, so that new pods get the new size"
 }
 
-// RefusedWhole returns text to append to a refused resize if the pod-level size cannot be changed; "": it can.
-func RefusedWhole(pod *corev1.Pod) string {
+// PodSizeHint returns text to append to a refused resize if the pod-level size cannot be changed; "": it can.
+func PodSizeHint(pod *corev1.Pod) string {
 	why := whyWholeFixed(pod)
 	if constraints.WholeSize(pod) == (memory.Size{}) || why == "" {
 		return ""

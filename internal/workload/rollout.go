@@ -34,8 +34,8 @@ func resizes(mode v1alpha1.SizingMode) bool {
 	return mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict
 }
 
-// Disturbs reports whether the profile lets memfit change or evict running pods.
-func (s *Snapshot) Disturbs() bool {
+// ChangesRunningPods reports whether the profile lets memfit change or evict running pods.
+func (s *Snapshot) ChangesRunningPods() bool {
 	return s.Profile != nil &&
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
 }
@@ -328,8 +328,8 @@ func lastDay(h *history.Container) memory.Bytes {
 	return peak
 }
 
-// BudgetForbids is the reason for not evicting or restarting a pod.
-const BudgetForbids = "a PodDisruptionBudget does not allow it now"
+// BlockedByBudget is the reason for not evicting or restarting a pod.
+const BlockedByBudget = "a PodDisruptionBudget does not allow it now"
 
 // OutcomeOf converts the API server's response to an action; it returns err if the outcome is uncertain. noRight is
 // true if RBAC does not permit the action. The response does not show this, because admission also responds with
@@ -346,7 +346,7 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	case a.Evict && apierrors.IsTooManyRequests(err):
-		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: BudgetForbids}, nil
+		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: BlockedByBudget}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err),
 		apierrors.IsBadRequest(err):
 		why := "the API server refused the change: " + quote.Line(err.Error())
@@ -365,8 +365,8 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	return rollout.Outcome{}, err
 }
 
-// Disturbs reports whether an action makes an available pod unavailable.
-func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
+// MakesUnavailable reports whether an action makes an available pod unavailable.
+func MakesUnavailable(pod *corev1.Pod, a rollout.Action) bool {
 	restarts := false
 	for c := range constraints.Containers(&pod.Spec) {
 		_, asked := a.Sizes[c.Name]
@@ -375,9 +375,9 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 	return available(pod) && (a.Evict || !a.Undo && restarts)
 }
 
-// TooFewServe returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
+// TooFewAvailable returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
 // 0: unknown, so that the number of pods that have not ended counts.
-func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
+func (st *State) TooFewAvailable(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	for _, pod := range s.Pods {
 		if ended(pod) {
@@ -416,9 +416,9 @@ func available(pod *corev1.Pod) bool {
 	return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod)
 }
 
-// InsteadOfResize returns what users can do to give pods a higher limit without memfit's right to resize; empty: the
+// WithoutResizeHint returns what users can do to give pods a higher limit without memfit's right to resize; empty: the
 // limit is not higher, or new pods do not get it.
-func InsteadOfResize(s *Snapshot, pod *corev1.Pod, a rollout.Action) string {
+func WithoutResizeHint(s *Snapshot, pod *corev1.Pod, a rollout.Action) string {
 	for name, to := range a.Sizes {
 		spec, _ := constraints.Find(pod, name)
 		if spec != nil && !s.NoWebhook && to.Limit > constraints.SizeOf(&spec.Resources).Limit {
