@@ -96,7 +96,7 @@ func (r *Reconciler) writeLoan(
 		loan, why = decide(in)
 		next = e.state.Clone()
 		if loan != nil && !isStored(in.Loans, loan) {
-			next.Rollout().Lend(*loan, why, a != nil)
+			next.Rollout().AddLoan(*loan, why, a != nil)
 		}
 		return next.Rollout().Spent
 	}
@@ -139,7 +139,7 @@ func (r *Reconciler) removeLoan(ctx context.Context, owner memory.Workload, l *r
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next := e.state.Clone()
-	next.Rollout().NotLent(l.UID, l.Container, l.Sequence)
+	next.Rollout().RemoveLoan(l.UID, l.Container, l.Sequence)
 	r.Totals.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Rollout().Spent })
 	if err := r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
 		return fmt.Errorf("removing a loan that was not sent: %w", err)

@@ -24,7 +24,7 @@ func (c *cluster) lends(to memory.Bytes, sent bool) {
 	pod := &c.in.Pods[0]
 	app := &pod.Containers[0]
 	size := memory.Size{Request: app.Spec.Request, Limit: to}
-	state.Lend(rescue.Loan{
+	state.AddLoan(rescue.Loan{
 		Pod: pod.Name, UID: pod.UID, Node: "node-1", Container: "app", From: app.Spec, To: size, At: c.in.Now, Sequence: 1,
 	}, "it grew", true)
 	c.store(&state)
@@ -49,7 +49,7 @@ func TestALoanForgetsNoRestartThatWasSent(t *testing.T) {
 			Restart: &Step{Pod: "web-1", UID: "uid-1", At: at, Phase: phase},
 			Spent:   []Spent{{At: at, UID: "uid-1", Pods: 1}},
 		}
-		state.Lend(rescue.Loan{Pod: "web-1", UID: "uid-1", Container: "app", At: at.Add(time.Second)}, "it grew", false)
+		state.AddLoan(rescue.Loan{Pod: "web-1", UID: "uid-1", Container: "app", At: at.Add(time.Second)}, "it grew", false)
 		if got := state.Restart != nil; got != kept || got != (len(state.Spent) > 0) {
 			t.Errorf("%s: the restart is %+v, spent is %+v", phase, state.Restart, state.Spent)
 		}
@@ -648,7 +648,7 @@ func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
 	var state State
 	pod := func(i int) types.UID { return types.UID(fmt.Sprintf("uid-%d", i)) }
 	for i := range rescue.MaxWorkloadLoans + 1 {
-		state.Lend(rescue.Loan{
+		state.AddLoan(rescue.Loan{
 			Pod: string(pod(i)), UID: pod(i), Container: "app", From: lendable,
 			To: memory.Size{Request: lendable.Request, Limit: 256 * mib}, At: time.Unix(0, 0), Sequence: int64(i),
 		}, "it grew", true)
@@ -662,7 +662,7 @@ func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range rescue.MaxWorkloadLoans + 1 {
-		if _, _, on := read.Lent(pod(i), "app"); !on {
+		if _, _, on := read.LoanSizes(pod(i), "app"); !on {
 			t.Errorf("the loan of pod %d is forgotten", i)
 		}
 	}

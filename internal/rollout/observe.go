@@ -153,7 +153,7 @@ func (o *observation) followResize(st *Step, pod *Pod) (done, passed bool) {
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= resizeTimeout:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed to resize it since "+since+": "+r.Message)
-	case r.Deferred && waited >= resizeTimeout && (o.Policy.OnlyWatch || pod.restartsFor(st) || // such a pod is disrupted
+	case r.Deferred && waited >= resizeTimeout && (o.Policy.KeepRunningPods || pod.restartsFor(st) || // such a pod is disrupted
 		o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had too little free memory since "+since+": "+r.Message)
 	case r.Deferred:
@@ -197,7 +197,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 // unseen describes a running container without readings whose limit a step lowers; empty: there is none.
 func (in *Input) unseen(st *Step) string {
 	for _, name := range lowered(st.From, st.To) {
-		if why := in.Unseen[name]; why != "" {
+		if why := in.Unmeasured[name]; why != "" {
 			return why
 		}
 	}

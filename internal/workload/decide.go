@@ -177,7 +177,7 @@ func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) 
 				continue
 			}
 			size, byOther := c.Actual, pod.Writer != ""
-			if from, _, lent := d.rollout.State.Lent(pod.UID, c.Name); lent {
+			if from, _, lent := d.rollout.State.LoanSizes(pod.UID, c.Name); lent {
 				size = from
 			}
 			if byOther && c.Owner != (memory.Size{}) {
@@ -269,14 +269,14 @@ func (d *decider) inputFor(c managedContainer, plan *inject.ContainerPlan, e *ev
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
 			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: whyNoUsage(d.s),
-			Prior: d.prior(&c), Unseen: d.rollout.Unseen[c.Name],
+			Prior: d.prior(&c), Unseen: d.rollout.Unmeasured[c.Name],
 		},
 		container: c, plan: plan, cached: st.shapes[c.Name], predicted: predictedSettings(d.s, c.Name),
 	}
 	if in.onFullNode = slices.ContainsFunc(in.Kills, nodeRanOut); c.current.Limit > 0 {
 		in.Kills = slices.DeleteFunc(in.Kills, nodeRanOut)
 	}
-	switch from, _, lent := st.rollout.Lent(c.pod, c.Name); {
+	switch from, _, lent := st.rollout.LoanSizes(c.pod, c.Name); {
 	case lent:
 		in.Current = from
 	case c.resizedByOther && e != nil: // another writer resized this pod only

@@ -69,7 +69,7 @@ func rolloutInput(
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
 		Succeeded: uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }),
 		Elsewhere: s.ungoverned(), Paused: s.paused, Conflict: s.Facts.Conflict, Waiting: st.waiting(s, now),
-		Unseen: st.unreadUsage(s, now),
+		Unmeasured: st.unreadUsage(s, now),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
 		// memfit needs Pods only to restart them, to end loans, and to finish or roll back started changes
@@ -101,13 +101,13 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 		}
 		w := rollout.Waiting{
 			Name: pod.Name, UID: pod.UID, Since: pod.CreationTimestamp.UTC(), From: map[string]memory.Size{}, To: to,
-			Completes: s.isRun(pod), Undisturbed: constraints.Undisturbed(pod.Annotations), Stays: pod.Spec.Resources != nil,
+			Completes: s.isRun(pod), DoNotDisrupt: constraints.Undisturbed(pod.Annotations), NotResizable: pod.Spec.Resources != nil,
 		}
 		message, _ := unscheduled(pod)
 		w.Scheduler = quote.Message(message)
 		for c := range constraints.Containers(&pod.Spec) {
 			if size, raised := to[c.Name]; raised {
-				w.From[c.Name], w.Stays = constraints.SizeOf(&c.Resources), w.Stays || size.Request == 0
+				w.From[c.Name], w.NotResizable = constraints.SizeOf(&c.Resources), w.NotResizable || size.Request == 0
 			}
 		}
 		all = append(all, w)
@@ -118,7 +118,7 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
-		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict && !s.NoWebhook, OnlyWatch: !resizes(sizing.Mode),
+		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict && !s.NoWebhook, KeepRunningPods: !resizes(sizing.Mode),
 		OnlyRecommend: !sizing.Mode.SizesNewPods(), NoWebhook: s.NoWebhook,
 		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
 		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
@@ -136,7 +136,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil,
-		Completes: s.isRun(pod), Undisturbed: constraints.Undisturbed(pod.Annotations),
+		Completes: s.isRun(pod), DoNotDisrupt: constraints.Undisturbed(pod.Annotations),
 		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
@@ -146,7 +146,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	}
 	managed := Managed(s.Profile, pod)
 	if p.Whole = runningWhole(s, pod, managed); p.Whole == nil && st.Refused.Size > 0 {
-		p.Given = func(sizes map[string]memory.Size) (map[string]memory.Size, string) {
+		p.WebhookSizes = func(sizes map[string]memory.Size) (map[string]memory.Size, string) {
 			return st.replacementSizes(s, pod, managed, sizes, now)
 		}
 	}
@@ -158,7 +158,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		program := st.programIn(pod, c.Name)
-		running.Program, running.Changed = program.ID, program.Changed
+		running.Program, running.ImageChanged = program.ID, program.Changed
 		if e := st.evidenceOf(c.Name, program.ID); e != nil { // nil: memfit does not manage the program
 			running.Owner = program.Owner
 			if e.ownerSizeNew(now) {
@@ -166,11 +166,11 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			}
 			running.Outdated = running.Owner != e.Owner
 			if p.Created.After(e.HighestAt) && !running.Outdated {
-				running.Before = e.HighestLimit
+				running.PreviousMax = e.HighestLimit
 			}
 			if p.Writer == "" && inject.WasResized(pod) {
 				owner := cmp.Or(running.Owner.Limit, program.Created)
-				running.Owed = min(cmp.Or(program.Created, owner), owner)
+				running.RestoreLimit = min(cmp.Or(program.Created, owner), owner)
 			}
 			if running.Owner.Limit == 0 && !running.Shared && st.knowsOwner(pod, c.Name) {
 				running.Owner.Limit = rollout.NoLimit
@@ -261,7 +261,7 @@ func setLifecycle(
 			return
 		}
 	}
-	c.Brief = last != nil && last.FinishedAt.Sub(last.StartedAt.Time) < briefLife
+	c.EndedEarly = last != nil && last.FinishedAt.Sub(last.StartedAt.Time) < briefLife
 }
 
 func isInit(pod *corev1.Pod, name string) bool {

@@ -135,7 +135,7 @@ func (st *State) processEvents(s *Snapshot, now time.Time) (kills, explained []m
 	ofAgents, explained := st.ledger.UpdateAgents(agentKills, st.peak, st.limit, now)
 	kills, explained = mergeKills(append(kills, ofAgents...), explained)
 	st.ledger.Attribute(st.ProgramOf)
-	st.ledger.UsedUp(now, st.rollout.UsedUp)
+	st.ledger.UsedUp(now, st.rollout.LimitWithoutLoan)
 	st.watchStalls(in.Samples)
 	existing := uids(s.Pods, nil)
 	stalls = st.updateStalls(agentStalls, existing, now)
