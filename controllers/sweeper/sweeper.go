@@ -227,7 +227,7 @@ func presence(ctx context.Context, from client.Reader, of memory.WorkloadRef) (p
 	}
 	p.State, p.UID = records.Exists, obj.GetUID()
 	if obj.GetDeletionTimestamp() != nil {
-		p.State = records.Leaving
+		p.State = records.Terminating
 	}
 	return p, nil
 }

@@ -169,7 +169,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	switch {
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", ref, err)
-	case s.Presence.State == records.Gone || s.Presence.State == records.Leaving:
+	case s.Presence.State == records.Gone || s.Presence.State == records.Terminating:
 		if e, known := r.states.get(ref); known {
 			e.mu.Lock()
 			defer e.mu.Unlock()

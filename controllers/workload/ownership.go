@@ -83,7 +83,7 @@ func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err err
 	}
 	var unknown error
 	s.Presence, unknown = r.sweeper().Confirm(ctx, s.Owner.Ref)
-	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Leaving)
+	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Terminating)
 }
 
 // claim reports whether a stored record may be used for the workload. It deletes the record if the record belongs to an

@@ -176,7 +176,7 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 // own controller, as after `kubectl delete --cascade=orphan`.
 func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after client.Object) {
 	if !maps.Equal(
-		informers.OurAnnotations(before.GetAnnotations()), informers.OurAnnotations(after.GetAnnotations()),
+		informers.MemfitAnnotations(before.GetAnnotations()), informers.MemfitAnnotations(after.GetAnnotations()),
 	) || !maps.Equal(before.GetLabels(), after.GetLabels()) { // the cache keeps only the labels of namespaces
 		f.Enqueue(f.workloadsAffectedBy(kind, after)...)
 	}

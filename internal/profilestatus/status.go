@@ -283,7 +283,7 @@ func usageCondition(in Input) metav1.Condition {
 	}
 	return conditionUsage.False(
 		v1alpha1.ReasonUsageMissing,
-		"Usage unavailable from "+format.Silent(in.Gaps)+"; memfit changes no size until it is available ("+
+		"Usage unavailable from "+format.SilentNodes(in.Gaps)+"; memfit changes no size until it is available ("+
 			workload.UsageHelp+")",
 	)
 }

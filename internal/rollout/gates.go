@@ -443,7 +443,7 @@ func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 		return ch.to, Verdict{}
 	}
 	with := func(limit memory.Bytes) memory.Size { return ch.withLess(limit, ch.to.Request) }
-	most, why := constraints.Most(ch.from.Limit, ch.to.Limit, func(limit memory.Bytes) string {
+	most, why := constraints.HighestAccepted(ch.from.Limit, ch.to.Limit, func(limit memory.Bytes) string {
 		return d.inadmissible(ch, with(limit))
 	})
 	if why == "" || d.inadmissible(ch, with(most)) != "" {
@@ -534,7 +534,7 @@ func (d *decider) exceedsQuota(ch *change) Verdict {
 			return Verdict{}
 		}
 		return refuse(v1alpha1.ReasonResourceQuota, "%s more %s.memory for %s, but quota %s leaves %s", need, what,
-			format.Count(int64(replicas), "replica"), ch.Quota.Name, constraints.Left(left))
+			format.Count(int64(replicas), "replica"), ch.Quota.Name, constraints.FormatUnused(left))
 	}
 	return cmp.Or(over("limits", from.Limit, ch.to.Limit, left.Limit),
 		over("requests", from.Request, ch.to.Request, left.Request))

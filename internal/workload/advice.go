@@ -79,7 +79,7 @@ func whyNoUsage(s *Snapshot) string {
 	if len(nodes) == 0 {
 		return ""
 	}
-	return "usage cannot be read from " + format.Silent(nodes) + " (" + UsageHelp + ")"
+	return "usage cannot be read from " + format.SilentNodes(nodes) + " (" + UsageHelp + ")"
 }
 
 // hasNoUsage reports whether memfit reads no usage of any pod of the workload.

@@ -101,7 +101,7 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 		}
 		w := rollout.Waiting{
 			Name: pod.Name, UID: pod.UID, Since: pod.CreationTimestamp.UTC(), From: map[string]memory.Size{}, To: to,
-			Completes: s.isRun(pod), DoNotDisrupt: constraints.Undisturbed(pod.Annotations), NotResizable: pod.Spec.Resources != nil,
+			Completes: s.isRun(pod), DoNotDisrupt: constraints.DoNotDisrupt(pod.Annotations), NotResizable: pod.Spec.Resources != nil,
 		}
 		message, _ := unscheduled(pod)
 		w.Scheduler = quote.Message(message)
@@ -136,7 +136,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil,
-		Completes: s.isRun(pod), DoNotDisrupt: constraints.Undisturbed(pod.Annotations),
+		Completes: s.isRun(pod), DoNotDisrupt: constraints.DoNotDisrupt(pod.Annotations),
 		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
@@ -203,7 +203,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 func (st *State) replacementSizes(
 	s *Snapshot, pod *corev1.Pod, managed []managedContainer, sizes map[string]memory.Size, now time.Time,
 ) (reduced map[string]memory.Size, why string) {
-	var asks []constraints.Ask
+	var asks []constraints.DesiredSize
 	for i := range managed {
 		c := &managed[i]
 		want, asked := sizes[c.Name]
@@ -214,7 +214,7 @@ func (st *State) replacementSizes(
 			inputs := st.creationOf(s, &st.rollout, c.Name, want, now)
 			want = inputs.size()
 		}
-		asks = append(asks, constraints.Ask{
+		asks = append(asks, constraints.DesiredSize{
 			Container: c.Name, Base: st.programIn(pod, c.Name).Owner, Want: want,
 			Equal: st.staysGuaranteed(c) || c.policy.SizePolicy().RequestEqualsLimit,
 		})

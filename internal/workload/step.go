@@ -35,7 +35,7 @@ func completeObservations(s *Snapshot, st *State, observations []oom.Observation
 	})
 	for i := range observations {
 		o := &observations[i]
-		o.Measured, o.NodeShort = st.measuredSince, s.Facts.NodesShort[o.Node]
+		o.Measured, o.NodeShort = st.measuredSince, s.Facts.NodePressureSince[o.Node]
 		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
 			if in.endedIn(o) && (!in.ended || o.Ended[len(o.Ended)-1].Index > in.restarts) {

@@ -243,7 +243,7 @@ func (h *Injector) facts(
 	if err != nil {
 		return nil, err
 	}
-	facts := constraints.About(resolved.Ref, nil, pod, objects)
+	facts := constraints.FactsOf(resolved.Ref, nil, pod, objects)
 	facts.LargestNode, facts.NodeDescription = largestNode(pod, rec, &facts)
 	if refused := rec.Status.RefusedRequest; refused != nil {
 		facts.Refused = memory.FromQuantity(*refused)
@@ -295,7 +295,7 @@ func (h *Injector) recommendation(
 		}
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
-	if !records.BelongTo(rec.OwnerReferences, resolved.Ref, resolved.UID) {
+	if !records.UsableFor(rec.OwnerReferences, resolved.Ref, resolved.UID) {
 		// the record belongs to an earlier workload with this name, which may have run another program
 		return &v1alpha1.MemoryRecommendation{}, nil
 	}

@@ -47,7 +47,7 @@ type PendingKills struct {
 	Resolver *policy.Resolver
 	// APIReader reads from the API server, never from a cache.
 	APIReader client.Reader
-	// NodeShort is [constraintindex.Index.NodeShort].
+	// NodeShort is [constraintindex.Index.NodePressureSince].
 	NodeShort func(node string) time.Time
 	// Clock returns the time.
 	Clock clock.PassiveClock

@@ -50,7 +50,7 @@ func replicaOfWebhook(t *testing.T, mode v1alpha1.SizingMode) (*Injector, *clock
 	return &Injector{
 		Resolver: resolver, Reader: reader, Clock: clock,
 		Kills: &PendingKills{
-			Resolver: resolver, APIReader: &apiServer{}, Clock: clock, NodeShort: (&constraintindex.Index{}).NodeShort,
+			Resolver: resolver, APIReader: &apiServer{}, Clock: clock, NodeShort: (&constraintindex.Index{}).NodePressureSince,
 		},
 		Metrics: NewMetrics(prometheus.NewRegistry()),
 	}, clock
