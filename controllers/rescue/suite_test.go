@@ -235,7 +235,7 @@ type afterAll struct {
 
 func (l afterAll) Lend(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
-	decide func(workloadctl.Lending) (*lending.Loan, string),
+	decide func(workloadctl.LoanFacts) (*lending.Loan, string),
 ) error {
 	l.come.Done()
 	l.come.Wait()

@@ -70,8 +70,8 @@ type Injector struct {
 	Clock clock.PassiveClock
 }
 
-// Answer returns the response for one pod, or for a suspended Job. It always allows the request.
-func (h *Injector) Answer(ctx context.Context, req *review) (a *admissionv1.AdmissionResponse) {
+// Respond returns the response for one pod, or for a suspended Job. It always allows the request.
+func (h *Injector) Respond(ctx context.Context, req *review) (a *admissionv1.AdmissionResponse) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {

@@ -89,7 +89,7 @@ func admitted(t *testing.T, h *Injector, pod *corev1.Pod) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := h.Answer(t.Context(), &r)
+	a := h.Respond(t.Context(), &r)
 	failed := func(w string) bool { return strings.Contains(w, "internal error") }
 	if !a.Allowed || slices.ContainsFunc(a.Warnings, failed) {
 		t.Fatalf("%+v", a)
