@@ -190,7 +190,7 @@ type counted struct {
 
 // tooManyIdentities reports whether a new identity would exceed the maximum of its profile.
 func (r *Reconciler) tooManyIdentities(ctx context.Context, s *workload.Snapshot) (bool, error) {
-	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
+	if !identity.IsIdentity(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
 		return false, nil
 	}
 	key, most := s.Profile.Key(), cmp.Or(r.Settings.MaxIdentities, identity.MaxPerProfile)

@@ -46,9 +46,9 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
-// News reports whether a reading can change the ledger. Most readings cannot, because the counter is zero or unchanged.
+// Relevant reports whether a reading can change the ledger. Most readings cannot, because the counter is zero or unchanged.
 // The first reading after a raise always can: later kills are then at the higher limit.
-func (l *Ledger) News(r memory.KillCounter) bool {
+func (l *Ledger) Relevant(r memory.KillCounter) bool {
 	c := l.cursor(r.Container)
 	if c != nil && c.unread > 0 {
 		return true

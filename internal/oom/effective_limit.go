@@ -253,9 +253,9 @@ func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Byte
 	return cursor.limit, cursor.asked, true
 }
 
-// DoubtedUntil returns the time until which an end of the container's instance would revert its last raise (see
+// RevertibleUntil returns the time until which an end of the container's instance would revert its last raise (see
 // [Ledger.revertRaise]); zero: it would not.
-func (l *Ledger) DoubtedUntil(c memory.ContainerRef) time.Time {
+func (l *Ledger) RevertibleUntil(c memory.ContainerRef) time.Time {
 	if cursor := l.cursor(c); cursor != nil && cursor.revertible() {
 		return cursor.raise.reaches()
 	}

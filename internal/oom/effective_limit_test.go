@@ -310,7 +310,7 @@ func TestADeathInTheSecondOfARaiseProvesNothing(t *testing.T) {
 			if tc.told != "" {
 				until = time.Time{}
 			}
-			if got := l.DoubtedUntil(app); !got.Equal(until) {
+			if got := l.RevertibleUntil(app); !got.Equal(until) {
 				t.Errorf("the raise is in doubt until %s, want %s", got, until)
 			}
 			finished := tc.killedSeconds * second

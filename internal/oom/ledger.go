@@ -407,9 +407,9 @@ func (l *Ledger) Totals() (kills, stalls int64) {
 	return kills, stalls
 }
 
-// UsedUp sets [memory.OOMKill.Own] of the kills recorded at now. own returns the limit of the kill's container without
+// SetLimitsWithoutLoan sets [memory.OOMKill.Own] of the kills recorded at now. own returns the limit of the kill's container without
 // its loan; 0: it has none.
-func (l *Ledger) UsedUp(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
+func (l *Ledger) SetLimitsWithoutLoan(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
 	for _, n := range l.names {
 		for i := range n.Kills {
 			if k := &n.Kills[i]; k.Own == 0 && k.Limit > 0 && k.Seen.Equal(storable(now)) {

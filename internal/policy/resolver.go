@@ -96,7 +96,7 @@ func (r *Resolver) govern(ctx context.Context, pod metav1.Object, owner owners.O
 		Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
 		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace, NamespaceLabels: labels,
 	})
-	if id, found := identity.Of(pod, owner.Ref, out.Profile.Identity()); found { // the owner does not outlive the pod
+	if id, found := identity.Find(pod, owner.Ref, out.Profile.Identity()); found { // the owner does not outlive the pod
 		ref := id.Ref(owner.Ref.Namespace)
 		out.Identity = &id
 		out.Owner = owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations()}

@@ -26,7 +26,7 @@ const loanTimeout = time.Minute
 // budget: the loan counts against the change budget.
 func (s *State) AddLoan(l rescue.Loan, why string, budget bool) {
 	l.At = l.At.UTC()
-	l.Above, l.Read = l.At, l.At
+	l.LastHigh, l.Read = l.At, l.At
 	s.dropRestart(l.UID)
 	s.replace(l.UID, map[string]memory.Size{l.Container: {}, WholePod: {}})
 	s.Steps = slices.DeleteFunc(s.Steps, func(st Step) bool { return st.UID == l.UID && st.evicts() })
@@ -182,11 +182,11 @@ func (o *observation) followLoan(l *rescue.Loan) bool {
 		return true
 	}
 	lowered := c.Spec.Limit <= base.Limit || l.Enough > base.Limit && c.Spec.Limit < top.Limit
-	switch over := l.Taken || !l.Ended.IsZero() && lowered; {
+	switch over := l.Superseded || !l.Ended.IsZero() && lowered; {
 	case over && l.Failed:
 		l.Returned = toSeconds(o.Now) // the failure was reported
 	case over:
-		o.endLoan(l, l.Taken)
+		o.endLoan(l, l.Superseded)
 	default:
 		o.watchLoan(l, &c, base)
 	}
@@ -248,7 +248,7 @@ func (d *decider) endSupersededLoans() {
 		size := memory.Size{Request: l.To.Request, Limit: desired.Recommendation.Size.Limit}
 		if l.Enough = 0; size.Limit > l.From.Limit {
 			l.Enough = size.Limit
-			l.Taken = l.Taken || size.Limit >= l.To.Limit || !recommend.Differs(l.To, size, desired.Policy)
+			l.Superseded = l.Superseded || size.Limit >= l.To.Limit || !recommend.Differs(l.To, size, desired.Policy)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestALoanGoesBackToWhatIsRecommended(t *testing.T) {
 			c.reconcile()
 		}
 		c.expectLimits(want)
-		if l := c.state().Loans[0]; l.Returned.IsZero() != (want == "512Mi") || l.Taken {
+		if l := c.state().Loans[0]; l.Returned.IsZero() != (want == "512Mi") || l.Superseded {
 			t.Errorf("%s in use: %+v", demand, l)
 		}
 		if c.told("demand stayed below 256Mi for") != (want == "256Mi") {
@@ -130,13 +130,13 @@ func TestALoanIsNotTakenOverByWhatOthersGet(t *testing.T) {
 		c.uses(0, 400*mib)
 		c.reconcile()
 	}
-	if l := c.state().Loans[0]; l.Taken || !l.Returned.IsZero() || l.Enough != 0 {
+	if l := c.state().Loans[0]; l.Superseded || !l.Returned.IsZero() || l.Enough != 0 {
 		t.Errorf("the loan of a pod that is to have 128Mi is %+v", l)
 	}
 	c.app(0).Outdated = false
 	c.passes(time.Minute)
 	c.reconcile()
-	if l := c.state().Loans[0]; !l.Taken {
+	if l := c.state().Loans[0]; !l.Superseded {
 		t.Errorf("all pods are to have 512Mi, and the loan is %+v", l)
 	}
 }
@@ -379,7 +379,7 @@ func TestALoanIsReturnedWhenNoOtherPodIsWatched(t *testing.T) {
 	}
 	c.expectLimits("512Mi 100Mi 100Mi")
 	s := c.state()
-	s.Loans[0].Ended, s.Loans[0].Above = c.in.Now, c.in.Now.Add(-rescue.Hold)
+	s.Loans[0].Ended, s.Loans[0].LastHigh = c.in.Now, c.in.Now.Add(-rescue.Hold)
 	c.store(&s)
 	c.reconcile()
 	if _, watched := c.written.step(c.in.Pods[2].UID); !watched {

@@ -183,7 +183,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 && !running.Shared {
 			running.Effective = limit
 		}
-		running.DoubtedUntil = st.ledger.DoubtedUntil(ref)
+		running.DoubtedUntil = st.ledger.RevertibleUntil(ref)
 		if in := st.instance(&ref); in != nil {
 			running.Demand, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 			running.Measured, running.WorkingSetOnly = in.recent.lastAt(), in.recent.workingSetOnly

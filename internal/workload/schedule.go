@@ -119,7 +119,7 @@ func (st *State) ContainerEnded(events *PendingEvents) bool {
 // minute, and nearly all are unchanged.
 func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	had := len(events.Counters)
-	events.Counters = slices.DeleteFunc(events.Counters, func(c memory.KillCounter) bool { return !st.ledger.News(c) })
+	events.Counters = slices.DeleteFunc(events.Counters, func(c memory.KillCounter) bool { return !st.ledger.Relevant(c) })
 	return len(events.Counters) < had
 }
 

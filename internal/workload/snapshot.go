@@ -21,7 +21,7 @@ import (
 )
 
 // perRun reports whether every pod of the workload is a separate run with its own arguments.
-func (s *Snapshot) perRun() bool { return identity.Is(s.Owner.Ref) }
+func (s *Snapshot) perRun() bool { return identity.IsIdentity(s.Owner.Ref) }
 
 // isRun reports whether a pod runs to completion, like the pods of a Job. It reads the owner's kind and the pod's
 // restartPolicy, because any custom resource may own Jobs. Without a pod (nil), only the owner's kind counts.

@@ -39,7 +39,7 @@ func completeObservations(s *Snapshot, st *State, observations []oom.Observation
 		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
 			if in.endedIn(o) && (!in.ended || o.Ended[len(o.Ended)-1].Index > in.restarts) {
-				o.LastLook = in.statusSeen.Time()
+				o.LastSeen = in.statusSeen.Time()
 			}
 		}
 		o.CapFor = capFor(s, o)
@@ -135,7 +135,7 @@ func (st *State) processEvents(s *Snapshot, now time.Time) (kills, explained []m
 	ofAgents, explained := st.ledger.UpdateAgents(agentKills, st.peak, st.limit, now)
 	kills, explained = mergeKills(append(kills, ofAgents...), explained)
 	st.ledger.Attribute(st.ProgramOf)
-	st.ledger.UsedUp(now, st.rollout.LimitWithoutLoan)
+	st.ledger.SetLimitsWithoutLoan(now, st.rollout.LimitWithoutLoan)
 	st.watchStalls(in.Samples)
 	existing := uids(s.Pods, nil)
 	stalls = st.updateStalls(agentStalls, existing, now)

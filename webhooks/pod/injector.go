@@ -201,7 +201,7 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: facts,
 		// in every mode, because a heap cap must not be below what running processes need
 		Observed:      inject.ObservedIn(rec.Status.Containers),
-		ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.Is(resolved.Ref),
+		ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.IsIdentity(resolved.Ref),
 	}}, nil
 }
 
@@ -210,7 +210,7 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 func (h *Injector) pending(
 	ctx context.Context, resolved policy.Resolution, pod *corev1.Pod,
 ) map[string][]pendingKill {
-	if h.Kills == nil || !identity.Is(resolved.Ref) || resolved.Paused != "" ||
+	if h.Kills == nil || !identity.IsIdentity(resolved.Ref) || resolved.Paused != "" ||
 		!resolved.Profile.Spec.Sizing.Mode.SizesNewPods() || !hasMemoryLimit(pod) {
 		return nil
 	}

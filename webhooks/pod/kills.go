@@ -132,7 +132,7 @@ func (p *PendingKills) observe(
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("Could not resolve a failed pod", "pod", pod.Name, "err", err.Error())
 	}
-	if err != nil || !identity.Is(resolved.Ref) || resolved.Profile == nil {
+	if err != nil || !identity.IsIdentity(resolved.Ref) || resolved.Profile == nil {
 		return
 	}
 	p.mu.Lock()
@@ -194,7 +194,7 @@ func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	defer p.mu.Unlock()
 	var byContainer map[string][]pendingKill
 	for _, k := range p.byIdentity[ref] {
-		if !k.pending(p.Clock.Now()) || oom.ShortAt(p.NodeShort(k.node), k.Time) {
+		if !k.pending(p.Clock.Now()) || oom.UnderPressureAt(p.NodeShort(k.node), k.Time) {
 			continue
 		}
 		if byContainer == nil {
