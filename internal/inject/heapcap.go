@@ -222,8 +222,8 @@ func (c *ContainerPlan) adviseCap() {
 	}
 }
 
-// Frozen is the heap cap of a running process, which a resize of the limit does not change.
-type Frozen struct {
+// StartHeapCap is the heap cap of a running process, which a resize of the limit does not change.
+type StartHeapCap struct {
 	Cap      memory.Bytes // the heap cap of all processes together; 0: unknown
 	Overhead memory.Bytes // the runtime's memory besides the heap, plus the owner's reserve
 	Literal  bool         // the cap is a number in the pod's environment, which a restart of the container does not change
@@ -231,14 +231,14 @@ type Frozen struct {
 	Hard     bool         // the process ends at its cap; otherwise the garbage collector runs continuously
 }
 
-// Frozen returns the heap cap at the start of a container, if the cap is or may be a share of the limit. It uses the
+// StartHeapCap returns the heap cap at the start of a container, if the cap is or may be a share of the limit. It uses the
 // larger of the limits at admission and now, because the process may have started under either.
-func (c *ContainerPlan) Frozen() Frozen {
+func (c *ContainerPlan) StartHeapCap() StartHeapCap {
 	growth := c.Growth()
 	if growth.HeapPercent == 0 {
-		return Frozen{}
+		return StartHeapCap{}
 	}
-	f := Frozen{
+	f := StartHeapCap{
 		Overhead: growth.Overhead.Plus(growth.Reserve), Literal: c.capIsLiteral(),
 		Hard: len(c.runtime.runtime.FullHeap.Exits) > 0,
 	}

@@ -41,7 +41,7 @@ func targets(in Input) []target {
 			t.found = f // not for well-known sidecars: memfit leaves their runtime to the tools that inject them
 		}
 		t.once = init && !constraints.Sidecar(c)
-		t.volumesHold = VolumesHold(pod, c)
+		t.volumesHold = VolumesCapacity(pod, c)
 		t.whole = constraints.WholeSize(pod)
 		if !t.policy.Managed || t.once && !t.policy.Listed {
 			continue

@@ -55,7 +55,7 @@ func throttledHeap(s *Snapshot, container string) string {
 			continue
 		}
 		high := amount(*seen.High)
-		frozen := inject.OfRunning(pod, s.Profile, nil).Container(container).Frozen()
+		frozen := inject.OfRunning(pod, s.Profile, nil).Container(container).StartHeapCap()
 		heap := cmp.Or(frozen.Cap, inject.HeapCap(pod, container))
 		if heap <= high {
 			continue

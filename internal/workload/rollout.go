@@ -188,7 +188,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			running.Demand, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 			running.Measured, running.WorkingSetOnly = in.recent.lastAt(), in.recent.workingSetOnly
 		}
-		frozen := plan.Container(c.Name).Frozen()
+		frozen := plan.Container(c.Name).StartHeapCap()
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
 		if st.limitedByCap(ref, frozen, running.Demand) {
 			running.CapFor = frozen.For
@@ -232,7 +232,7 @@ func (st *State) replacementSizes(
 
 // limitedByCap reports whether a process needs a higher heap cap: it last ended with a full heap or, if the cap is
 // soft, uses more than the cap.
-func (st *State) limitedByCap(c memory.ContainerRef, f inject.Frozen, demand memory.Bytes) bool {
+func (st *State) limitedByCap(c memory.ContainerRef, f inject.StartHeapCap, demand memory.Bytes) bool {
 	if !f.Hard {
 		return demand > f.Cap.Plus(f.Overhead).Percent(105)
 	}

@@ -46,7 +46,7 @@ func completeObservations(s *Snapshot, st *State, observations []oom.Observation
 		name := o.Container.Container
 		declared := s.Profile.Container(name, annotations).Runtime.Type
 		if o.Runtime = string(declared); declared == v1alpha1.RuntimeAuto {
-			o.Runtime = plan().Container(name).Runs()
+			o.Runtime = plan().Container(name).RuntimeName()
 		}
 	}
 }
@@ -59,7 +59,7 @@ func capFor(s *Snapshot, o *oom.Observation) memory.Bytes {
 		return 0
 	}
 	plan := inject.OfRunning(s.Governed[i], s.Profile, nil)
-	return plan.Container(o.Container.Container).Frozen().For
+	return plan.Container(o.Container.Container).StartHeapCap().For
 }
 
 // Effects are the outputs of a step. The reconciler writes the MemoryCheckpoint with the next state, then the Status,
