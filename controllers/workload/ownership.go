@@ -150,7 +150,7 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 		failed = r.withdraw(ctx, ref)
 	}
 	if failed == nil {
-		r.Inbox.Release(ref, inbox.Answer{Problem: s.Problem, Why: s.Why})
+		r.Inbox.Release(ref, inbox.NoProfile{Problem: s.Problem, Why: s.Why})
 	}
 	if !known {
 		return failed

@@ -261,7 +261,7 @@ func (f *PodSource) resolve(ctx context.Context, pod *corev1.Pod) (policy.Resolu
 // ignored reports whether an event may be ignored, because no profile governed any of the workload's pods at its last
 // reconcile, and none governs this pod.
 func (f *PodSource) ignored(ref memory.WorkloadRef, resolved *policy.Resolution) bool {
-	return resolved.Profile == nil && f.Inbox.Released(ref, inbox.Answer{Problem: resolved.Problem, Why: resolved.Why})
+	return resolved.Profile == nil && f.Inbox.Released(ref, inbox.NoProfile{Problem: resolved.Problem, Why: resolved.Why})
 }
 
 // gone adds the last known state of a deleted pod to the inbox. After missed events, this is the state in the cache.

@@ -62,11 +62,11 @@ type workloadEntry struct {
 	profile          profile.Key // at the last reconcile; empty: no profile, or no reconcile yet
 	// released is true if no profile governed any pod at the last reconcile, and nothing is stored.
 	released bool
-	answer   Answer // why no profile did
+	answer   NoProfile // why no profile did
 }
 
-// Answer is the reason why no profile governs a pod.
-type Answer struct {
+// NoProfile is the reason why no profile governs a pod.
+type NoProfile struct {
 	Problem profile.Problem
 	Why     string
 }
@@ -334,7 +334,7 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 
 // Release records that no profile governs any pod of a workload and why, and that nothing is stored for the workload.
 // Until [Inbox.Govern], an event of a pod with the same reason causes no reconcile.
-func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
+func (r *Inbox) Release(ref memory.WorkloadRef, answer NoProfile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, found := r.workloads[ref]; found {
@@ -343,7 +343,7 @@ func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
 }
 
 // Released reports whether a workload was released with that answer.
-func (r *Inbox) Released(ref memory.WorkloadRef, answer Answer) bool {
+func (r *Inbox) Released(ref memory.WorkloadRef, answer NoProfile) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, found := r.workloads[ref]

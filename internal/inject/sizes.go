@@ -212,7 +212,7 @@ func (c *ContainerPlan) size(s sizing, w *working) {
 // bounded returns the wanted size within the profile's current bounds, and the reasons for a difference.
 func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	policy := t.policy.SizePolicy()
-	policy.VolumesHold, policy.SharesLimit = t.volumesHold, t.whole.Limit > 0
+	policy.VolumeSizeLimits, policy.SharesLimit = t.volumesHold, t.whole.Limit > 0
 	size, why := policy.Bound(want, base)
 	return size, why
 }

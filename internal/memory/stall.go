@@ -15,7 +15,7 @@ type Stall struct {
 	Program   string       `json:"pg,omitempty"` // the container's fingerprint; empty: unknown
 	Limit     Bytes        `json:"l"`            // the effective limit
 	Since     time.Time    `json:"s"`            // the first sample that showed the stall
-	Known     time.Time    `json:"k"`            // the sample that confirmed the stall
+	Confirmed time.Time    `json:"k"`            // the sample that confirmed the stall
 	Ended     time.Time    `json:"e,omitzero"`   // zero: the stall continues
 	// Anon is the anonymous memory at Known.
 	Anon Bytes `json:"a,omitempty"`

@@ -218,7 +218,7 @@ func TestAgents(t *testing.T) {
 				}
 				var got []kill
 				for _, k := range l.Kills("app") {
-					got = append(got, kill{k.Kind, k.Limit.String(), k.Asked.String(), k.Account})
+					got = append(got, kill{k.Kind, k.Limit.String(), k.Requested.String(), k.Account})
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("crash=%v (-want +got):\n%s", crash, diff)

@@ -32,7 +32,7 @@ func (l *Ledger) UpdateCounters(
 			continue
 		}
 		kill := memory.OOMKill{
-			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Asked: asked,
+			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Requested: asked,
 			Confidence: memory.High,
 			Why:        fmt.Sprintf("the kernel's counter rose by %d to %d while the container ran", n, r.Count),
 		}
@@ -148,7 +148,7 @@ func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bo
 		if k.Kind != memory.OOMChildProcess || k.Container.UID != kill.Container.UID {
 			continue
 		}
-		kill.Seen, kill.Own = k.Seen, k.Own
+		kill.Seen, kill.LimitWithoutLoan = k.Seen, k.LimitWithoutLoan
 		*k = kill
 		return true
 	}

@@ -238,8 +238,8 @@ func TestAKillReadAfterARaise(t *testing.T) {
 			if len(kills) == 0 {
 				t.Fatal("no kill was counted")
 			}
-			if last := kills[len(kills)-1]; last.Limit != size(tc.limit) || last.Asked != size(tc.asked) {
-				t.Errorf("the last kill counts with %s, %s asked for; want %s, %s", last.Limit, last.Asked, tc.limit, tc.asked)
+			if last := kills[len(kills)-1]; last.Limit != size(tc.limit) || last.Requested != size(tc.asked) {
+				t.Errorf("the last kill counts with %s, %s asked for; want %s, %s", last.Limit, last.Requested, tc.limit, tc.asked)
 			}
 		})
 	}

@@ -45,8 +45,8 @@ func KillVerb(k *memory.OOMKill) string {
 	if k.Limit > 0 {
 		at = " at its limit of " + k.Limit.String()
 	}
-	if k.Asked > 0 {
-		at += " (a limit of " + k.Asked.String() + " was requested and not in effect)"
+	if k.Requested > 0 {
+		at += " (a limit of " + k.Requested.String() + " was requested and not in effect)"
 	}
 	switch k.Kind {
 	case memory.OOMChildProcess:

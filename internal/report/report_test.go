@@ -19,7 +19,7 @@ func TestKill(t *testing.T) {
 			Why: "OOMKilled, exit 137", Account: "no data",
 		},
 		"Container app was OOM-killed at its limit of 64Mi (a limit of 96Mi was requested and not in effect)": {
-			Container: app, Limit: 64 * memory.MiB, Asked: 96 * memory.MiB,
+			Container: app, Limit: 64 * memory.MiB, Requested: 96 * memory.MiB,
 		},
 		"Container app exited because its runtime's heap was full (heap cap, under a limit of 64Mi)": {
 			Container: app, Kind: memory.OOMHeapAbort, Limit: 64 * memory.MiB,

@@ -121,7 +121,7 @@ func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 // before a clock was set back.
 func (o *observation) doubted(st *Step, pod *Pod) bool {
 	left := pod.doubtedUntil(st.To).Sub(o.Now)
-	return 0 < left && left <= memory.RaiseReaches
+	return 0 < left && left <= memory.RaiseLag
 }
 
 // notRunning returns a container that does not run now and whose limit a step raises; false: none.

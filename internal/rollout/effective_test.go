@@ -425,7 +425,7 @@ func TestASuccessorThatIsNeverReadyIsReplacedWhenItWasKilledWithItsSize(t *testi
 			if tc.limit > 0 {
 				c.kills = append(c.kills, memory.OOMKill{
 					Container: memory.ContainerRef{Pod: "web-2", UID: c.in.Pods[0].UID, Container: "app"},
-					Kind:      memory.OOMAtStart, Time: c.in.Now, Limit: tc.limit, Asked: tc.asked,
+					Kind:      memory.OOMAtStart, Time: c.in.Now, Limit: tc.limit, Requested: tc.asked,
 				})
 			}
 			for range 12 {

@@ -303,7 +303,7 @@ func (o *observation) refuseUnsized(st *Step) {
 func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {
 	return slices.ContainsFunc(o.kills, func(k memory.OOMKill) bool {
 		size, found := sizes[k.Container.Container]
-		return found && k.Container.UID == pod.UID && k.Kind != memory.OOMStall && k.Asked == 0 && k.Limit >= size.Limit
+		return found && k.Container.UID == pod.UID && k.Kind != memory.OOMStall && k.Requested == 0 && k.Limit >= size.Limit
 	})
 }
 

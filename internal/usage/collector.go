@@ -91,7 +91,7 @@ func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Read
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
-			state.Silence = memory.Silence{Answered: c.Now()}
+			state.Silence = memory.Silence{LastResponse: c.Now()}
 			take(nodes[i], r)
 			return
 		}

@@ -94,7 +94,7 @@ func (st *State) staysGuaranteed(c *managedContainer) bool {
 // ownPolicy returns the profile's policy with the container's own bounds.
 func (c *managedContainer) ownPolicy() recommend.Policy {
 	p := c.policy.SizePolicy()
-	p.VolumesHold, p.SharesLimit, p.Before = c.volumesHold, c.sharesLimit, c.floor
+	p.VolumeSizeLimits, p.SharesLimit, p.PreviousNeed = c.volumesHold, c.sharesLimit, c.floor
 	return p
 }
 

@@ -112,7 +112,7 @@ func (d *decider) avoidableKills() (all []memory.OOMKill) {
 			p.traits.CapFollowsLimit = p.traits.CapFollowsLimit || p.traits.MayFollow
 			programs[rollout.Key{Container: name, Program: k.Program}] = p
 		}
-		if recommend.Helps(k, p.kills, p.traits) {
+		if recommend.PreventedByHigherLimit(k, p.kills, p.traits) {
 			all = append(all, k)
 		}
 	}
@@ -268,8 +268,8 @@ func (d *decider) inputFor(c managedContainer, plan *inject.ContainerPlan, e *ev
 	in := containerInput{
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
-			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: whyNoUsage(d.s),
-			Prior: d.prior(&c), Unseen: d.rollout.Unmeasured[c.Name],
+			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), NoSamplesBecause: whyNoUsage(d.s),
+			Prior: d.prior(&c), UnmeasuredContainer: d.rollout.Unmeasured[c.Name],
 		},
 		container: c, plan: plan, cached: st.shapes[c.Name], predicted: predictedSettings(d.s, c.Name),
 	}
@@ -365,7 +365,7 @@ func (d *decider) addContainer(in *containerInput, r containerResult) {
 	for _, text := range in.plan.Advisories() {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
 	}
-	if young := r.recommendation.Teaches; young > 0 && !d.s.perRun() {
+	if young := r.recommendation.BurstEvidence; young > 0 && !d.s.perRun() {
 		v.learned.Add(in.container.priorKey, recommend.Learned{
 			Hours: young.Hours(), Day: period.DayOf(d.now), Containers: d.containerBit(name),
 		})
