@@ -197,7 +197,8 @@ func serve(
 		Resolver: resolver, Reader: mgr.GetCache(), Constraints: bounds, Metrics: podwebhook.NewMetrics(metrics.Registry),
 		Clock: clock.RealClock{}, Canaries: &podwebhook.Canaries{Replica: replica()},
 		Kills: &podwebhook.PendingKills{
-			Resolver: resolver, APIReader: mgr.GetAPIReader(), NodeShort: bounds.NodePressureSince, Clock: clock.RealClock{},
+			Resolver: resolver, APIReader: mgr.GetAPIReader(), NodePressureSince: bounds.NodePressureSince,
+			Clock: clock.RealClock{},
 		},
 		Trials: &podwebhook.Trials{Report: recorder.PodsNotCreated},
 	}

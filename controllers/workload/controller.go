@@ -135,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	result, err := r.reconcile(within, ref)
 	switch {
 	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
-		r.Metrics.givenUp.Inc()
+		r.Metrics.timedOut.Inc()
 		return r.stalled(ctx, ref, longestBackoff, err, v1alpha1.ReasonReconcileTimedOut, func(next string) string {
 			return fmt.Sprintf("The reconcile of this workload that began at %s did not end within %s and was canceled; the "+
 				"next begins at %s: %s", format.Time(began), format.InWords(timeout), next, quote.Line(err.Error()))

@@ -95,9 +95,9 @@ func (r *Reconciler) detectForeignEdit(ctx context.Context, s *workload.Snapshot
 	return r.identifyRecommendation(ctx, s, e)
 }
 
-// upToDate reports whether no write is due: the recommendation is unchanged, or only its figures ([workload.StatusHashes])
-// differ. Figures change with every step of a leaking or crashing container, so they are written at most once per
-// CheckpointEvery.
+// upToDate reports whether no write is due: the recommendation is unchanged, or only its figures
+// ([workload.StatusHashes]) differ. Figures change with every step of a leaking or crashing container, so they are
+// written at most once per CheckpointEvery.
 func (r *Reconciler) upToDate(e *entry, f *workload.Effects, now time.Time) bool {
 	known, worth := &e.recommendation, e.state.HashStatus(&f.Status)
 	return known.resourceVersion != "" && known.worth.Stable == worth.Stable &&

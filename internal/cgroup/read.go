@@ -33,8 +33,8 @@ type Reading struct {
 // Events has the kernel's counters of OOM events in a cgroup and all below it.
 type Events struct {
 	Kills uint64 // OOM-killed processes, also for lack of memory on the node; see [Reading.event]
-	// LimitFailures counts the allocations that failed at a limit of these cgroups. The kernel then selects a victim in them;
-	// one kill may follow any number of failures. Known is false on version 1, where Reached is unknown.
+	// LimitFailures counts the allocations that failed at a limit of these cgroups. The kernel then selects a victim in
+	// them; one kill may follow any number of failures. Known is false on version 1, where LimitFailures is unknown.
 	LimitFailures uint64
 	Known         bool
 }
@@ -45,7 +45,7 @@ type Events struct {
 func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Swap) }
 
 // Gauge reads a cgroup several times a second. It keeps the files of usage and limit open if the file system is a
-// [Keeper], because opening and closing is most of the cost.
+// [FileKeeper], because opening and closing is most of the cost.
 type Gauge struct {
 	tree         *Tree
 	dir          string

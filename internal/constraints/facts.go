@@ -46,7 +46,8 @@ type Facts struct {
 	limits []limits
 }
 
-// FactsOf returns the constraints of w. containers are the names of its managed containers. pod is its newest pod or nil.
+// FactsOf returns the constraints of w. containers are the names of its managed containers. pod is its newest pod or
+// nil.
 func FactsOf(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
 	f := Facts{Quota: quotaFor(pod, o.Quotas), Nodes: o.Nodes, limits: limitsOf(o.LimitRanges)}
 	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {

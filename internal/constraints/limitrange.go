@@ -134,8 +134,8 @@ func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	return ""
 }
 
-// HighestAccepted returns the highest limit between from and to, in steps of 1 MiB, that is not refused, and why to is refused;
-// "": it is not. If refused returns a reason for a limit, it must return a reason for all higher limits.
+// HighestAccepted returns the highest limit between from and to, in steps of 1 MiB, that is not refused, and why to is
+// refused; "": it is not. If refused returns a reason for a limit, it must return a reason for all higher limits.
 func HighestAccepted(from, to memory.Bytes, refused func(memory.Bytes) string) (most memory.Bytes, why string) {
 	if why = refused(to); why == "" {
 		return to, ""

@@ -14,7 +14,7 @@ var doNotDisrupt = map[string]string{
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
 
-// DisruptionAnnotations returns the annotations that [Undisturbed] reads, sorted; caches must keep them.
+// DisruptionAnnotations returns the annotations that [DoNotDisrupt] reads, sorted; caches must keep them.
 func DisruptionAnnotations() []string { return slices.Sorted(maps.Keys(doNotDisrupt)) }
 
 // DoNotDisrupt returns the annotation, with its value, that forbids disruptions of a pod; "": none.

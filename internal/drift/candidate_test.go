@@ -42,7 +42,8 @@ func TestEndangered(t *testing.T) {
 	retains := shape.Shape{Kind: shape.StepRetention, Confidence: memory.High}
 	restarted := func(container string, mib memory.Bytes) []rollout.PastRestart {
 		return []rollout.PastRestart{{
-			Pod: "old", At: now.Add(-26 * time.Hour), Cause: rollout.RestartDemand{Container: container, Demand: mib * memory.MiB},
+			Pod: "old", At: now.Add(-26 * time.Hour),
+			Cause: rollout.RestartDemand{Container: container, Demand: mib * memory.MiB},
 		}}
 	}
 	for name, tc := range map[string]struct {

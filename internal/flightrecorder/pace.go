@@ -17,7 +17,7 @@ const (
 	wary    = time.Second            // if usage may come near the limit within a minute
 	quiet   = 2 * time.Second        // otherwise: detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free
 	// fullEvery is the interval of full readings far below the limit. fullWary is their interval if a container may come
-	// near it: then every reading is full, except at [Alert].
+	// near it: then every reading is full, except at [AlertInterval].
 	fullEvery = 10 * time.Second
 	fullWary  = wary - fastest
 )

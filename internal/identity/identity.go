@@ -49,9 +49,9 @@ type Identity struct {
 	present []string          // the labels whose values differ by run
 }
 
-// Find returns the identity of a pod with this topmost owner; false if the owner outlives its pods, or nothing identifies
-// the pod. keys are the labels that the pod's profile names; if there are any, only these identify the pod, and a pod
-// without one of them has no identity.
+// Find returns the identity of a pod with this topmost owner; false if the owner outlives its pods, or nothing
+// identifies the pod. keys are the labels that the pod's profile names; if there are any, only these identify the pod,
+// and a pod without one of them has no identity.
 func Find(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, bool) {
 	if workloadkind.Lasting(owner.APIVersion, owner.Kind) {
 		return Identity{}, false

@@ -24,7 +24,7 @@ const (
 	UpToDate State = "UpToDate"
 	// Stale: memfit set variables at creation, and the current settings differ.
 	Stale State = "Stale"
-	// Missed: the pod was created before the profile, or while the webhook was unavailable.
+	// NotInjected: the pod was created before the profile, or while the webhook was unavailable.
 	NotInjected State = "Missed"
 	// Skipped: memfit skips every setting, with reasons.
 	Skipped State = "Skipped"

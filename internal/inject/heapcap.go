@@ -231,8 +231,8 @@ type StartHeapCap struct {
 	Hard     bool         // the process ends at its cap; otherwise the garbage collector runs continuously
 }
 
-// StartHeapCap returns the heap cap at the start of a container, if the cap is or may be a share of the limit. It uses the
-// larger of the limits at admission and now, because the process may have started under either.
+// StartHeapCap returns the heap cap at the start of a container, if the cap is or may be a share of the limit. It uses
+// the larger of the limits at admission and now, because the process may have started under either.
 func (c *ContainerPlan) StartHeapCap() StartHeapCap {
 	growth := c.Growth()
 	if growth.HeapPercent == 0 {

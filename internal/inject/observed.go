@@ -48,8 +48,8 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 	return out
 }
 
-// proven returns [runtimes.Facts.Live] and [runtimes.Facts.ProvenHeapCap] for one process. Both are 0 if unknown, or if all
-// replicas have a cap and the limit is at least the recommended one.
+// proven returns [runtimes.Facts.Live] and [runtimes.Facts.ProvenHeapCap] for one process. Both are 0 if unknown, or if
+// all replicas have a cap and the limit is at least the recommended one.
 func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	seen := in.Observed[c.name]
 	if seen.LiveSet == 0 || seen.HeapCap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {

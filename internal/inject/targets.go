@@ -22,7 +22,7 @@ type target struct {
 	container   *corev1.Container
 	policy      profile.Container
 	found       *v1alpha1.FoundRuntime
-	volumesHold memory.Bytes     // the capacity of its memory-backed volumes, see [VolumesHold]
+	volumesHold memory.Bytes     // the capacity of its memory-backed volumes, see [VolumesCapacity]
 	whole       memory.Size      // the pod-level size (spec.resources); zero: none
 	once        bool             // a plain init container, which is managed only because the profile names it
 	before      *containerRecord // the record of an earlier plan; nil: none

@@ -66,8 +66,8 @@ type OOMKill struct {
 	Limit Bytes `json:"l,omitempty"`
 	// Unreached is the effective limit if the container did not reach it, because the node ran out of memory.
 	Unreached Bytes `json:"lu,omitempty"`
-	// Requested is the limit in the pod's spec if it may not have been effective yet; Limit is then the highest known to be
-	// effective. 0: the limit in the spec was effective.
+	// Requested is the limit in the pod's spec if it may not have been effective yet; Limit is then the highest known to
+	// be effective. 0: the limit in the spec was effective.
 	Requested Bytes `json:"la,omitempty"`
 	// LimitWithoutLoan is the container's limit without the loan (sizing.rescue) that it used up. 0: Limit was not a loan.
 	LimitWithoutLoan Bytes `json:"lo,omitempty"`

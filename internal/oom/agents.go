@@ -20,7 +20,7 @@ type AgentKill struct {
 	Child     bool         // only a child process was killed; the container continued
 	Limit     memory.Bytes // the effective limit ([EffectiveLimit]); 0: unknown, or none
 	AtLimit   bool         // the kernel counted that a limit was reached
-	ByNode    bool         // the kernel counted that no limit was reached, and the node reports MemoryPressure ([ShortAt])
+	ByNode    bool         // the kernel counted no limit reached, and the node had MemoryPressure ([UnderPressureAt])
 	Account   string       // describes the minute before the kill in a sentence
 }
 

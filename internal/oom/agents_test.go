@@ -37,7 +37,7 @@ func TestAgents(t *testing.T) {
 	short := func(minute float64, m podMaker, peak string) step {
 		obs := Observe(m.pod)
 		for i := range obs {
-			obs[i].NodeShort = at(1)
+			obs[i].NodePressureSince = at(1)
 		}
 		return func(l *Ledger) (found, explained []memory.OOMKill) {
 			return l.Update(obs, uses(size(peak)), at(minute)), nil

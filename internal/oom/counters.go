@@ -46,8 +46,8 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
-// Relevant reports whether a reading can change the ledger. Most readings cannot, because the counter is zero or unchanged.
-// The first reading after a raise always can: later kills are then at the higher limit.
+// Relevant reports whether a reading can change the ledger. Most readings cannot, because the counter is zero or
+// unchanged. The first reading after a raise always can: later kills are then at the higher limit.
 func (l *Ledger) Relevant(r memory.KillCounter) bool {
 	c := l.cursor(r.Container)
 	if c != nil && c.unread > 0 {

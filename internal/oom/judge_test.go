@@ -400,7 +400,7 @@ func TestTruthTable(t *testing.T) {
 					obs[i].Measured = at(tc.measured)
 				}
 				if tc.pressed > 0 {
-					obs[i].NodeShort = at(tc.pressed)
+					obs[i].NodePressureSince = at(tc.pressed)
 				}
 			}
 			kills := l.Update(obs, peaks(tc.peak), at(70))

@@ -407,8 +407,8 @@ func (l *Ledger) Totals() (kills, stalls int64) {
 	return kills, stalls
 }
 
-// SetLimitsWithoutLoan sets [memory.OOMKill.LimitWithoutLoan] of the kills recorded at now. own returns the limit of the kill's container without
-// its loan; 0: it has none.
+// SetLimitsWithoutLoan sets [memory.OOMKill.LimitWithoutLoan] of the kills recorded at now. own returns the limit of
+// the kill's container without its loan; 0: it has none.
 func (l *Ledger) SetLimitsWithoutLoan(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
 	for _, n := range l.names {
 		for i := range n.Kills {

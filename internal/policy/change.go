@@ -13,7 +13,8 @@ import (
 type Change struct {
 	profile.Key
 
-	// SelectionChanged is true if the profile may govern other workloads: it was created or deleted, or its selector changed.
+	// SelectionChanged is true if the profile may govern other workloads: it was created or deleted, or its selector
+	// changed.
 	SelectionChanged bool
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Remembered is the part of a pod's [Resolution] that outlives its owners: pods may run for minutes after their ReplicaSet
-// and Deployment were deleted, and still belong to them. The zero value is empty.
+// Remembered is the part of a pod's [Resolution] that outlives its owners: pods may run for minutes after their
+// ReplicaSet and Deployment were deleted, and still belong to them. The zero value is empty.
 type Remembered struct {
 	Workload memory.WorkloadRef // the pod's workload; empty: unknown
 	Owner    types.UID          // the UID of the workload; empty: unknown
@@ -75,8 +75,8 @@ func (r *Resolver) resolveCached(ctx context.Context, pod metav1.Object, kept Re
 	return Resolution{Owner: owner, Match: profile.Match{Profile: r.Profiles().Get(kept.Profile)}}, nil
 }
 
-// ResolveRemembered resolves one pod like [Resolver.ResolveCached], but if an owner is missing and kept is empty, it reads
-// the owner from the API server. A deleted owner is read only once.
+// ResolveRemembered resolves one pod like [Resolver.ResolveCached], but if an owner is missing and kept is empty, it
+// reads the owner from the API server. A deleted owner is read only once.
 func (r *Resolver) ResolveRemembered(ctx context.Context, pod metav1.Object, kept Remembered) (Resolution, error) {
 	if kept.of(pod) || r.outOfReach(pod) != "" {
 		return r.ResolveCached(ctx, pod, kept)

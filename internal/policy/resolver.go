@@ -48,8 +48,8 @@ func (r *Resolver) Excluding(namespaces ...string) *Resolver {
 	return r
 }
 
-// WithOwnNamespace sets memfit's own namespace, in which only profiles that change nothing are valid. The annotation memfit.dev/pause
-// on it stops every change in the cluster. Call it before anything else.
+// WithOwnNamespace sets memfit's own namespace, in which only profiles that change nothing are valid. The annotation
+// memfit.dev/pause on it stops every change in the cluster. Call it before anything else.
 func (r *Resolver) WithOwnNamespace(home string) *Resolver {
 	r.home = home
 	return r

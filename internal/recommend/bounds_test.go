@@ -68,7 +68,8 @@ func TestBound(t *testing.T) {
 			policy: Policy{VolumeSizeLimits: 400 * mib}, current: memory.Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
 		},
 		"a volume of 400Mi, and limit.max": {
-			policy: Policy{VolumeSizeLimits: 400 * mib, LimitMax: 256 * mib}, current: memory.Size{Limit: 512 * mib}, want: stands,
+			policy: Policy{VolumeSizeLimits: 400 * mib, LimitMax: 256 * mib}, current: memory.Size{Limit: 512 * mib},
+			want: stands,
 		},
 		"decrease: Never, a lower size": {
 			policy: Policy{DecreaseNever: true}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},

@@ -117,7 +117,8 @@ func (e *evaluation) withoutLoans() {
 	}
 }
 
-// PreventedByHigherLimit reports whether a higher limit prevents kill k. kills are all kills of its container and program.
+// PreventedByHigherLimit reports whether a higher limit prevents kill k. kills are all kills of its container and
+// program.
 func PreventedByHigherLimit(k memory.OOMKill, kills []memory.OOMKill, t Traits) bool {
 	switch k.Kind {
 	case memory.OOMHeapAbort: // the next process gets a heap cap from the new limit

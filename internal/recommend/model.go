@@ -58,8 +58,8 @@ type Model struct {
 	// (caches fill, code is compiled, a large request arrives), so the headroom includes another step of that size.
 	StepHalfLife period.Evidence
 
-	// UsedMarginPercent is a share of a young container's headroom, or of an older container's margin. If less than that share
-	// is left, even a raise smaller than minChangePercent is made.
+	// UsedMarginPercent is a share of a young container's headroom, or of an older container's margin. If less than that
+	// share is left, even a raise smaller than minChangePercent is made.
 	UsedMarginPercent int32
 
 	// RepeatPercent is the growth after a kill within an hour of a kill at a lower limit, instead of the policy's factor:

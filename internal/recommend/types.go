@@ -76,11 +76,11 @@ type Policy struct {
 	PodLimit memory.Bytes
 	// PodRequest is the part of the pod's spec.resources.requests.memory that other containers leave; 0: not set.
 	PodRequest memory.Bytes
-	// VolumeSizeLimits is the sum of the size limits of the container's memory-backed volumes. The limit is not lowered below
-	// it. 0: no volume has a size limit.
+	// VolumeSizeLimits is the sum of the size limits of the container's memory-backed volumes. The limit is not lowered
+	// below it. 0: no volume has a size limit.
 	VolumeSizeLimits memory.Bytes
-	// PreviousNeed is the need of the program that a rollout replaced, if the owner's size differed. The limit is not lowered
-	// below Before, nor raised to it. 0: none.
+	// PreviousNeed is the need of the program that a rollout replaced, if the owner's size differed. The limit is not
+	// lowered below PreviousNeed, nor raised to it. 0: none.
 	PreviousNeed memory.Bytes
 	// DecreaseNever is true if a recommendation must not be below the current size.
 	DecreaseNever bool
@@ -138,8 +138,8 @@ type Input struct {
 	Doubt string
 	// NoSamplesBecause is why no samples arrive now; "": samples arrive.
 	NoSamplesBecause string
-	// UnmeasuredContainer names a running container without readings, which may need more than the others; "": all have readings. It
-	// prevents decreases below Last.
+	// UnmeasuredContainer names a running container without readings, which may need more than the others; "": all have
+	// readings. It prevents decreases below Last.
 	UnmeasuredContainer string
 	// Last is the last recommended size; zero: none.
 	Last memory.Size

@@ -101,7 +101,7 @@ func TestBelongTo(t *testing.T) {
 		"a pod that has its UID at creation": {Owners(pod, "p"), pod, "q", false},
 	} {
 		if got := UsableFor(tc.refs, tc.of, tc.uid); got != tc.want {
-			t.Errorf("%s: BelongTo = %t, want %t", name, got, tc.want)
+			t.Errorf("%s: UsableFor = %t, want %t", name, got, tc.want)
 		}
 	}
 }

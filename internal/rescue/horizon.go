@@ -35,8 +35,8 @@ type measurement struct {
 	took time.Duration
 }
 
-// RecordChain records a measured time from an alarm to the higher limit. Callers cannot measure it if the container is killed
-// before.
+// RecordChain records a measured time from an alarm to the higher limit. Callers cannot measure it if the container is
+// killed before.
 func (h *Horizon) RecordChain(d time.Duration, now time.Time) {
 	h.measured[h.next] = measurement{now, d}
 	h.next = (h.next + 1) % measuredKept

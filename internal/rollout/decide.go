@@ -526,7 +526,8 @@ func (d *decider) conclude() Transition {
 	out := Transition{State: d.State, Actions: d.actions, RestartBlocked: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.condition() // also calls requeueIn
 	pending, _ := d.describeWaiting()
-	out.RollsBack = pending != "" || d.Policy.KeepRunningPods && d.Conflict == "" && (len(d.toChange) > 0 || d.State.resizing())
+	out.RollsBack = pending != "" || d.Policy.KeepRunningPods && d.Conflict == "" &&
+		(len(d.toChange) > 0 || d.State.resizing())
 	// for ReasonWaitingForWindow, windowClosed has called requeueIn: the window may open in days
 	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)

@@ -112,7 +112,7 @@ func (p *Pod) capped(st *Step) (Container, bool) {
 // Kubernetes 1.35 does so if the container ends within a second of its start.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 	for _, c := range p.sized(to) {
-		until = later(until, c.DoubtedUntil)
+		until = later(until, c.RevertibleUntil)
 	}
 	return until
 }

@@ -449,7 +449,7 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 		c.wants(big, true)
 		c.reconcile()
 		c.passes(time.Second)
-		c.app(0).DoubtedUntil = c.in.Now.Add(2 * time.Second)
+		c.app(0).RevertibleUntil = c.in.Now.Add(2 * time.Second)
 		c.reconcile()
 		c.expectReason(v1alpha1.ReasonApplying, "waits until the container has run with it for a moment")
 		if c.told("effective") || c.last.RequeueAfter != 2*time.Second {
@@ -476,7 +476,7 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 	for name, evict := range map[string]bool{"it dies, and may be replaced": true, "it dies, and stays": false} {
 		t.Run(name, func(t *testing.T) {
 			c := doubted(evict)
-			c.app(0).DoubtedUntil, c.app(0).Effective = time.Time{}, small.Limit
+			c.app(0).RevertibleUntil, c.app(0).Effective = time.Time{}, small.Limit
 			c.dies(0, 0)
 			began := c.in.Now
 			c.reconcile()

@@ -22,8 +22,8 @@ import (
 // loan as failed. A resize takes a tenth of a second, and a raise after a kill waits for the loan.
 const loanTimeout = time.Minute
 
-// AddLoan stores a loan, which the caller sends next. It ends a change of the same container, and an eviction of its pod.
-// budget: the loan counts against the change budget.
+// AddLoan stores a loan, which the caller sends next. It ends a change of the same container, and an eviction of its
+// pod. budget: the loan counts against the change budget.
 func (s *State) AddLoan(l rescue.Loan, why string, budget bool) {
 	l.At = l.At.UTC()
 	l.LastHigh, l.Read = l.At, l.At
@@ -84,7 +84,8 @@ func (s *State) hasLoan(pod types.UID) bool {
 	return slices.ContainsFunc(s.Loans, func(l rescue.Loan) bool { return l.UID == pod && l.Returned.IsZero() })
 }
 
-// LimitWithoutLoan returns the limit of a killed container without its loans; 0: it was not killed at the limit with them.
+// LimitWithoutLoan returns the limit of a killed container without its loans; 0: it was not killed at the limit with
+// them.
 func (s *State) LimitWithoutLoan(k *memory.OOMKill) memory.Bytes {
 	var own, lent memory.Bytes
 	for l := range s.current(k.Container.UID, k.Container.Container) {

@@ -153,8 +153,9 @@ func (o *observation) followResize(st *Step, pod *Pod) (done, passed bool) {
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= resizeTimeout:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed to resize it since "+since+": "+r.Message)
-	case r.Deferred && waited >= resizeTimeout && (o.Policy.KeepRunningPods || pod.restartsFor(st) || // such a pod is disrupted
-		o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
+	case r.Deferred && waited >= resizeTimeout &&
+		(o.Policy.KeepRunningPods || pod.restartsFor(st) || // such a pod is disrupted
+			o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had too little free memory since "+since+": "+r.Message)
 	case r.Deferred:
 	case o.giveUpUnreached(st, pod):

@@ -39,8 +39,8 @@ type Pod struct {
 	// Inadmissible returns why LimitRanges would refuse the pod if these containers had these sizes; empty: they allow it.
 	// Nil: no LimitRanges.
 	Inadmissible func(sizes map[string]memory.Size) string
-	// WebhookSizes returns the sizes that the webhook would set on a successor of the pod instead of sizes, because no node has
-	// memory for the requests, and the reason. Nil: the webhook would set sizes.
+	// WebhookSizes returns the sizes that the webhook would set on a successor of the pod instead of sizes, because no
+	// node has memory for the requests, and the reason. Nil: the webhook would set sizes.
 	WebhookSizes func(sizes map[string]memory.Size) (given map[string]memory.Size, why string)
 }
 
@@ -59,7 +59,8 @@ type Container struct {
 	Program string // empty: unknown
 	// Owner is the size in the owner's template, [NoLimit] without a limit; zero: unknown.
 	Owner memory.Size
-	// RestoreLimit is the limit at creation, at most the owner's, if memfit has resized the container since; 0: not resized.
+	// RestoreLimit is the limit at creation, at most the owner's, if memfit has resized the container since; 0: not
+	// resized.
 	RestoreLimit memory.Bytes
 	// OwnerUntil is the time before which nothing is lowered below Owner, after an edit by the owner; zero: none.
 	OwnerUntil time.Time
@@ -73,10 +74,10 @@ type Container struct {
 	Actual      memory.Size // in the pod's status
 	// Effective is the limit that is proven to be effective if Actual is higher; 0: Actual is effective.
 	Effective memory.Bytes
-	// DoubtedUntil is the time until which the end of the running instance may prove a raise ineffective; zero: none.
-	DoubtedUntil time.Time
-	Restarts     int32
-	Started      time.Time // of the running instance; zero: none runs
+	// RevertibleUntil is the time until which the end of the running instance may prove a raise ineffective; zero: none.
+	RevertibleUntil time.Time
+	Restarts        int32
+	Started         time.Time // of the running instance; zero: none runs
 	// EndedEarly is true if the last instance ended within moments of its start, and none has run for longer since.
 	EndedEarly bool
 	Done       bool // the container has ended and will not run again (an init container)
@@ -135,8 +136,8 @@ func (k *Key) UnmarshalText(text []byte) error {
 // Policy is the policy of the owner's profile for running pods.
 type Policy struct {
 	Evict bool // pods that cannot be resized in place are evicted (sizing.mode: InPlaceOrEvict)
-	// KeepRunningPods is true if running pods keep their size (sizing.mode: OnCreate or Recommend), except that lowered limits
-	// are restored ([Container.RestoreLimit]). New pods may get another size, and are watched.
+	// KeepRunningPods is true if running pods keep their size (sizing.mode: OnCreate or Recommend), except that lowered
+	// limits are restored ([Container.RestoreLimit]). New pods may get another size, and are watched.
 	KeepRunningPods bool
 	OnlyRecommend   bool // new pods keep their size as well (sizing.mode: Recommend)
 	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: evicted.
@@ -171,8 +172,8 @@ type Input struct {
 	Conflict string // another object that sizes this workload's memory (a VPA, an HPA on memory); empty: none
 	Pods     []Pod  // the workload's pods that follow its profile and have not ended
 	Waiting  []Waiting
-	// Unmeasured has a sentence for each container, by name, that some running pod has no readings of. Its limit and request
-	// are not lowered, and a lower limit does not count as proven.
+	// Unmeasured has a sentence for each container, by name, that some running pod has no readings of. Its limit and
+	// request are not lowered, and a lower limit does not count as proven.
 	Unmeasured  map[string]string
 	Desired     map[Key]Desired
 	Succeeded   map[types.UID]bool // pods that ran to completion

@@ -124,7 +124,8 @@ func dotnetLimit(f Facts) Verdict {
 	case badHeapLimit(f.Tuning.HeapLimit) != "":
 		return skip(badHeapLimit(f.Tuning.HeapLimit))
 	case f.Limit > 0 && f.Tuning.HeapLimit >= f.Limit:
-		return skipf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Tuning.HeapLimit, f.LimitText)
+		return skipf("heapLimit %s is not below the limit of %s: lower it, or raise the limit",
+			f.Tuning.HeapLimit, f.LimitText)
 	}
 	return fixed(set(fmt.Sprintf("0x%X", int64(f.Tuning.HeapLimit)),
 		fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Tuning.HeapLimit)))

@@ -296,11 +296,13 @@ func maxRAM(f Facts) Verdict {
 		return skip(badShare(f))
 	}
 	// JDK 8 reportedly needs the decimal point.
-	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Tuning.HeapPercent))), shareWhy(f, f.Tuning.HeapPercent))
+	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Tuning.HeapPercent))),
+		shareWhy(f, f.Tuning.HeapPercent))
 	v.AtCreation = f.LimitUnseen
 	if most := heapPercentAdvised(f.Limit); f.Tuning.HeapPercent > most {
 		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d is "+
-			"advised at this size", f.Tuning.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Tuning.HeapPercent)), f.LimitText, most)
+			"advised at this size", f.Tuning.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Tuning.HeapPercent)),
+			f.LimitText, most)
 	}
 	return v
 }

@@ -43,8 +43,8 @@ type LimitDetection struct {
 	V1, V2 bool    // it sizes its heap by the limit under cgroup v1 and v2
 }
 
-// DetectsLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. known is false
-// for a runtime without its own heap, and for a version that is unknown or not exact enough.
+// DetectsLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. known is
+// false for a runtime without its own heap, and for a version that is unknown or not exact enough.
 func (r *Runtime) DetectsLimit(v Version) (s LimitDetection, known bool) {
 	for _, one := range r.LimitDetections {
 		switch {

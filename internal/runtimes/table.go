@@ -87,7 +87,8 @@ type Knob struct {
 	// Form is a regular expression of valid settings, for tests.
 	Form   string
 	Derive func(Facts) Verdict
-	// HeapCap returns the heap cap that the variable's text sets under a limit; 0: unknown. nil: the knob is not a hard cap.
+	// HeapCap returns the heap cap that the variable's text sets under a limit; 0: unknown. nil: the knob is not a hard
+	// cap.
 	HeapCap func(text string, limit memory.Bytes) memory.Bytes
 	// SoftCap returns the heap above which the runtime collects as much as it can; 0: unknown. nil: not a soft cap.
 	SoftCap func(text string) memory.Bytes

@@ -37,7 +37,7 @@ type Collector struct {
 	states map[string]*nodeState // by node name
 }
 
-// nodeState is the state of a node between cycles. While the node responds, only Answered of its Silence is set.
+// nodeState is the state of a node between cycles. While the node responds, only LastResponse of its Silence is set.
 type nodeState struct {
 	memory.Silence
 	sources []attempts // by index of Collector.Sources

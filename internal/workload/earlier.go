@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// RetainedState returns the part of the state to keep after the workload was deleted, for [Snapshot.Earlier]. The result
-// shares data with st.
+// RetainedState returns the part of the state to keep after the workload was deleted, for [Snapshot.Earlier]. The
+// result shares data with st.
 func (st *State) RetainedState() *State {
 	return &State{
 		ledger: st.ledger, containers: st.containers, rollout: st.rollout, decided: st.decided,

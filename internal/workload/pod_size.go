@@ -104,7 +104,9 @@ func (d *decider) reportPodSize(managed []managedContainer) {
 		}
 		spec, _ := constraints.Find(d.s.Template, c.Name)
 		want, have := size, constraints.SizeOf(&spec.Resources)
-		a := constraints.DesiredSize{Container: c.Name, Base: have, Want: want, NeverLower: c.policy.SizePolicy().DecreaseNever}
+		a := constraints.DesiredSize{
+			Container: c.Name, Base: have, Want: want, NeverLower: c.policy.SizePolicy().DecreaseNever,
+		}
 		if have.Limit == 0 {
 			a.Want, a.PodLevelShare = have, want
 			if have.Request > 0 && want.Request > 0 {
@@ -121,7 +123,8 @@ func (d *decider) reportPodSize(managed []managedContainer) {
 	case whole.Why != "":
 		text = "new pods as a whole (spec.resources) get " + whole.Why
 	case whole.KeptBecause != "":
-		text = fmt.Sprintf("the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", whole.Limit, whole.KeptBecause)
+		text = fmt.Sprintf("the whole pod keeps its limit of %s (spec.resources.limits.memory): %s",
+			whole.Limit, whole.KeptBecause)
 	default:
 		return
 	}

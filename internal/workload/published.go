@@ -233,8 +233,8 @@ func (st *State) recordIdentity(s *Snapshot, now time.Time) {
 	}
 }
 
-// StatusHashes contains hashes of a status. The reconciler writes the status immediately if News changes, and later if only
-// Figures changes: the fields that change with every burst or restart of a container.
+// StatusHashes contains hashes of a status. The reconciler writes the status immediately if Stable changes, and later
+// if only Fluctuating changes: the fields that change with every burst or restart of a container.
 type StatusHashes struct{ Stable, Fluctuating uint64 }
 
 // figures replaces the fluctuating fields of a container's recommendation with placeholders, and returns their rounded

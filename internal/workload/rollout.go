@@ -101,7 +101,8 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 		}
 		w := rollout.Waiting{
 			Name: pod.Name, UID: pod.UID, Since: pod.CreationTimestamp.UTC(), From: map[string]memory.Size{}, To: to,
-			Completes: s.isRun(pod), DoNotDisrupt: constraints.DoNotDisrupt(pod.Annotations), NotResizable: pod.Spec.Resources != nil,
+			Completes: s.isRun(pod), DoNotDisrupt: constraints.DoNotDisrupt(pod.Annotations),
+			NotResizable: pod.Spec.Resources != nil,
 		}
 		message, _ := unscheduled(pod)
 		w.Scheduler = quote.Message(message)
@@ -183,7 +184,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 && !running.Shared {
 			running.Effective = limit
 		}
-		running.DoubtedUntil = st.ledger.RevertibleUntil(ref)
+		running.RevertibleUntil = st.ledger.RevertibleUntil(ref)
 		if in := st.instance(&ref); in != nil {
 			running.Demand, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 			running.Measured, running.WorkingSetOnly = in.recent.lastAt(), in.recent.workingSetOnly
@@ -375,8 +376,8 @@ func MakesUnavailable(pod *corev1.Pod, a rollout.Action) bool {
 	return available(pod) && (a.Evict || !a.Undo && restarts)
 }
 
-// TooFewAvailable returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
-// 0: unknown, so that the number of pods that have not ended counts.
+// TooFewAvailable returns why no further pod may become unavailable; empty: one may. wanted is the desired number of
+// pods; 0: unknown, so that the number of pods that have not ended counts.
 func (st *State) TooFewAvailable(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	for _, pod := range s.Pods {

@@ -123,8 +123,8 @@ func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	return len(events.Counters) < had
 }
 
-// AddSamples adds samples to the state between two steps, because a step takes a hundred times as long. It reports whether
-// a step is pressing: an instance grows close to its limit, or a stall begins or ends.
+// AddSamples adds samples to the state between two steps, because a step takes a hundred times as long. It reports
+// whether a step is pressing: an instance grows close to its limit, or a stall begins or ends.
 func (st *State) AddSamples(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(events.Samples)
 	st.addSamples(events.Samples, now)

@@ -21,7 +21,7 @@ import (
 )
 
 // completeObservations sets the fields that [oom.Observe] leaves unset, because a pod's status does not contain the
-// data: Runtime, HeapCap, CapFor, Measured, LastLook and NodeShort.
+// data: Runtime, HeapCap, CapFor, Measured, LastSeen and NodePressureSince.
 func completeObservations(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -35,7 +35,7 @@ func completeObservations(s *Snapshot, st *State, observations []oom.Observation
 	})
 	for i := range observations {
 		o := &observations[i]
-		o.Measured, o.NodeShort = st.measuredSince, s.Facts.NodePressureSince[o.Node]
+		o.Measured, o.NodePressureSince = st.measuredSince, s.Facts.NodePressureSince[o.Node]
 		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
 			if in.endedIn(o) && (!in.ended || o.Ended[len(o.Ended)-1].Index > in.restarts) {

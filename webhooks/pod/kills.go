@@ -47,8 +47,8 @@ type PendingKills struct {
 	Resolver *policy.Resolver
 	// APIReader reads from the API server, never from a cache.
 	APIReader client.Reader
-	// NodeShort is [constraintindex.Index.NodePressureSince].
-	NodeShort func(node string) time.Time
+	// NodePressureSince is [constraintindex.Index.NodePressureSince].
+	NodePressureSince func(node string) time.Time
 	// Clock returns the time.
 	Clock clock.PassiveClock
 
@@ -194,7 +194,7 @@ func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	defer p.mu.Unlock()
 	var byContainer map[string][]pendingKill
 	for _, k := range p.byIdentity[ref] {
-		if !k.pending(p.Clock.Now()) || oom.UnderPressureAt(p.NodeShort(k.node), k.Time) {
+		if !k.pending(p.Clock.Now()) || oom.UnderPressureAt(p.NodePressureSince(k.node), k.Time) {
 			continue
 		}
 		if byContainer == nil {

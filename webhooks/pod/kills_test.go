@@ -50,7 +50,8 @@ func replicaOfWebhook(t *testing.T, mode v1alpha1.SizingMode) (*Injector, *clock
 	return &Injector{
 		Resolver: resolver, Reader: reader, Clock: clock,
 		Kills: &PendingKills{
-			Resolver: resolver, APIReader: &apiServer{}, Clock: clock, NodeShort: (&constraintindex.Index{}).NodePressureSince,
+			Resolver: resolver, APIReader: &apiServer{}, Clock: clock,
+			NodePressureSince: (&constraintindex.Index{}).NodePressureSince,
 		},
 		Metrics: NewMetrics(prometheus.NewRegistry()),
 	}, clock
@@ -169,7 +170,7 @@ func TestAKillOnANodeThatIsShortOfMemory(t *testing.T) {
 	h, clock := replicaOfWebhook(t, v1alpha1.SizingOnCreate)
 	died := clock.Now()
 	short := map[string]time.Time{}
-	h.Kills.NodeShort = func(node string) time.Time { return short[node] }
+	h.Kills.NodePressureSince = func(node string) time.Time { return short[node] }
 	pod := killed(admitted(t, h, taskPod("unit", 1)), died)
 	pod.Spec.NodeName = "node-1"
 	h.Kills.Observe(t.Context(), pod)

@@ -85,7 +85,9 @@ func TestCounters(t *testing.T) {
 
 // TestMomentOfCollections: collections are watched where they cost something, until a full one is the last.
 func TestMomentOfCollections(t *testing.T) {
-	costs := map[string]int64{"UseSerialGC": 1, amounts.HeapFollowsMemory: 1, amounts.CollectorTime: 10, amounts.BusyTime: 100}
+	costs := map[string]int64{
+		"UseSerialGC": 1, amounts.HeapFollowsMemory: 1, amounts.CollectorTime: 10, amounts.BusyTime: 100,
+	}
 	r := Reader{Now: time.Now}
 	counted := busy()
 	counted[youngExit] = 300

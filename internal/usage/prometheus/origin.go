@@ -105,8 +105,8 @@ type Cluster struct {
 // remembers deleted nodes.
 const current = 2 * time.Minute
 
-// CheckCluster returns [ErrElsewhere] if Prometheus has current series of the workload's pods on nodes that this cluster does
-// not have. It ignores series without a label node, or in which that label is not the name of a node.
+// CheckCluster returns [ErrOtherCluster] if Prometheus has current series of the workload's pods on nodes that this
+// cluster does not have. It ignores series without a label node, or in which that label is not the name of a node.
 func (s *Source) CheckCluster(ctx context.Context, w memory.WorkloadRef, here Cluster) error {
 	vector, err := s.instant(ctx, "PeakWorkingSet", workloadValues(w, current))
 	if err != nil {
@@ -126,7 +126,8 @@ func (s *Source) CheckCluster(ctx context.Context, w memory.WorkloadRef, here Cl
 		if exists && (id.UID == "" || id.UID == uid) {
 			return nil // this cluster's pod: the label is not the name of a node
 		}
-		elsewhere = s.wrap(fmt.Errorf("pod %s runs on node %q, which is not of this cluster: %w", id.Pod, node, ErrOtherCluster))
+		elsewhere = s.wrap(fmt.Errorf("pod %s runs on node %q, which is not of this cluster: %w",
+			id.Pod, node, ErrOtherCluster))
 	}
 	return elsewhere
 }

@@ -82,7 +82,8 @@ func TestThePastJoinsThisCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serving(t, map[string]string{"max_over_time(container_memory_working_set_bytes": tc.series})
 			err := s.source(t, nil).CheckCluster(t.Context(), web, here)
-			if errors.Is(err, ErrOtherCluster) == tc.want || err != nil && !strings.Contains(err.Error(), "--prometheus-selector") {
+			if errors.Is(err, ErrOtherCluster) == tc.want ||
+				err != nil && !strings.Contains(err.Error(), "--prometheus-selector") {
 				t.Errorf("it is %v", err)
 			}
 		})

@@ -25,7 +25,7 @@ type metrics map[string]*dto.MetricFamily
 
 // about are the metrics that are read; those of every workload would be a hundred thousand more.
 var about = [][]byte{
-	[]byte("workqueue_"), []byte("controller_runtime_reconcile_errors_total"), []byte("memfit_reconciles_given_up_total"),
+	[]byte("workqueue_"), []byte("controller_runtime_reconcile_errors_total"), []byte("memfit_reconciles_timed_out_total"),
 	[]byte("memfit_usage_"), []byte("memfit_admission_"),
 }
 

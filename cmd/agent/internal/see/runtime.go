@@ -183,7 +183,8 @@ func withHeap(f *v1alpha1.InspectedRuntime, usages []amounts.Usage) *v1alpha1.In
 	f = f.DeepCopy() // the original is cached for the process's life
 	f.MaxHeap = new(most.Quantity())
 	for i := range usages {
-		if computed, known := usages[i].Details[amounts.HeapFollowsMemory]; known { // the JVM's own value overrides its options
+		// the JVM's own value overrides its options
+		if computed, known := usages[i].Details[amounts.HeapFollowsMemory]; known {
 			f.HeapSet = computed == 0
 		}
 	}
